@@ -1,0 +1,74 @@
+// Command api is the HTTP booking API.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/app"
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+func main() {
+	os.Exit(app.Main("api", "Holdfast's HTTP booking API. Every flag can be set in the environment.", run))
+}
+
+func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	a, err := app.Open(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
+		Users: a.Users, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
+		Keys: c.Keys, Serving: a.Serving, Ready: a.Ready,
+	}), log)
+	if err != nil {
+		return errors.Join(fmt.Errorf("HTTP_ADDR: %w", err), a.Close(ctx))
+	}
+	var operations *app.Server
+	if c.MetricsAddr != "" {
+		if operations, err = app.Serve(c.MetricsAddr, httpapi.Operations(a.Ready, a.Metrics.Registry), log); err != nil {
+			return errors.Join(fmt.Errorf("METRICS_ADDR: %w", err), a.Close(ctx))
+		}
+	}
+	log.InfoContext(ctx, "Listening", "addr", api.Addr.String(), "keys", len(c.Keys))
+	a.Recover(ctx)
+	if ctx.Err() == nil {
+		log.InfoContext(ctx, "Serving", "addr", api.Addr.String())
+	}
+	stopJobs := schedule(ctx, a)
+	select {
+	case <-ctx.Done():
+	case err = <-api.Failed():
+	}
+	a.Stopping()
+	drain, cancel := app.DrainContext(ctx)
+	defer cancel()
+	err = errors.Join(err, api.Drain(drain))
+	stopJobs()
+	return errors.Join(err, operations.Drain(drain), a.Close(drain))
+}
+
+// schedule runs the jobs in this process if the settings ask for it; the
+// returned function ends them and waits.
+func schedule(ctx context.Context, a *app.App) (stop func()) {
+	if !a.Config.RunJobs {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := a.Schedule(ctx); err != nil {
+			a.Log.ErrorContext(ctx, "The scheduler failed", "error", err)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}

@@ -1,0 +1,141 @@
+package expiry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// Pass is one run of a sweep: its name in documents and in the log, and the
+// words it speaks there.
+type Pass struct {
+	RunID string
+	By    seats.EndedBy
+	Log   *slog.Logger // carries correlationId and job
+	Words Words
+}
+
+// Words are the log lines of a pass, which CONTRACT fixes.
+type Words struct {
+	Found   func(n int) string
+	Locks   func(e seats.Ended, event ids.ID) string
+	Booking func(booking, lock ids.ID, seats int64) string
+	Success func(n int) string // nil: whoever composes passes says so at their end
+}
+
+// The words of the two scheduled sweeps.
+var (
+	LockWords = Words{
+		Found: func(n int) string { return fmt.Sprintf("[LOCK EXPIRY JOB] Found %d expired locks", n) },
+		Locks: func(e seats.Ended, event ids.ID) string {
+			return fmt.Sprintf("[LOCK EXPIRY JOB] Expired lock %s, restored %d seats to event %s", e.ID, e.Seats, event)
+		},
+		Success: func(n int) string { return fmt.Sprintf("[LOCK EXPIRY JOB] Successfully expired %d locks", n) },
+	}
+	BookingWords = Words{
+		Found: func(n int) string { return fmt.Sprintf("[BOOKING EXPIRY JOB] Found %d expired bookings", n) },
+		Booking: func(booking, lock ids.ID, seats int64) string {
+			return fmt.Sprintf("[BOOKING EXPIRY JOB] Expired booking %s, expired lock %s, restored %d seats", booking, lock, seats)
+		},
+		Success: func(n int) string { return fmt.Sprintf("[BOOKING EXPIRY JOB] Successfully expired %d bookings", n) },
+	}
+)
+
+// Report counts what a pass did.
+type Report struct {
+	Found         int   // documents due
+	Applied       int   // ended
+	Skipped       int   // set aside, or ended by somebody else meanwhile
+	Errors        int   // left for the next run
+	SeatsRestored int64 // to events
+}
+
+// Add sums two reports.
+func (r Report) Add(o Report) Report {
+	return Report{r.Found + o.Found, r.Applied + o.Applied, r.Skipped + o.Skipped, r.Errors + o.Errors, r.SeatsRestored + o.SeatsRestored}
+}
+
+const (
+	// loudLines is how many single documents a run tells of at info; the rest
+	// are told at debug.
+	loudLines = 100
+	// maxFailures in a row mean that something is wrong beyond single events.
+	maxFailures = 10
+)
+
+// pass is a Pass under way.
+type pass struct {
+	Pass
+	report   Report
+	lines    int
+	failures int // in a row
+}
+
+func (p *pass) say(ctx context.Context, line string) {
+	level := slog.LevelInfo
+	if p.lines++; p.lines > loudLines {
+		level = slog.LevelDebug
+	}
+	p.Log.Log(ctx, level, line)
+}
+
+func (p *pass) found(ctx context.Context, n int) {
+	if n > 0 {
+		p.report.Found += n
+		p.Log.InfoContext(ctx, p.Words.Found(n), "found", n)
+	}
+}
+
+func (p *pass) success(ctx context.Context) {
+	if p.Words.Success != nil {
+		r := p.report
+		p.Log.InfoContext(ctx, p.Words.Success(r.Applied), "found", r.Found, "applied", r.Applied,
+			"skipped", r.Skipped, "errors", r.Errors, "seatsRestored", r.SeatsRestored)
+	}
+}
+
+// setAside counts documents that a sweep must not or can't end.
+func (p *pass) setAside(ctx context.Context, why string, documents ...any) {
+	p.report.Skipped++
+	p.Log.WarnContext(ctx, "Set aside: "+why, documents...)
+}
+
+// apply ends the documents of a group. Where the server refuses the whole, it
+// tries the halves, so that one document does not hold up its neighbours. The
+// error is for a pass that can't go on.
+func apply[T any](ctx context.Context, p *pass, event ids.ID, group []T, end func(context.Context, []T) (int, error)) error {
+	ended, err := end(ctx, group)
+	switch {
+	case err == nil:
+		p.failures = 0
+		p.report.Applied += ended
+		p.report.Skipped += len(group) - ended
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
+	case fault.Is(err, seats.CodeEventNotFound):
+		p.failures = 0
+		for range group[1:] {
+			p.report.Skipped++
+		}
+		p.setAside(ctx, "there is no such event", "eventId", event, "documents", len(group))
+		return nil
+	case mongodb.RejectedByServer(err) && len(group) > 1:
+		half := len(group) / 2
+		if err := apply(ctx, p, event, group[:half], end); err != nil {
+			return err
+		}
+		return apply(ctx, p, event, group[half:], end)
+	}
+	p.report.Errors += len(group)
+	p.Log.ErrorContext(ctx, "Could not expire; the next run tries again", "eventId", event, "documents", len(group), "error", err)
+	if p.failures++; p.failures == maxFailures {
+		return fmt.Errorf("%d groups in a row failed, the last one by: %w", maxFailures, err)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package expiry
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// Sweeper expires what is due in one database.
+type Sweeper struct {
+	Seats    *seats.Service
+	Bookings *booking.Service
+	// Batch is how many documents are found at once, and ended in one
+	// transaction at most.
+	Batch int
+}
+
+// SweepLocks ends the ACTIVE locks that are due.
+func (s *Sweeper) SweepLocks(ctx context.Context, run Pass) (Report, error) {
+	p := &pass{Pass: run}
+	var after seats.After
+	for {
+		due, err := s.Seats.DueLocks(ctx, after, s.Batch)
+		if err != nil {
+			return p.report, err
+		}
+		if len(due) == 0 {
+			p.success(ctx)
+			return p.report, nil
+		}
+		last := due[len(due)-1]
+		after = seats.After{At: last.ExpiresAt, ID: last.ID}
+		p.found(ctx, len(due))
+		if err := s.expireLocks(ctx, p, due); err != nil {
+			return p.report, err
+		}
+	}
+}
+
+func (s *Sweeper) expireLocks(ctx context.Context, p *pass, due []seats.DueLock) error {
+	groups := groupBy(due, func(d seats.DueLock) (ids.ID, bool) {
+		if d.Poison {
+			p.setAside(ctx, "the lock's seats are no whole number ≥ 1", "lockId", d.ID, "eventId", d.EventID)
+		}
+		return d.EventID, !d.Poison
+	})
+	for _, g := range groups {
+		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []seats.DueLock) (int, error) {
+			lockIDs := make([]ids.ID, 0, len(group))
+			for _, d := range group {
+				lockIDs = append(lockIDs, d.ID)
+			}
+			ended, err := s.Seats.ExpireDue(ctx, g.event, lockIDs, p.By, p.RunID)
+			for _, e := range ended {
+				p.report.SeatsRestored += e.Seats
+				p.say(ctx, p.Words.Locks(e, g.event))
+			}
+			return len(ended), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SweepBookings ends the PAYMENT_PENDING bookings whose window has passed and,
+// where initiated is set, the INITIATED ones whose lock has ended or is due.
+func (s *Sweeper) SweepBookings(ctx context.Context, run Pass, initiated bool) (Report, error) {
+	p := &pass{Pass: run}
+	if err := s.sweepPending(ctx, p); err != nil {
+		return p.report, err
+	}
+	if initiated {
+		if err := s.sweepInitiated(ctx, p); err != nil {
+			return p.report, err
+		}
+	}
+	p.success(ctx)
+	return p.report, nil
+}
+
+func (s *Sweeper) sweepPending(ctx context.Context, p *pass) error {
+	var after seats.After
+	for {
+		due, err := s.Bookings.DuePending(ctx, after, s.Batch)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		last := due[len(due)-1]
+		after = seats.After{At: last.ExpiresAt, ID: last.ID}
+		if err := s.expireBookings(ctx, p, due); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Sweeper) sweepInitiated(ctx context.Context, p *pass) error {
+	var after ids.ID
+	for {
+		due, last, err := s.Bookings.DueInitiated(ctx, after, s.Batch)
+		if err != nil {
+			return err
+		}
+		if err := s.expireBookings(ctx, p, due); err != nil || last.IsZero() {
+			return err
+		}
+		after = last
+	}
+}
+
+func (s *Sweeper) expireBookings(ctx context.Context, p *pass, due []booking.DueBooking) error {
+	p.found(ctx, len(due))
+	groups := groupBy(due, func(d booking.DueBooking) (ids.ID, bool) {
+		if d.Poison {
+			p.setAside(ctx, "the seats of the booking's lock are no whole number ≥ 1", "bookingId", d.ID, "lockId", d.LockID)
+		}
+		return d.EventID, !d.Poison
+	})
+	for _, g := range groups {
+		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []booking.DueBooking) (int, error) {
+			ended, err := s.Bookings.ExpireDue(ctx, g.event, group, p.By, p.RunID)
+			for _, e := range ended {
+				p.report.SeatsRestored += e.Seats
+				p.say(ctx, p.Words.Booking(e.ID, e.LockID, e.Seats))
+			}
+			return len(ended), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type group[T any] struct {
+	event ids.ID
+	items []T
+}
+
+// groupBy sorts items by event, in the order in which events come first.
+func groupBy[T any](items []T, eventOf func(T) (ids.ID, bool)) []group[T] {
+	var groups []group[T]
+	at := map[ids.ID]int{}
+	for _, item := range items {
+		event, ok := eventOf(item)
+		if !ok {
+			continue
+		}
+		i, known := at[event]
+		if !known {
+			i = len(groups)
+			at[event] = i
+			groups = append(groups, group[T]{event: event})
+		}
+		groups[i].items = append(groups[i].items, item)
+	}
+	return groups
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// PathID is the ID in a path.
+type PathID struct {
+	ID string `path:"id" pattern:"^[0-9a-fA-F]{24}$" doc:"24 hex digits."`
+}
+
+// PageQuery asks for a part of a list.
+type PageQuery struct {
+	PageSize  int    `query:"pageSize" minimum:"1" maximum:"500" default:"50" doc:"Items at most."`
+	PageToken string `query:"pageToken" maxLength:"64" doc:"nextPageToken of the page before."`
+}
+
+func (q PageQuery) page() mongodb.Page { return mongodb.Page{Size: q.PageSize, Token: q.PageToken} }
+
+// list is a page of items.
+type list[T any] struct {
+	Body struct {
+		Items         []T    `json:"items" nullable:"false"`
+		NextPageToken string `json:"nextPageToken" doc:"Empty at the end."`
+	}
+}
+
+func listOf[D, T any](items []D, next string, shape func(D) T) *list[T] {
+	var l list[T]
+	l.Body.Items = make([]T, 0, len(items))
+	for _, item := range items {
+		l.Body.Items = append(l.Body.Items, shape(item))
+	}
+	l.Body.NextPageToken = next
+	return &l
+}
+
+// created answers a POST that made something.
+type created[T any] struct {
+	Location string `header:"Location"`
+	Body     T
+}
+
+// found answers with what there is.
+type found[T any] struct{ Body T }
+
+// parseID reads an ID whose shape was checked; "" names none.
+func parseID(s string) ids.ID {
+	id, err := ids.Parse(s)
+	if err != nil {
+		return ids.ID{}
+	}
+	return id
+}
+
+// stamp writes a time as every answer does; the zero time is left out.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func orEmpty(id ids.ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()
+}
+
+// until reads the two ways to ask for a time.
+func until(at *time.Time, seconds *int64) seats.Until {
+	var u seats.Until
+	if at != nil {
+		u.At = at.UTC()
+	}
+	if seconds != nil {
+		u.For = time.Duration(*seconds) * time.Second
+	}
+	return u
+}

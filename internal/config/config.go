@@ -1,0 +1,199 @@
+// Package config reads the settings of a process from flags and the
+// environment, once, and refuses wrong ones with what to do about them.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+)
+
+// Config is every setting, of the API and the worker alike, so that both take
+// the same flags.
+type Config struct {
+	MongoDBURI      string `name:"mongodb-uri" env:"MONGODB_URI" required:"" help:"Connection string of a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0."`
+	MongoDBDatabase string `name:"mongodb-database" env:"MONGODB_DATABASE" default:"holdfast" help:"Database that holds all collections."`
+
+	HTTPAddr    string `name:"http-addr" env:"HTTP_ADDR" default:"127.0.0.1:8080" help:"Address that the API listens on; without API_KEYS it has to be a loopback one."`
+	MetricsAddr string `name:"metrics-addr" env:"METRICS_ADDR" help:"Another address for /metrics, /livez and /readyz. The worker's default is 127.0.0.1:8081, or the next free port."`
+	APIKeys     string `name:"api-keys" env:"API_KEYS" help:"Keys as name:scope:secret, comma-separated; scopes are booking and admin."`
+
+	LockExpiryInterval    time.Duration `name:"lock-expiry-interval" env:"LOCK_EXPIRY_INTERVAL" default:"1m" help:"How often due locks are expired."`
+	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
+	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are proved against the locks."`
+	SweepBatch            int           `name:"sweep-batch" env:"SWEEP_BATCH" default:"500" help:"Documents in one transaction of a sweep."`
+
+	LockDefaultTTL time.Duration `name:"lock-default-ttl" env:"LOCK_DEFAULT_TTL" default:"10m" help:"Life of a lock that asks for none."`
+	LockMaxTTL     time.Duration `name:"lock-max-ttl" env:"LOCK_MAX_TTL" default:"2h" help:"Longest life of a lock, from its creation."`
+	PaymentMaxTTL  time.Duration `name:"payment-max-ttl" env:"PAYMENT_MAX_TTL" default:"24h" help:"Longest payment window, from a booking's creation."`
+
+	LockExpiryMaxDuration    time.Duration `name:"lock-expiry-max-duration" env:"LOCK_EXPIRY_MAX_DURATION" default:"5m" help:"A run past it is cancelled and counts as failed."`
+	BookingExpiryMaxDuration time.Duration `name:"booking-expiry-max-duration" env:"BOOKING_EXPIRY_MAX_DURATION" default:"5m" help:"A run past it is cancelled and counts as failed."`
+	RecoveryMaxDuration      time.Duration `name:"recovery-max-duration" env:"RECOVERY_MAX_DURATION" default:"30m" help:"A run past it is cancelled and counts as failed."`
+	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run past it is cancelled and counts as failed."`
+
+	RunJobs   bool       `name:"run-jobs" env:"RUN_JOBS" default:"false" help:"Run the scheduler inside the API process."`
+	LogLevel  slog.Level `name:"log-level" env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
+	LogFormat string     `name:"log-format" env:"LOG_FORMAT" enum:",json,text" default:"" help:"json or text; text on a terminal, else json."`
+
+	Keys []Key `kong:"-"`
+}
+
+// notYet are settings of the contract that this version can't honour. To ignore
+// one of them would leave an operator less protected than they think.
+var notYet = []string{
+	"JWT_SECRET", "JWKS_FILE", "MAX_SEATS_PER_LOCK", "MAX_ACTIVE_LOCKS_PER_USER",
+	"RATE_LIMIT_PER_KEY", "RATE_LIMIT_PER_USER", "ENDED_RETENTION",
+}
+
+// Parse reads args (without the program's name) and the environment. It ends
+// the process for --help.
+func Parse(program, description string, args []string) (*Config, error) {
+	var c Config
+	dropEmptyVariables(c)
+	for _, name := range notYet {
+		if os.Getenv(name) != "" {
+			return nil, fmt.Errorf("%s is set, but this version can't honour it yet: unset it", name)
+		}
+	}
+	parser, err := kong.New(&c, kong.Name(program), kong.Description(description))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return nil, fmt.Errorf("%w (see %s --help)", err, program)
+	}
+	if c.LogFormat == "" {
+		c.LogFormat = "json"
+		if telemetry.IsTerminal(os.Stderr) {
+			c.LogFormat = "text"
+		}
+	}
+	return &c, c.check()
+}
+
+// dropEmptyVariables unsets what is set to nothing: X="" means the default.
+func dropEmptyVariables(c Config) {
+	t := reflect.TypeOf(c)
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("env"); name != "" && os.Getenv(name) == "" {
+			os.Unsetenv(name) //nolint:errcheck // fails only for an invalid name
+		}
+	}
+}
+
+func (c *Config) check() error {
+	positive := map[string]time.Duration{
+		"LOCK_EXPIRY_INTERVAL": c.LockExpiryInterval, "BOOKING_EXPIRY_INTERVAL": c.BookingExpiryInterval,
+		"RECONCILE_INTERVAL": c.ReconcileInterval, "LOCK_DEFAULT_TTL": c.LockDefaultTTL, "LOCK_MAX_TTL": c.LockMaxTTL,
+		"PAYMENT_MAX_TTL": c.PaymentMaxTTL, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
+		"BOOKING_EXPIRY_MAX_DURATION": c.BookingExpiryMaxDuration, "RECOVERY_MAX_DURATION": c.RecoveryMaxDuration,
+		"RECONCILE_MAX_DURATION": c.ReconcileMaxDuration,
+	}
+	for name, d := range positive {
+		if d < time.Millisecond {
+			return fmt.Errorf("%s is %v, but has to be above 0, such as 30s or 5m", name, d)
+		}
+	}
+	const mostInBatch = 5000
+	if c.SweepBatch < 1 || c.SweepBatch > mostInBatch {
+		return fmt.Errorf("SWEEP_BATCH is %d, but has to be between 1 and %d", c.SweepBatch, mostInBatch)
+	}
+	if c.LockDefaultTTL > c.LockMaxTTL {
+		return fmt.Errorf("LOCK_DEFAULT_TTL (%v) is above LOCK_MAX_TTL (%v): lower the one or raise the other", c.LockDefaultTTL, c.LockMaxTTL)
+	}
+	if strings.ContainsAny(c.MongoDBDatabase, `/\. "$*<>:|?`) || len(c.MongoDBDatabase) > 63 {
+		return fmt.Errorf("MONGODB_DATABASE %q is no name for a database: use up to 63 letters, digits, - and _", c.MongoDBDatabase)
+	}
+	return c.checkAddresses()
+}
+
+func (c *Config) checkAddresses() (err error) {
+	if c.Keys, err = parseKeys(c.APIKeys); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(c.HTTPAddr)
+	if err != nil {
+		return fmt.Errorf("HTTP_ADDR %q is no address: write host:port, such as 127.0.0.1:8080", c.HTTPAddr)
+	}
+	if len(c.Keys) == 0 && !IsLoopback(host) {
+		return fmt.Errorf("HTTP_ADDR %q is reachable from elsewhere, but no API_KEYS are set: set keys, or listen on 127.0.0.1", c.HTTPAddr)
+	}
+	if c.MetricsAddr != "" {
+		if _, _, err := net.SplitHostPort(c.MetricsAddr); err != nil {
+			return fmt.Errorf("METRICS_ADDR %q is no address: write host:port, such as 127.0.0.1:9090", c.MetricsAddr)
+		}
+	}
+	return nil
+}
+
+// IsLoopback reports whether a host names this machine alone.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
+}
+
+// Scope is what a key may do; admin may do all.
+type Scope string
+
+// The scopes of keys.
+const (
+	ScopeBooking Scope = "booking"
+	ScopeAdmin   Scope = "admin"
+)
+
+// Key lets a back end in. It prints without its secret.
+type Key struct {
+	Name   string
+	Scope  Scope
+	Secret Secret
+}
+
+// Secret is text that no log shows.
+type Secret string
+
+// String hides the secret.
+func (Secret) String() string { return "(hidden)" }
+
+// LogValue hides the secret.
+func (Secret) LogValue() slog.Value { return slog.StringValue("(hidden)") }
+
+func parseKeys(list string) ([]Key, error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, nil
+	}
+	var keys []Key
+	for i, entry := range strings.Split(list, ",") {
+		const parts = 3
+		part := strings.SplitN(strings.TrimSpace(entry), ":", parts)
+		if len(part) != parts || part[0] == "" || part[2] == "" {
+			return nil, fmt.Errorf("API_KEYS, entry %d: write name:scope:secret", i+1)
+		}
+		key := Key{part[0], Scope(part[1]), Secret(part[2])}
+		if key.Scope != ScopeBooking && key.Scope != ScopeAdmin {
+			return nil, fmt.Errorf("API_KEYS, key %q: the scope is booking or admin", key.Name)
+		}
+		keys = append(keys, key)
+	}
+	return keys, uniqueSecrets(keys)
+}
+
+func uniqueSecrets(keys []Key) error {
+	seen := map[Secret]bool{}
+	for _, k := range keys {
+		if seen[k.Secret] {
+			return errors.New("API_KEYS: two keys have the same secret; give each its own")
+		}
+		seen[k.Secret] = true
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+// Command devserver runs Holdfast for development, or a command with a real
+// MongoDB and a real Redis beside it. scripts/run and scripts/test call it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+const usage = `usage:
+  devserver run [flags of api and worker]   MongoDB, the API and a worker, until Ctrl-C
+  devserver with COMMAND [ARGUMENTS]        COMMAND with a MongoDB and a Redis of its own,
+                                            named by HOLDFAST_TEST_MONGODB_URI and HOLDFAST_TEST_REDIS_URL
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	var err error
+	switch {
+	case len(os.Args) >= 2 && os.Args[1] == "run":
+		err = run(ctx, os.Args[2:])
+	case len(os.Args) >= 3 && os.Args[1] == "with":
+		err = with(ctx, os.Args[2], os.Args[3:])
+	default:
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2) //nolint:gocritic // nothing runs yet
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		os.Exit(exit.ExitCode())
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

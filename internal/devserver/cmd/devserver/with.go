@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/devserver"
+)
+
+// with runs a command with servers of its own, and ends them after it.
+func with(ctx context.Context, name string, args []string) error {
+	mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Test: true, Progress: os.Stderr})
+	if err != nil {
+		return err
+	}
+	defer mongod.Stop()
+	redis, err := devserver.StartRedis(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer redis.Stop()
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the caller's command
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "HOLDFAST_TEST_MONGODB_URI="+mongod.URI, "HOLDFAST_TEST_REDIS_URL="+redis.URL)
+	return cmd.Run()
+}

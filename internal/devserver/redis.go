@@ -1,0 +1,57 @@
+package devserver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Redis is a running redis-server that keeps nothing on disk.
+type Redis struct {
+	*Process
+	// URL connects to it.
+	URL string
+}
+
+// StartRedis finds or fetches a redis-server, starts it and waits until it
+// answers. progress hears about a fetch.
+func StartRedis(ctx context.Context, progress io.Writer) (*Redis, error) {
+	binary, libraries, err := redisBundle.find(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "redis-")
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	var output bytes.Buffer
+	p, err := Start(Command{
+		Args: []string{binary, "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+			"--save", "", "--appendonly", "no", "--dir", dir},
+		Env:     libraryPath(libraries),
+		Scratch: dir,
+		Output:  &output,
+	})
+	if err != nil {
+		return nil, err
+	}
+	address := "127.0.0.1:" + strconv.Itoa(port)
+	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+	defer client.Close() //nolint:errcheck // a helper connection
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := p.await(ctx, "redis-server", func(ctx context.Context) error { return client.Ping(ctx).Err() }); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("%w\n%s", err, lastLines(output.Bytes()))
+	}
+	return &Redis{Process: p, URL: "redis://" + address}, nil
+}

@@ -1,0 +1,139 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
+)
+
+// DB is one database of a replica set or a sharded cluster.
+type DB struct {
+	*mongo.Database
+	client  *mongo.Client
+	appName string
+	log     *slog.Logger
+	clock   clock.Clock
+	observe Observer
+	orphans sync.Mutex // held while this process looks for orphans
+}
+
+// Outcome of a transaction, as metrics name it.
+type Outcome string
+
+// The outcomes of InTx; see the package's document.
+const (
+	Done        Outcome = "done"
+	Refused     Outcome = "refused"
+	Conflict    Outcome = "conflict"
+	Unavailable Outcome = "unavailable"
+	Unknown     Outcome = "unknown"
+)
+
+// Observer hears of every transaction's end and of orphans that were ended.
+// Nil functions are not called.
+type Observer struct {
+	Transaction func(o Outcome, attempts int)
+	Orphans     func(ended int)
+}
+
+// Options of Connect; all but Log and Clock may be left empty.
+type Options struct {
+	Log     *slog.Logger
+	Clock   clock.Clock
+	Observe Observer
+	// MaxPoolSize bounds the connections; 0 means 100, the driver's own bound.
+	MaxPoolSize uint64
+	// Dialer replaces the driver's own, to inject faults in tests.
+	Dialer options.ContextDialer
+}
+
+const (
+	serverSelectionTimeout = 5 * time.Second
+	connectTimeout         = 5 * time.Second
+)
+
+// Connect opens the database and checks that the server can run transactions.
+// The error says what to do; it never holds the URI's password.
+func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) {
+	appName := "holdfast:" + database
+	opts := options.Client().ApplyURI(uri).
+		SetAppName(appName).
+		SetServerSelectionTimeout(serverSelectionTimeout).
+		SetConnectTimeout(connectTimeout).
+		SetReadPreference(readpref.Primary()).
+		SetReadConcern(readconcern.Majority()).
+		SetWriteConcern(writeconcern.Majority())
+	if o.MaxPoolSize > 0 {
+		opts.SetMaxPoolSize(o.MaxPoolSize)
+	}
+	if o.Dialer != nil {
+		opts.SetDialer(o.Dialer)
+	}
+	client, err := mongo.Connect(opts)
+	if err != nil {
+		// The parser's own message may quote the password.
+		return nil, errors.New("MONGODB_URI is not a valid connection string: its form is mongodb://host:port/?replicaSet=name; check its scheme, hosts and options")
+	}
+	if err := checkServer(ctx, client); err != nil {
+		return nil, errors.Join(err, client.Disconnect(context.WithoutCancel(ctx)))
+	}
+	return &DB{
+		Database: client.Database(database), client: client, appName: appName,
+		log: o.Log, clock: o.Clock, observe: o.Observe,
+	}, nil
+}
+
+func checkServer(ctx context.Context, client *mongo.Client) error {
+	var hello struct {
+		SetName string `bson:"setName"`
+		Msg     string `bson:"msg"`
+	}
+	err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	if err != nil {
+		return fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
+	}
+	if hello.SetName == "" && hello.Msg != "isdbgrid" {
+		return errors.New("MONGODB_URI names a standalone server, which has no transactions: start mongod with --replSet and initiate it (a set of one is enough), or use scripts/run or docker compose up")
+	}
+	return nil
+}
+
+// Close ends all connections.
+func (db *DB) Close(ctx context.Context) error { return db.client.Disconnect(ctx) }
+
+// Ping returns nil if a primary that takes writes answers.
+func (db *DB) Ping(ctx context.Context) error {
+	var hello struct {
+		Writable bool `bson:"isWritablePrimary"`
+	}
+	err := db.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	if err != nil {
+		return err
+	}
+	if !hello.Writable {
+		return errors.New("the server takes no writes")
+	}
+	return nil
+}
+
+// Clock is the process's clock, for durations.
+func (db *DB) Clock() clock.Clock { return db.clock }
+
+// Log is the process's log.
+func (db *DB) Log() *slog.Logger { return db.log }
+
+// MaxWhole is the largest whole number that every numeric type of BSON holds exactly.
+const MaxWhole = math.MaxInt32 * int64(1<<20)

@@ -1,0 +1,76 @@
+package mongodb
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Documents may come from other tools: a whole number may be held as int32,
+// int64, double or decimal, a field may be missing or of another type. The
+// types below read what is there and never fail; what does not fit is absent.
+
+// Whole is a whole number of any numeric type, exact.
+type Whole struct {
+	N     int64
+	Valid bool // false: missing, another type, a fraction, or beyond MaxWhole
+}
+
+// UnmarshalBSONValue reads any value.
+func (w *Whole) UnmarshalBSONValue(kind byte, data []byte) error {
+	*w = Whole{}
+	v := bson.RawValue{Type: bson.Type(kind), Value: data}
+	switch bson.Type(kind) {
+	case bson.TypeInt32:
+		*w = Whole{int64(v.Int32()), true}
+	case bson.TypeInt64:
+		*w = Whole{v.Int64(), true}
+	case bson.TypeDouble:
+		w.fromFloat(v.Double())
+	case bson.TypeDecimal128:
+		if f, err := strconv.ParseFloat(v.Decimal128().String(), 64); err == nil {
+			w.fromFloat(f)
+		}
+	default:
+	}
+	w.Valid = w.Valid && -MaxWhole <= w.N && w.N <= MaxWhole
+	return nil
+}
+
+func (w *Whole) fromFloat(f float64) {
+	if f == math.Trunc(f) && math.Abs(f) <= float64(MaxWhole) {
+		*w = Whole{int64(f), true}
+	}
+}
+
+// Or is the number, or another one if there is none.
+func (w Whole) Or(other int64) int64 {
+	if w.Valid {
+		return w.N
+	}
+	return other
+}
+
+// Text is a string, or "".
+type Text string
+
+// UnmarshalBSONValue reads any value.
+func (t *Text) UnmarshalBSONValue(kind byte, data []byte) error {
+	s, _ := bson.RawValue{Type: bson.Type(kind), Value: data}.StringValueOK()
+	*t = Text(s)
+	return nil
+}
+
+// Date is a date in UTC, or the zero time.
+type Date struct{ time.Time }
+
+// UnmarshalBSONValue reads any value.
+func (d *Date) UnmarshalBSONValue(kind byte, data []byte) error {
+	d.Time = time.Time{}
+	if ms, ok := (bson.RawValue{Type: bson.Type(kind), Value: data}).DateTimeOK(); ok {
+		d.Time = time.UnixMilli(ms).UTC()
+	}
+	return nil
+}

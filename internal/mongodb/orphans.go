@@ -1,0 +1,70 @@
+package mongodb
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+)
+
+const (
+	// orphanIdle is how long a transaction of ours must have been idle to count
+	// as left behind: ours run for milliseconds between two commands.
+	orphanIdle  = 5 * time.Second
+	orphansTime = 5 * time.Second
+)
+
+// EndOrphans ends the transactions of our application, on this database and by
+// this user, that have been idle for over orphanIdle, and returns how many. A
+// living process whose transaction is ended so repeats it.
+func (db *DB) EndOrphans(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, orphansTime)
+	defer cancel()
+	// $currentOp is refused under a client-wide majority read concern.
+	admin := db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))
+	cursor, err := admin.Aggregate(ctx, mongo.Pipeline{
+		{{Key: "$currentOp", Value: bson.D{{Key: "idleSessions", Value: true}, {Key: "allUsers", Value: false}}}},
+		{{Key: "$match", Value: bson.D{
+			{Key: "type", Value: "idleSession"},
+			{Key: "appName", Value: db.appName},
+			{Key: "transaction.timeInactiveMicros", Value: bson.D{{Key: "$gt", Value: orphanIdle.Microseconds()}}},
+		}}},
+		{{Key: "$project", Value: bson.D{{Key: "id", Value: "$lsid.id"}}}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	var found []struct {
+		ID bson.Binary `bson:"id"`
+	}
+	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
+		return 0, err
+	}
+	sessions := make(bson.A, 0, len(found))
+	for _, f := range found {
+		sessions = append(sessions, bson.D{{Key: "id", Value: f.ID}})
+	}
+	if err := admin.RunCommand(ctx, bson.D{{Key: "killSessions", Value: sessions}}).Err(); err != nil {
+		return 0, err
+	}
+	if db.observe.Orphans != nil {
+		db.observe.Orphans(len(found))
+	}
+	db.log.WarnContext(ctx, "Ended orphaned transactions", "count", len(found))
+	return len(found), nil
+}
+
+// endOrphansQuietly is for a loser of conflicts, who goes on whatever comes of
+// it. One look at a time is enough for the process.
+func (db *DB) endOrphansQuietly(ctx context.Context) {
+	if !db.orphans.TryLock() {
+		return
+	}
+	defer db.orphans.Unlock()
+	if _, err := db.EndOrphans(context.WithoutCancel(ctx)); err != nil {
+		db.log.WarnContext(ctx, "Looking for orphaned transactions failed", "error", err)
+	}
+}

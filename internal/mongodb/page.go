@@ -1,0 +1,113 @@
+package mongodb
+
+import (
+	"context"
+	"encoding/base64"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+)
+
+// Page asks for a part of a list, which is ordered by _id.
+type Page struct {
+	Size  int    // 1 to MaxPageSize; 0 means DefaultPageSize
+	Token string // "" for the first page, else the token that the one before gave
+}
+
+// Bounds of a page; maxExamined bounds what a filter without an index of its
+// own may read, so that a page may hold fewer items than asked for and still
+// have a next one.
+const (
+	DefaultPageSize = 50
+	MaxPageSize     = 500
+	maxExamined     = 10_000
+)
+
+// List reads a page and the token of the next one ("" at the end). indexed says
+// that an index holds filter and order together; otherwise at most maxExamined
+// documents are looked at.
+func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexed bool, page Page, idOf func(T) ids.ID) (items []T, next string, err error) {
+	after := bson.D{}
+	if page.Token != "" {
+		last, err := readToken(page.Token)
+		if err != nil {
+			return nil, "", err
+		}
+		after = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: last}}}}
+	}
+	size := page.Size
+	if size == 0 {
+		size = DefaultPageSize
+	}
+	pipeline := mongo.Pipeline{match(append(filter[:len(filter):len(filter)], after...)), byID}
+	if !indexed {
+		pipeline = mongo.Pipeline{match(after), byID, limit(maxExamined), match(filter)}
+		if next, err = windowEnd(ctx, c, after); err != nil {
+			return nil, "", Translate(err)
+		}
+	}
+	items, err = All[T](ctx, c, append(pipeline, limit(size+1)))
+	if err != nil {
+		return nil, "", Translate(err)
+	}
+	if len(items) > size {
+		items = items[:size]
+		next = writeToken(idOf(items[size-1]))
+	}
+	return items, next, nil
+}
+
+// windowEnd is the token after maxExamined documents, "" if there are fewer.
+func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, error) {
+	end, found, err := First[struct {
+		ID ids.ID `bson:"_id"`
+	}](ctx, c, mongo.Pipeline{
+		match(after), byID,
+		{{Key: "$project", Value: bson.D{{Key: "_id", Value: 1}}}},
+		{{Key: "$skip", Value: maxExamined - 1}},
+	})
+	if err != nil || !found {
+		return "", err
+	}
+	return writeToken(end.ID), nil
+}
+
+var byID = bson.D{{Key: "$sort", Value: bson.D{{Key: "_id", Value: 1}}}}
+
+func match(filter bson.D) bson.D { return bson.D{{Key: "$match", Value: filter}} }
+
+func limit(n int) bson.D { return bson.D{{Key: "$limit", Value: n}} }
+
+// All runs a pipeline and returns its documents, which the caller has bounded.
+// It serves transactions too, so the driver's errors stay as they are.
+func All[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) ([]T, error) {
+	cursor, err := c.Aggregate(ctx, pipeline)
+	if err != nil {
+		return nil, err
+	}
+	items := []T{}
+	err = cursor.All(ctx, &items)
+	return items, err
+}
+
+// First is All for the first document; found is false if there is none.
+func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) (item T, found bool, err error) {
+	items, err := All[T](ctx, c, append(pipeline[:len(pipeline):len(pipeline)], limit(1)))
+	if err != nil || len(items) == 0 {
+		return item, false, err
+	}
+	return items[0], true, nil
+}
+
+func writeToken(id ids.ID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+func readToken(token string) (ids.ID, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) != len(ids.ID{}) {
+		return ids.ID{}, fault.Invalid("query.pageToken", "The page token is none that this list gave.")
+	}
+	return ids.ID(raw), nil
+}

@@ -1,0 +1,207 @@
+package mongodb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// Collection is what a package wants MongoDB to hold for it.
+type Collection struct {
+	Name      string
+	Validator bson.D // nil: none
+	Indexes   []Index
+}
+
+// Index is one index; its name is derived from its keys.
+type Index struct {
+	Keys    bson.D
+	Unique  bool
+	Partial bson.D
+	// CaseInsensitive compares strings without regard to case.
+	CaseInsensitive bool
+}
+
+const (
+	schemaTime          = 10 * time.Minute // an index over many documents takes long
+	validatorTime       = 5 * time.Second  // collMod holds up writes while it waits
+	codeNamespaceExists = 48
+	codeIndexOptions    = 85
+	codeIndexKeySpecs   = 86
+	codeUnauthorized    = 13
+	codeDuplicateKey    = 11000
+	codeMaxTimeExpired  = 50
+	codeLockTimeout     = 24
+	codeCannotCreateIdx = 67
+)
+
+// EnsureSchema makes what is missing of collections, validators and indexes.
+// It may run in many processes at once, and changes only what differs. What
+// MongoDB refuses is returned as degraded, each with the command to run by
+// hand; err is for a database that does not answer.
+func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degraded []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, schemaTime)
+	defer cancel()
+	for _, c := range collections {
+		if err := db.ensureCollection(ctx, c); err != nil {
+			if !refusedSchema(err) {
+				return degraded, Translate(err)
+			}
+			degraded = append(degraded, advice(err, "db.runCommand("+shell(collMod(c))+")"))
+		}
+		for _, index := range c.Indexes {
+			if err := db.ensureIndex(ctx, c.Name, index); err != nil {
+				if !refusedSchema(err) {
+					return degraded, Translate(err)
+				}
+				degraded = append(degraded, advice(err, "db.runCommand("+shell(createIndex(c.Name, index))+")"))
+			}
+		}
+	}
+	return degraded, nil
+}
+
+func advice(err error, command string) string {
+	return fmt.Sprintf("MongoDB refused (%v); mend that and run: %s", err, command)
+}
+
+// refusedSchema reports whether the server understood and said no.
+func refusedSchema(err error) bool {
+	var server mongo.ServerError
+	if !errors.As(err, &server) {
+		return false
+	}
+	for _, code := range []int{codeIndexOptions, codeIndexKeySpecs, codeUnauthorized, codeDuplicateKey, codeMaxTimeExpired, codeLockTimeout, codeCannotCreateIdx} {
+		if server.HasErrorCode(code) {
+			return true
+		}
+	}
+	return false
+}
+
+func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
+	have, found, err := db.validatorOf(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		create := options.CreateCollection()
+		if c.Validator != nil {
+			create.SetValidator(c.Validator).SetValidationLevel("moderate")
+		}
+		err := db.CreateCollection(ctx, c.Name, create)
+		var server mongo.ServerError
+		if err == nil || !errors.As(err, &server) || !server.HasErrorCode(codeNamespaceExists) {
+			return err
+		}
+		if have, _, err = db.validatorOf(ctx, c.Name); err != nil {
+			return err
+		}
+	}
+	if c.Validator == nil {
+		return nil
+	}
+	want, err := bson.Marshal(c.Validator)
+	if err != nil || bytes.Equal(have, want) {
+		return err
+	}
+	if _, err := db.EndOrphans(ctx); err != nil { // one would make collMod hold up all writes
+		db.log.WarnContext(ctx, "Looking for orphaned transactions failed", "error", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, validatorTime)
+	defer cancel()
+	return db.RunCommand(ctx, collMod(c)).Err()
+}
+
+func (db *DB) validatorOf(ctx context.Context, collection string) (validator bson.Raw, found bool, err error) {
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: collection}})
+	if err != nil || len(specs) == 0 {
+		return nil, false, err
+	}
+	validator, _ = specs[0].Options.Lookup("validator").DocumentOK()
+	level, ok := specs[0].Options.Lookup("validationLevel").StringValueOK()
+	if !ok || level != "moderate" {
+		validator = nil
+	}
+	return validator, true, nil
+}
+
+func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) error {
+	specs, err := db.Collection(collection).Indexes().ListSpecifications(ctx)
+	if err != nil {
+		return err
+	}
+	for _, have := range specs {
+		if have.Name == index.name() {
+			return nil
+		}
+	}
+	db.log.InfoContext(ctx, "Building index", "collection", collection, "index", index.name())
+	return db.RunCommand(ctx, createIndex(collection, index)).Err()
+}
+
+// name tells an index by its keys and by what makes it differ: one with the
+// same name was made by us, or is as good.
+func (i Index) name() string {
+	name := "hf"
+	for _, key := range i.Keys {
+		name += "_" + key.Key
+	}
+	if i.Unique {
+		name += "_unique"
+	}
+	for _, p := range i.Partial {
+		name += "_if_" + p.Key
+		if s, ok := p.Value.(string); ok {
+			name += "_" + s
+		}
+	}
+	return name
+}
+
+func createIndex(collection string, i Index) bson.D {
+	spec := bson.D{{Key: "key", Value: i.Keys}, {Key: "name", Value: i.name()}}
+	if i.Unique {
+		spec = append(spec, bson.E{Key: "unique", Value: true})
+	}
+	if i.Partial != nil {
+		spec = append(spec, bson.E{Key: "partialFilterExpression", Value: i.Partial})
+	}
+	if i.CaseInsensitive {
+		const ignoringCase = 2
+		spec = append(spec, bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}})
+	}
+	return bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{spec}}}
+}
+
+func collMod(c Collection) bson.D {
+	return bson.D{
+		{Key: "collMod", Value: c.Name},
+		{Key: "validator", Value: c.Validator},
+		{Key: "validationLevel", Value: "moderate"},
+	}
+}
+
+// shell writes a command as mongosh reads it.
+func shell(command bson.D) string {
+	text, err := bson.MarshalExtJSON(command, false, false)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// OneOf is a validator's clause: the field is one of the values.
+func OneOf[T ~string](field string, values ...T) bson.D {
+	list := bson.A{}
+	for _, v := range values {
+		list = append(list, string(v))
+	}
+	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: list}}}}
+}

@@ -1,0 +1,194 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+)
+
+const (
+	// txTime and txAttempts bound a transaction with all its repetitions. The
+	// time leaves room for an orphan to be found and ended (about 6 s).
+	txTime     = 15 * time.Second
+	txAttempts = 1000
+	// Between attempts: a jittered wait that doubles from firstWait to longestWait.
+	firstWait   = time.Millisecond
+	longestWait = 50 * time.Millisecond
+	// commitTime bounds the repetition of a commit whose outcome is unknown.
+	commitTime = 10 * time.Second
+	abortTime  = 5 * time.Second
+	// conflictPatience passes before a loser looks for orphans, and between looks.
+	conflictPatience = 2 * time.Second
+	lookAgain        = 500 * time.Millisecond
+)
+
+// ErrAgain, returned by a transaction's function, repeats it as a conflict
+// would: what was read and what could be written did not fit together.
+var ErrAgain = errors.New("the transaction has to start again")
+
+// InTx runs fn in a transaction and commits it; fn may run several times, so
+// it builds its result anew each time, returns every driver error, and does
+// nothing that a rollback can't undo. Called within a transaction, it joins it.
+//
+// An error of fn without a driver's cause is returned as it is. All others
+// come translated, see the package's document for what each lets a caller infer.
+func InTx[T any](ctx context.Context, db *DB, fn func(ctx context.Context) (T, error)) (T, error) {
+	if mongo.SessionFromContext(ctx) != nil {
+		return fn(ctx)
+	}
+	var zero, value T
+	outcome, attempts, err := db.runTx(ctx, func(ctx context.Context) (err error) {
+		value, err = fn(ctx)
+		return err
+	})
+	if db.observe.Transaction != nil {
+		db.observe.Transaction(outcome, attempts)
+	}
+	if err != nil {
+		return zero, err
+	}
+	return value, nil
+}
+
+// Do is InTx for a function without a value.
+func Do(ctx context.Context, db *DB, fn func(ctx context.Context) error) error {
+	_, err := InTx(ctx, db, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
+	return err
+}
+
+func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcome, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, txTime)
+	defer cancel()
+	session, err := db.client.StartSession()
+	if err != nil {
+		return Unavailable, 0, Translate(err)
+	}
+	defer session.EndSession(context.WithoutCancel(ctx))
+
+	start := db.clock()
+	nextLook := start.Add(conflictPatience)
+	wait := firstWait
+	for attempt := 1; ; attempt++ {
+		err, committing := db.attempt(ctx, session, fn)
+		if err == nil {
+			return Done, attempt, nil
+		}
+		if committing {
+			return Unknown, attempt, unknown(err)
+		}
+		if !repeatable(err) {
+			if isDriver(err) {
+				return Unavailable, attempt, Translate(err)
+			}
+			return Refused, attempt, err
+		}
+		if attempt == txAttempts {
+			return Conflict, attempt, busy(err)
+		}
+		if now := db.clock(); now.After(nextLook) {
+			db.endOrphansQuietly(ctx)
+			nextLook = db.clock().Add(lookAgain)
+		}
+		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // jitter
+			return Conflict, attempt, busy(err)
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// attempt runs fn and commits. unknown is true if the commit was sent and its
+// outcome could not be learned.
+func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (err error, unknown bool) { //nolint:revive // the error is the answer, the flag qualifies it
+	if err := ctx.Err(); err != nil {
+		return err, false
+	}
+	err = session.StartTransaction(options.Transaction().
+		SetReadConcern(readconcern.Snapshot()).SetWriteConcern(writeconcern.Majority()))
+	if err != nil {
+		return err, false
+	}
+	committed := false
+	defer func() {
+		if !committed { // also where fn panicked
+			db.abort(ctx, session)
+		}
+	}()
+	if err := fn(mongo.NewSessionContext(ctx, session)); err != nil {
+		return err, false
+	}
+	if err := ctx.Err(); err != nil { // who gave up before the commit gets no change
+		return err, false
+	}
+	committed = true
+	return db.commit(ctx, session)
+}
+
+// commit repeats the commit until it has an answer or commitTime is over. The
+// caller's leaving doesn't stop it: a commit that was sent must be known of.
+func (db *DB) commit(ctx context.Context, session *mongo.Session) (err error, unknown bool) { //nolint:revive // see attempt
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
+	defer cancel()
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		err := session.CommitTransaction(ctx)
+		if err == nil {
+			return nil, false
+		}
+		if answered(err) {
+			return err, false
+		}
+		if pause(ctx, wait) != nil {
+			return err, true
+		}
+	}
+}
+
+// answered reports whether a failed commit is known not to have happened: the
+// server says so, by the label of a conflict or with an error of its own.
+func answered(err error) bool {
+	var labeled mongo.LabeledError
+	if errors.As(err, &labeled) {
+		if labeled.HasErrorLabel("UnknownTransactionCommitResult") {
+			return false
+		}
+		if labeled.HasErrorLabel("TransientTransactionError") {
+			return true
+		}
+	}
+	var server mongo.ServerError
+	return errors.As(err, &server) && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
+}
+
+// abort frees the documents at once; where it fails the server does so later.
+func (db *DB) abort(ctx context.Context, session *mongo.Session) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+	defer cancel()
+	if err := session.AbortTransaction(ctx); err != nil {
+		db.log.DebugContext(ctx, "abort failed", "error", err)
+	}
+}
+
+func repeatable(err error) bool {
+	if errors.Is(err, ErrAgain) {
+		return true
+	}
+	var labeled mongo.LabeledError
+	return errors.As(err, &labeled) && labeled.HasErrorLabel("TransientTransactionError")
+}
+
+// pause waits for d or until ctx ends, whose error it then returns.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

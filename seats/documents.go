@@ -1,0 +1,205 @@
+package seats
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+const (
+	eventsName = "events"
+	locksName  = "seatlocks"
+)
+
+// Collections is what this package wants MongoDB to hold. Locks shard by event:
+// unique indexes begin with it.
+func Collections() []mongodb.Collection {
+	active := bson.D{{Key: "status", Value: string(Active)}}
+	return []mongodb.Collection{
+		{
+			Name: eventsName,
+			Validator: bson.D{{Key: "$expr", Value: bson.D{{Key: "$and", Value: bson.A{
+				bson.D{{Key: "$gte", Value: bson.A{"$availableSeats", 0}}},
+				bson.D{{Key: "$lte", Value: bson.A{"$availableSeats", "$totalSeats"}}},
+			}}}}},
+			Indexes: []mongodb.Index{
+				// Oversold events, of which there should be none.
+				{Keys: keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
+			},
+		},
+		{
+			Name:      locksName,
+			Validator: mongodb.OneOf("status", Statuses...),
+			Indexes: []mongodb.Index{
+				// Sums by event, covered; lists by event.
+				{Keys: keys("eventId", "status", "_id", "seats")},
+				// Lists by user; what a user holds of an event.
+				{Keys: keys("userId", "eventId", "status", "_id")},
+				{Keys: keys("eventId", "userId", "idempotencyKey"), Unique: true,
+					Partial: bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}},
+				// The sweep, and the reclaim of one event's due locks.
+				{Keys: keys("expiresAt", "_id"), Partial: active},
+				{Keys: keys("eventId", "expiresAt", "_id"), Partial: active},
+			},
+		},
+	}
+}
+
+func keys(fields ...string) bson.D {
+	d := bson.D{}
+	for _, f := range fields {
+		d = append(d, bson.E{Key: f, Value: 1})
+	}
+	return d
+}
+
+// eventDoc and lockDoc read what is there, whoever wrote it.
+type eventDoc struct {
+	ID              ID            `bson:"_id"`
+	Name            mongodb.Text  `bson:"name"`
+	TotalSeats      mongodb.Whole `bson:"totalSeats"`
+	AvailableSeats  mongodb.Whole `bson:"availableSeats"`
+	Oversold        mongodb.Whole `bson:"oversold"`
+	EventDate       mongodb.Date  `bson:"eventDate"`
+	Status          mongodb.Text  `bson:"status"`
+	MaxSeatsPerUser mongodb.Whole `bson:"maxSeatsPerUser"`
+	CreatedAt       mongodb.Date  `bson:"createdAt"`
+	UpdatedAt       mongodb.Date  `bson:"updatedAt"`
+	Fixes           mongodb.Whole `bson:"fixes"` // raised by every repair of the counter
+
+	Now mongodb.Date `bson:"now"` // the database's clock, where it was asked for
+}
+
+func (d eventDoc) event() Event {
+	status := SaleStatus(d.Status)
+	if status == "" {
+		status = OnSale
+	}
+	return Event{
+		ID: d.ID, Name: string(d.Name),
+		TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0), Oversold: d.Oversold.Or(0),
+		EventDate: d.EventDate.Time, Status: status, MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0),
+		CreatedAt: madeAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
+	}
+}
+
+func (d eventDoc) tally() tally {
+	return tally{total: d.TotalSeats.Or(0), available: d.AvailableSeats.Or(0), oversold: d.Oversold.Or(0)}
+}
+
+// sound reports whether the counter is one that may be committed.
+func (d eventDoc) sound() bool {
+	return d.AvailableSeats.Valid && d.tally().sound()
+}
+
+type lockDoc struct {
+	ID        ID            `bson:"_id"`
+	EventID   ID            `bson:"eventId"`
+	UserID    ID            `bson:"userId"`
+	Seats     mongodb.Whole `bson:"seats"`
+	Status    mongodb.Text  `bson:"status"`
+	ExpiresAt mongodb.Date  `bson:"expiresAt"`
+	Key       mongodb.Text  `bson:"idempotencyKey"`
+	Hash      mongodb.Text  `bson:"requestHash"`
+	BookingID ID            `bson:"bookingId"`
+	CreatedAt mongodb.Date  `bson:"createdAt"`
+
+	Now mongodb.Date `bson:"now"`
+}
+
+func (d lockDoc) lock() Lock {
+	return Lock{
+		ID: d.ID, EventID: d.EventID, UserID: d.UserID, Seats: max(0, d.Seats.Or(0)), Status: Status(d.Status),
+		ExpiresAt: d.ExpiresAt.Time, Key: string(d.Key), BookingID: d.BookingID,
+		CreatedAt: madeAt(d.CreatedAt, d.ID), hash: string(d.Hash),
+	}
+}
+
+// madeAt is the creation by the document, or by its ID where it says none.
+func madeAt(created mongodb.Date, id ID) time.Time {
+	if created.IsZero() {
+		return bson.ObjectID(id).Timestamp().UTC()
+	}
+	return created.Time
+}
+
+// withNow adds the database's clock to what is read.
+var withNow = bson.D{{Key: "$set", Value: bson.D{{Key: "now", Value: "$$NOW"}}}}
+
+// due matches a passed expiry by the database's clock. The type clause keeps
+// missing dates out and bounds the index on both sides.
+var due = bson.D{
+	{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}},
+	{Key: "$expr", Value: bson.D{{Key: "$lte", Value: bson.A{"$expiresAt", "$$NOW"}}}},
+}
+
+// notDue is the opposite.
+var notDue = bson.D{
+	{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}},
+	{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{"$expiresAt", "$$NOW"}}}},
+}
+
+// countedSeats is a lock's weight in every sum: its seats if they are a whole
+// number ≥ 1, else 0.
+var countedSeats = bson.D{{Key: "$cond", Value: bson.A{
+	bson.D{{Key: "$and", Value: bson.A{
+		bson.D{{Key: "$isNumber", Value: "$seats"}},
+		bson.D{{Key: "$gte", Value: bson.A{"$seats", 1}}},
+		bson.D{{Key: "$lte", Value: bson.A{"$seats", mongodb.MaxWhole}}},
+		bson.D{{Key: "$eq", Value: bson.A{"$seats", bson.D{{Key: "$trunc", Value: bson.D{{Key: "$cond", Value: bson.A{
+			bson.D{{Key: "$isNumber", Value: "$seats"}}, "$seats", 0,
+		}}}}}}}},
+	}}},
+	bson.D{{Key: "$toLong", Value: "$seats"}},
+	int64(0),
+}}}
+
+// wholeSeats keeps locks out that no sweep may end.
+var wholeSeats = bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{countedSeats, 0}}}}}
+
+func (s *Service) events() *mongo.Collection { return s.db.Collection(eventsName) }
+func (s *Service) locks() *mongo.Collection  { return s.db.Collection(locksName) }
+
+func match(filters ...bson.D) bson.D { return bson.D{{Key: "$match", Value: and(filters...)}} }
+
+func is(field string, value any) bson.D { return bson.D{{Key: field, Value: value}} }
+
+func in[T any](field string, values []T) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
+}
+
+// and joins filters, each of which may name the same field; empty ones don't count.
+func and(filters ...bson.D) bson.D {
+	all := bson.A{}
+	for _, f := range filters {
+		if len(f) > 0 {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return bson.D{}
+	}
+	return bson.D{{Key: "$and", Value: all}}
+}
+
+// readEvent reads an event with the database's clock.
+func (s *Service) readEvent(ctx context.Context, id ID) (doc eventDoc, found bool, err error) {
+	return mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{match(is("_id", id)), withNow})
+}
+
+// readLocks reads locks with the database's clock, by _id.
+func (s *Service) readLocks(ctx context.Context, filters ...bson.D) (map[ID]lockDoc, error) {
+	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{match(filters...), withNow})
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[ID]lockDoc, len(docs))
+	for _, d := range docs {
+		byID[d.ID] = d
+	}
+	return byID, nil
+}

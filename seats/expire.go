@@ -1,0 +1,177 @@
+package seats
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// DueLock is a lock whose time has passed, as the sweep finds it.
+type DueLock struct {
+	ID, EventID ID
+	ExpiresAt   time.Time
+	// Poison: its seats are no whole number ≥ 1; it is never ended by a sweep.
+	Poison bool
+}
+
+// After is a place in the order (expiry, ID) of a sweep's pages.
+type After struct {
+	At time.Time
+	ID ID
+}
+
+// Filter continues an ascending order by field and _id behind the place.
+func (a After) Filter(field string) bson.D {
+	if a == (After{}) {
+		return nil
+	}
+	return bson.D{
+		{Key: field, Value: bson.D{{Key: "$gte", Value: a.At}}},
+		{Key: "$or", Value: bson.A{
+			bson.D{{Key: field, Value: bson.D{{Key: "$gt", Value: a.At}}}},
+			bson.D{{Key: field, Value: a.At}, {Key: "_id", Value: bson.D{{Key: "$gt", Value: a.ID}}}},
+		}},
+	}
+}
+
+// DueLocks returns up to limit ACTIVE locks that are due, in the order of their
+// expiry, behind a place.
+func (s *Service) DueLocks(ctx context.Context, after After, limit int) ([]DueLock, error) {
+	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
+		match(is("status", string(Active)), due, after.Filter("expiresAt")),
+		{{Key: "$sort", Value: keys("expiresAt", "_id")}},
+		{{Key: "$limit", Value: limit}},
+	})
+	if err != nil {
+		return nil, mongodb.Translate(err)
+	}
+	found := make([]DueLock, 0, len(docs))
+	for _, d := range docs {
+		found = append(found, DueLock{d.ID, d.EventID, d.ExpiresAt.Time, !d.Seats.Valid || d.Seats.N < 1})
+	}
+	return found, nil
+}
+
+// Ended is a lock that a sweep expired.
+type Ended struct {
+	ID    ID
+	Seats int64
+}
+
+// Expire ends locks of one event and gives their seats back, in one transaction
+// that writes the event first. choose, called after that, names the locks to end;
+// of these, the ones that are ACTIVE and have whole seats are ended. It composes
+// into a caller's transaction, and fails with CodeEventNotFound if there is no
+// such event.
+func (s *Service) Expire(ctx context.Context, eventID ID, by EndedBy, runID string, choose func(context.Context) ([]ID, error)) ([]Ended, error) {
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Ended, error) {
+		event, found, err := s.touch(ctx, eventID)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, eventNotFound()
+		}
+		lockIDs, err := choose(ctx)
+		if err != nil || len(lockIDs) == 0 {
+			return nil, err
+		}
+		docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
+			match(in("_id", lockIDs), is("eventId", eventID), is("status", string(Active))), match(wholeSeats),
+		})
+		if err != nil || len(docs) == 0 {
+			return nil, err
+		}
+		return s.expireAll(ctx, event, docs, ending{By: by, RunID: runID})
+	})
+}
+
+func (s *Service) expireAll(ctx context.Context, event eventDoc, docs []lockDoc, by ending) ([]Ended, error) {
+	counter := event.tally()
+	ended, lockIDs := make([]Ended, 0, len(docs)), make([]ID, 0, len(docs))
+	for _, d := range docs {
+		counter.give(d.Seats.N)
+		ended, lockIDs = append(ended, Ended{d.ID, d.Seats.N}), append(lockIDs, d.ID)
+	}
+	sound := event.sound() && counter.sound()
+	if sound {
+		if err := s.moveCounter(ctx, event, counter); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.endLocks(ctx, lockIDs, Active, Expire, by); err != nil {
+		return nil, err
+	}
+	if !sound { // the counter was wrong already: what the locks say holds
+		if err := s.recount(ctx, event.ID); err != nil {
+			return nil, err
+		}
+	}
+	return ended, nil
+}
+
+// ExpireDue is Expire for locks found by DueLocks: of these, it ends the ones
+// that are still due by the database's clock.
+func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, by EndedBy, runID string) ([]Ended, error) {
+	return s.Expire(ctx, eventID, by, runID, func(ctx context.Context) ([]ID, error) {
+		docs, err := s.readLocks(ctx, in("_id", lockIDs), is("status", string(Active)), due)
+		still := make([]ID, 0, len(docs))
+		for id := range docs {
+			still = append(still, id)
+		}
+		return still, err
+	})
+}
+
+// Claims returns those of the locks that exist, each with the database's time.
+func (s *Service) Claims(ctx context.Context, lockIDs []ID) (map[ID]Claim, error) {
+	docs, err := s.readLocks(ctx, in("_id", lockIDs))
+	claims := make(map[ID]Claim, len(docs))
+	for id, d := range docs {
+		claims[id] = Claim{d.lock(), d.Now.Time}
+	}
+	return claims, err
+}
+
+// eachBatch is how many locks EachLock hands over at once.
+const eachBatch = 1000
+
+// EachLock walks all locks of a status, by event, and hands their IDs over in
+// batches; memory does not grow with their number.
+func (s *Service) EachLock(ctx context.Context, status Status, visit func(context.Context, []ID) error) error {
+	cursor, err := s.locks().Find(ctx,
+		bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}, {Key: "status", Value: string(status)}},
+		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetBatchSize(eachBatch))
+	if err != nil {
+		return mongodb.Translate(err)
+	}
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // read only
+	batch := make([]ID, 0, eachBatch)
+	for cursor.Next(ctx) {
+		var doc lockDoc
+		if err := cursor.Decode(&doc); err != nil {
+			return mongodb.Translate(err)
+		}
+		if batch = append(batch, doc.ID); len(batch) == eachBatch {
+			if err := visit(ctx, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	if err := cursor.Err(); err != nil || len(batch) == 0 {
+		return mongodb.Translate(err)
+	}
+	return visit(ctx, batch)
+}
+
+// ConsumeSold marks a lock sold whose booking is confirmed, due or not, in the
+// caller's transaction. A lock that has ended meanwhile makes it start again.
+func (s *Service) ConsumeSold(ctx context.Context, id ID) error {
+	return s.endLocks(ctx, []ID{id}, Active, Consume, ending{})
+}

@@ -1,0 +1,88 @@
+// Package users keeps the customers: a name and an address that is unique
+// without regard to case. It is the only code that touches the collection users.
+package users
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// ID names a user.
+type ID = ids.ID
+
+// Codes of the refusals of this package.
+const (
+	CodeNotFound   fault.Code = "USER_NOT_FOUND"
+	CodeEmailTaken fault.Code = "EMAIL_TAKEN"
+)
+
+// Codes lists them.
+var Codes = []fault.Code{CodeNotFound, CodeEmailTaken}
+
+// User is a customer.
+type User struct {
+	ID        ID
+	Name      string
+	Email     string
+	CreatedAt time.Time
+}
+
+const name = "users"
+
+// Collections is what this package wants MongoDB to hold.
+func Collections() []mongodb.Collection {
+	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{{
+		Keys: bson.D{{Key: "email", Value: 1}}, Unique: true, CaseInsensitive: true,
+		Partial: bson.D{{Key: "email", Value: bson.D{{Key: "$exists", Value: true}}}},
+	}}}}
+}
+
+// Service keeps the users of one database.
+type Service struct{ db *mongodb.DB }
+
+// New returns the users of db.
+func New(db *mongodb.DB) *Service { return &Service{db} }
+
+type doc struct {
+	ID        ID           `bson:"_id"`
+	Name      mongodb.Text `bson:"name"`
+	Email     mongodb.Text `bson:"email"`
+	CreatedAt mongodb.Date `bson:"createdAt"`
+}
+
+// Create adds a user, or refuses with CodeEmailTaken.
+func (s *Service) Create(ctx context.Context, fullName, email string) (User, error) {
+	u := User{ID: ids.New(), Name: fullName, Email: email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
+	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
+		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: u.Email}, {Key: "createdAt", Value: u.CreatedAt},
+	})
+	if mongodb.IsDuplicate(err) {
+		return User{}, fault.New(CodeEmailTaken, "Another user has this email address.")
+	}
+	return u, mongodb.TranslateWrite(err)
+}
+
+// Get returns a user, or CodeNotFound.
+func (s *Service) Get(ctx context.Context, id ID) (User, error) {
+	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{
+		{{Key: "$match", Value: bson.D{{Key: "_id", Value: id}}}},
+	})
+	switch {
+	case err != nil:
+		return User{}, mongodb.Translate(err)
+	case !found:
+		return User{}, fault.New(CodeNotFound, "There is no such user.")
+	}
+	created := d.CreatedAt.Time
+	if created.IsZero() {
+		created = bson.ObjectID(d.ID).Timestamp().UTC()
+	}
+	return User{d.ID, string(d.Name), string(d.Email), created}, nil
+}
