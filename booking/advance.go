@@ -30,10 +30,10 @@ func (s *Service) Pay(ctx context.Context, id ID, window seats.Until) (Booking, 
 			return b, nil
 		}
 		if b.Status == Pending {
-			return Booking{}, b.check(Cancel, lock) // the same rule for any action on an open booking
+			return Booking{}, s.refuse(ctx, b, lock, b.check(Cancel, lock)) // the same rule for any action on an open booking
 		}
 		if err := b.check(Pay, lock); err != nil {
-			return Booking{}, err
+			return Booking{}, s.refuse(ctx, b, lock, err)
 		}
 		if err := s.seats.CheckNotCancelled(ctx, lock.EventID); err != nil {
 			return Booking{}, err
@@ -77,10 +77,10 @@ func (s *Service) confirmOnce(ctx context.Context, id ID, reference string) (Boo
 			return b, nil
 		}
 		if b.Status == Initiated && b.due(lock) {
-			return Booking{}, b.check(Cancel, lock)
+			return Booking{}, s.refuse(ctx, b, lock, b.check(Cancel, lock))
 		}
 		if err := b.check(Confirm, lock); err != nil {
-			return Booking{}, err
+			return Booking{}, s.refuse(ctx, b, lock, err)
 		}
 		if err := s.seats.CheckNotCancelled(ctx, lock.EventID); err != nil {
 			return Booking{}, err
@@ -90,6 +90,15 @@ func (s *Service) confirmOnce(ctx context.Context, id ID, reference string) (Boo
 		}
 		return s.confirm(ctx, b, reference)
 	})
+}
+
+// refuse makes sure, where time alone is the reason, that no transaction that
+// began in time still comes through; see seats.RefuseDue.
+func (s *Service) refuse(ctx context.Context, b Booking, lock seats.Claim, refusal error) error {
+	if !b.isOpen() {
+		return refusal
+	}
+	return s.seats.RefuseDue(ctx, lock.Lock, refusal)
 }
 
 // confirm writes the booking, guarded by its payment window at that moment.

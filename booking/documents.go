@@ -52,6 +52,8 @@ type bookingDoc struct {
 	PaymentReference mongodb.Text  `bson:"paymentReference"`
 	CreatedAt        mongodb.Date  `bson:"createdAt"`
 	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
+
+	Now mongodb.Date `bson:"now"` // the database's clock, where it was asked for
 }
 
 func (d bookingDoc) booking() Booking {

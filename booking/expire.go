@@ -189,11 +189,7 @@ type bookingNow struct {
 
 // findNow is find with the database's clock.
 func (s *Service) findNow(ctx context.Context, filter bson.D) ([]bookingNow, error) {
-	type docNow struct {
-		bookingDoc `bson:",inline"`
-		Now        mongodb.Date `bson:"now"`
-	}
-	docs, err := mongodb.All[docNow](ctx, s.bookings(), mongo.Pipeline{
+	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
 		match(filter), {{Key: "$set", Value: bson.D{{Key: "now", Value: "$$NOW"}}}},
 	})
 	found := make([]bookingNow, 0, len(docs))

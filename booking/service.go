@@ -91,7 +91,7 @@ func (s *Service) Create(ctx context.Context, r Request) (b Booking, made bool, 
 			return result{b, false}, err
 		}
 		if err := lock.Ended(lock.Now); err != nil {
-			return result{}, err
+			return result{}, s.seats.RefuseDue(ctx, lock.Lock, err)
 		}
 		if err := s.seats.CheckNotCancelled(ctx, lock.EventID); err != nil {
 			return result{}, err

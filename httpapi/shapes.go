@@ -77,6 +77,9 @@ func until(at *time.Time, seconds *int64) seats.Until {
 	var u seats.Until
 	if at != nil {
 		u.At = at.UTC()
+		if u.At.IsZero() { // the year 1 is a time like any other; it is past
+			u.At = u.At.Add(time.Millisecond)
+		}
 	}
 	if seconds != nil {
 		u.For = time.Duration(*seconds) * time.Second

@@ -41,6 +41,7 @@ type batchTx struct {
 	inserts  []any
 	released map[Status][]ID // by the status they had
 	expired  []ID
+	refused  []ID // ACTIVE, and due
 	also     []func(context.Context) error
 }
 
@@ -255,6 +256,9 @@ func (b *batchTx) give(ctx context.Context, r *request) (answer, error) {
 	}
 	proceed, err := r.give.permit(ctx, lock, doc.Now.Time)
 	if code := fault.CodeOf(err); code != "" && code != mongodb.CodeUnavailable {
+		if lock.Status == Active { // see RefuseDue
+			b.refused = append(b.refused, lock.ID)
+		}
 		return answer{lock: lock, err: err}, nil
 	}
 	if err != nil || !proceed {
@@ -278,13 +282,16 @@ func (b *batchTx) write(ctx context.Context) error {
 		changes += len(released)
 	}
 	if changes == 0 && len(b.also) == 0 && !b.settling {
-		return nil
+		return b.s.witness(ctx, b.refused)
 	}
 	b.unsound = b.unsound || !b.tally.sound()
 	if b.found {
 		if err := b.moveCounter(ctx); err != nil {
 			return err
 		}
+	}
+	if err := b.s.witness(ctx, b.refused); err != nil {
+		return err
 	}
 	if err := b.s.endLocks(ctx, b.expired, Active, Expire, ending{By: ByReclaim}, due); err != nil {
 		return err

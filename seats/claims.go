@@ -70,6 +70,29 @@ func (s *Service) Consume(ctx context.Context, id ID) error {
 	return s.endLocks(ctx, []ID{id}, Active, Consume, ending{}, notDue)
 }
 
+// RefuseDue returns the refusal of an action on a lock that is ACTIVE although
+// its time has passed, once no transaction that began in time can still come
+// through: its write to the lock conflicts with this one, which is made and
+// rolled back with the refusal. Other refusals are returned as they are.
+func (s *Service) RefuseDue(ctx context.Context, lock Lock, refusal error) error {
+	if lock.Status != Active {
+		return refusal
+	}
+	if err := s.witness(ctx, []ID{lock.ID}); err != nil {
+		return err
+	}
+	return refusal
+}
+
+// witness writes locks without changing what they say.
+func (s *Service) witness(ctx context.Context, lockIDs []ID) error {
+	if len(lockIDs) == 0 {
+		return nil
+	}
+	_, err := s.locks().UpdateMany(ctx, in("_id", lockIDs), bson.D{raiseRev})
+	return err
+}
+
 // ending says what ended a lock; By "" for one that is consumed.
 type ending struct {
 	By    EndedBy

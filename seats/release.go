@@ -74,7 +74,7 @@ func (s *Service) Extend(ctx context.Context, id ID, until Until) (Lock, error) 
 		}
 		now := doc.Now.Time
 		if err := lock.Ended(now); err != nil {
-			return Lock{}, err
+			return Lock{}, s.RefuseDue(ctx, lock, err)
 		}
 		if err := s.CheckNotCancelled(ctx, lock.EventID); err != nil {
 			return Lock{}, err

@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type DB struct {
 	clock   clock.Clock
 	observe Observer
 	orphans sync.Mutex // held while this process looks for orphans
+
+	commitTime time.Duration
 }
 
 // Outcome of a transaction, as metrics name it.
@@ -56,6 +59,9 @@ type Options struct {
 	Observe Observer
 	// MaxPoolSize bounds the connections; 0 means 100, the driver's own bound.
 	MaxPoolSize uint64
+	// CommitTime bounds the repetition of a commit whose outcome is unknown; 0
+	// means commitTime.
+	CommitTime time.Duration
 	// Dialer replaces the driver's own, to inject faults in tests.
 	Dialer options.ContextDialer
 }
@@ -92,7 +98,7 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 	}
 	return &DB{
 		Database: client.Database(database), client: client, appName: appName,
-		log: o.Log, clock: o.Clock, observe: o.Observe,
+		log: o.Log, clock: o.Clock, observe: o.Observe, commitTime: cmp.Or(o.CommitTime, commitTime),
 	}, nil
 }
 

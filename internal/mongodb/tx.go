@@ -132,7 +132,7 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 // commit repeats the commit until it has an answer or commitTime is over. The
 // caller's leaving doesn't stop it: a commit that was sent must be known of.
 func (db *DB) commit(ctx context.Context, session *mongo.Session) (err error, unknown bool) { //nolint:revive // see attempt
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTime)
 	defer cancel()
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		err := session.CommitTransaction(ctx)

@@ -1,0 +1,302 @@
+package booking_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
+	allowed := map[booking.Status]map[booking.Action]booking.Status{
+		"INITIATED":       {"pay": "PAYMENT_PENDING", "cancel": "CANCELLED", "expire": "EXPIRED"},
+		"PAYMENT_PENDING": {"confirm": "CONFIRMED", "cancel": "CANCELLED", "expire": "EXPIRED"},
+		"CONFIRMED":       {"cancel": "CANCELLED"},
+		"EXPIRED":         {},
+		"CANCELLED":       {},
+	}
+	if len(booking.Statuses) != len(allowed) {
+		t.Fatalf("%d statuses, want %d", len(booking.Statuses), len(allowed))
+	}
+	for _, from := range booking.Statuses {
+		for _, action := range []booking.Action{booking.Pay, booking.Confirm, booking.Cancel, booking.Expire} {
+			want, ok := allowed[from][action]
+			if got, gotOK := from.Next(action); got != want || gotOK != ok {
+				t.Errorf("%s %s: got %q, %v; want %q, %v", from, action, got, gotOK, want, ok)
+			}
+		}
+	}
+}
+
+// states makes a booking in each of the contract's columns, on a lock of its own.
+var states = []string{"INITIATED", "PAYMENT_PENDING", "due", "lock due", "EXPIRED", "CONFIRMED", "CANCELLED"}
+
+func make1(w *testenv.World, event ids.ID, state string) booking.Booking {
+	w.T.Helper()
+	lock := w.Take(event, 1, testenv.Soon())
+	window := testenv.Soon()
+	if state == "INITIATED" || state == "lock due" {
+		window = seats.Until{}
+	}
+	b := w.Book(lock, window)
+	var err error
+	switch state {
+	case "due":
+		w.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Second)}})
+	case "lock due":
+		w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}})
+	case "EXPIRED":
+		w.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Second)}})
+		w.SweepBookings()
+	case "CONFIRMED":
+		_, err = w.Bookings.Confirm(w.Ctx(), b.ID, "ref")
+	case "CANCELLED":
+		_, err = w.Bookings.Cancel(w.Ctx(), b.ID)
+	}
+	if err != nil {
+		w.T.Fatal(state, err)
+	}
+	return b
+}
+
+func TestActions_AnswerByTheBookingsStateAsTheContractSays(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1000)
+	want := map[string][]fault.Code{ // in the order of states
+		"pay":           {"", "", booking.CodeExpired, booking.CodeExpired, booking.CodeExpired, booking.CodeConfirmed, booking.CodeCancelled},
+		"confirm":       {booking.CodeNotPayable, "", booking.CodeExpired, booking.CodeExpired, booking.CodeExpired, "", booking.CodeCancelled},
+		"confirm other": {booking.CodeNotPayable, "", booking.CodeExpired, booking.CodeExpired, booking.CodeExpired, booking.CodeConfirmed, booking.CodeCancelled},
+		"cancel":        {"", "", booking.CodeExpired, booking.CodeExpired, booking.CodeExpired, "", ""},
+	}
+	do := map[string]func(id ids.ID) (booking.Booking, error){
+		"pay":           func(id ids.ID) (booking.Booking, error) { return w.Bookings.Pay(w.Ctx(), id, testenv.Soon()) },
+		"confirm":       func(id ids.ID) (booking.Booking, error) { return w.Bookings.Confirm(w.Ctx(), id, "") },
+		"confirm other": func(id ids.ID) (booking.Booking, error) { return w.Bookings.Confirm(w.Ctx(), id, "other") },
+		"cancel":        func(id ids.ID) (booking.Booking, error) { return w.Bookings.Cancel(w.Ctx(), id) },
+	}
+	for action, codes := range want {
+		for i, state := range states {
+			b := make1(w, event, state)
+			for range 2 { // again: the same answer
+				if _, err := do[action](b.ID); fault.CodeOf(err) != codes[i] {
+					t.Errorf("%s of a booking %s: got %v, want %q", action, state, err, codes[i])
+				}
+			}
+		}
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestCreate_AnswersByTheLocksState(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1000)
+	book := func(l seats.Lock) (booking.Booking, bool, error) {
+		return w.Bookings.Create(w.Ctx(), booking.Request{UserID: l.UserID, EventID: event, LockID: l.ID, Window: testenv.Soon()})
+	}
+	live := w.Take(event, 1, testenv.Soon())
+	first, made, err := book(live)
+	if err != nil || !made || first.Status != booking.Pending {
+		t.Fatal(first, made, err)
+	}
+	again, made, err := book(live)
+	if err != nil || made || again.ID != first.ID {
+		t.Errorf("again: %v, %v, %v; want the same booking", again, made, err)
+	}
+	if _, err := w.Bookings.Confirm(w.Ctx(), first.ID, "r"); err != nil {
+		t.Fatal(err)
+	}
+	if sold, made, err := book(live); err != nil || made || sold.Status != booking.Confirmed {
+		t.Errorf("sold: %v, %v, %v; want the CONFIRMED booking", sold, made, err)
+	}
+	due, released := w.Take(event, 1, testenv.Past()), w.Take(event, 1, testenv.Soon())
+	if _, err := w.Bookings.ReleaseLock(w.Ctx(), released.ID); err != nil {
+		t.Fatal(err)
+	}
+	foreign := live
+	foreign.UserID = ids.New()
+	for name, c := range map[string]struct {
+		lock seats.Lock
+		code fault.Code
+	}{
+		"due": {due, seats.CodeLockExpired}, "released": {released, seats.CodeLockReleased},
+		"another user's": {foreign, seats.CodeLockNotFound}, "none": {seats.Lock{ID: ids.New()}, seats.CodeLockNotFound},
+	} {
+		if _, _, err := book(c.lock); fault.CodeOf(err) != c.code {
+			t.Errorf("%s: got %v, want %s", name, err, c.code)
+		}
+	}
+	w.SweepLocks()
+	if _, _, err := book(due); fault.CodeOf(err) != seats.CodeLockExpired {
+		t.Errorf("swept: got %v, want %s", err, seats.CodeLockExpired)
+	}
+}
+
+func TestCreate_ManyAtOnceMakeOneBooking(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	lock := w.Take(w.Event(10), 1, testenv.Soon())
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for range 30 {
+		all.Go(func() {
+			_, isNew, err := w.Bookings.Create(w.Ctx(), booking.Request{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID})
+			if err != nil {
+				t.Error(err)
+			}
+			if isNew {
+				made.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d bookings were made, want 1", made.Load())
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestWindow_MovesTheLockAndStopsAtTheCap(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	lock := w.Take(w.Event(10), 1, seats.Until{For: time.Minute})
+	b := w.Book(lock, seats.Until{})
+	if got := w.Lock(lock.ID); !got.ExpiresAt.Equal(lock.ExpiresAt) || got.BookingID != b.ID {
+		t.Errorf("INITIATED: the lock is %+v", got)
+	}
+	_, err := w.Bookings.Pay(w.Ctx(), b.ID, seats.Until{At: b.CreatedAt.Add(testenv.MaxPaymentTTL + time.Millisecond)})
+	if !fault.Is(err, fault.CodeInvalid) {
+		t.Errorf("beyond the cap: %v", err)
+	}
+	ends := b.CreatedAt.Add(testenv.MaxPaymentTTL)
+	paid, err := w.Bookings.Pay(w.Ctx(), b.ID, seats.Until{At: ends})
+	if err != nil || !paid.PaymentExpiresAt.Equal(ends) || !w.Lock(lock.ID).ExpiresAt.Equal(ends) {
+		t.Errorf("to the cap: %+v, %v, lock %v", paid, err, w.Lock(lock.ID).ExpiresAt)
+	}
+	again, err := w.Bookings.Pay(w.Ctx(), b.ID, seats.Until{For: time.Minute})
+	if err != nil || !again.PaymentExpiresAt.Equal(ends) {
+		t.Errorf("again: %+v, %v; want it unchanged", again, err)
+	}
+}
+
+func TestCancelledEvent_RefusesBookPayAndConfirm(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	free, lockA, lockB := w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon())
+	initiated, pending := w.Book(lockA, seats.Until{}), w.Book(lockB, testenv.Soon())
+	w.Set("events", event, bson.D{{Key: "status", Value: "CANCELLED"}})
+	_, _, err := w.Bookings.Create(w.Ctx(), booking.Request{UserID: free.UserID, EventID: event, LockID: free.ID})
+	_, payErr := w.Bookings.Pay(w.Ctx(), initiated.ID, testenv.Soon())
+	_, confirmErr := w.Bookings.Confirm(w.Ctx(), pending.ID, "")
+	for name, err := range map[string]error{"book": err, "pay": payErr, "confirm": confirmErr} {
+		if !fault.Is(err, seats.CodeNotOnSale) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := w.Bookings.Cancel(w.Ctx(), pending.ID); err != nil {
+		t.Error(err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestOutsideHands_TheLocksCodeAnswers(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	for status, code := range map[string]fault.Code{"RELEASED": seats.CodeLockReleased, "EXPIRED": seats.CodeLockExpired, "CONSUMED": seats.CodeLockConsumed} {
+		b := make1(w, event, "PAYMENT_PENDING")
+		w.Set("seatlocks", b.LockID, bson.D{{Key: "status", Value: status}})
+		if _, err := w.Bookings.Confirm(w.Ctx(), b.ID, ""); fault.CodeOf(err) != code {
+			t.Errorf("confirm, lock %s: got %v, want %s", status, err, code)
+		}
+	}
+}
+
+// 1,000 rounds of confirm against cancel against expiry against release: one
+// winner, the losers told why, seats back at most once.
+func TestRace_ConfirmCancelExpireReleaseHaveOneWinner(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100_000)
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	wins := map[string]int{}
+	var mu sync.Mutex
+	const rounds, beside = 1000, 10
+	var workers sync.WaitGroup
+	for k := range beside {
+		workers.Go(func() {
+			for range rounds / beside {
+				who := race(t, w, other, event, k)
+				mu.Lock()
+				wins[who]++
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	t.Log(wins)
+	testenv.CheckInvariants(t, w.DB.Database)
+	if len(wins) < 3 {
+		t.Errorf("only %v ever won: the race is none", wins)
+	}
+}
+
+func race(t *testing.T, w, other *testenv.World, event ids.ID, k int) string {
+	lock := w.Take(event, 1, seats.Until{For: time.Hour})
+	ends := time.Now().Add(time.Duration(5+k) * time.Millisecond) // the window passes in the midst of it
+	b := w.Book(lock, seats.Until{At: ends})
+	w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: ends}})
+	var mu sync.Mutex
+	codes := map[string]fault.Code{}
+	note := func(who string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		codes[who] = fault.CodeOf(err)
+		if err != nil && codes[who] == "" {
+			t.Error(who, err)
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() { _, err := w.Bookings.Confirm(w.Ctx(), b.ID, "r"); note("confirm", err) })
+	all.Go(func() { _, err := other.Bookings.ReleaseLock(w.Ctx(), lock.ID); note("release", err) })
+	all.Go(func() {
+		_, err := w.Seats.ExpireDue(w.Ctx(), event, []ids.ID{lock.ID}, seats.ByLockExpiry, "run")
+		note("expiry", err)
+	})
+	all.Go(func() {
+		_, err := other.Bookings.ExpireDue(w.Ctx(), event, []booking.DueBooking{{ID: b.ID, LockID: lock.ID}}, seats.ByBookingExpiry, "run")
+		note("booking expiry", err)
+	})
+	all.Wait()
+	bookingNow, lockNow := w.Booking(b.ID), w.Lock(lock.ID)
+	state := fmt.Sprintf("%s/%s", bookingNow.Status, lockNow.Status)
+	wantCodes := map[string]map[string][]fault.Code{
+		"CONFIRMED/CONSUMED":      {"confirm": {""}, "release": {seats.CodeLockConsumed}},
+		"CANCELLED/RELEASED":      {"confirm": {booking.CodeCancelled}, "release": {""}},
+		"EXPIRED/EXPIRED":         {"confirm": {booking.CodeExpired}, "release": {seats.CodeLockExpired}},
+		"PAYMENT_PENDING/EXPIRED": {"confirm": {booking.CodeExpired}, "release": {seats.CodeLockExpired}},
+		"PAYMENT_PENDING/ACTIVE":  {"confirm": {booking.CodeExpired}, "release": {seats.CodeLockExpired}},
+	}[state]
+	if wantCodes == nil {
+		t.Errorf("ended as %s, answers %v", state, codes)
+	}
+	for who, allowed := range wantCodes {
+		if codes[who] != allowed[0] {
+			t.Errorf("%s: %s was answered %q, want %q", state, who, codes[who], allowed[0])
+		}
+	}
+	return state
+}

@@ -1,0 +1,56 @@
+package testenv
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// Log keeps what was logged, for tests to look at.
+type Log struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// Enabled keeps every level.
+func (*Log) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle keeps level and message.
+func (l *Log) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, r.Level.String()+" "+r.Message)
+	return nil
+}
+
+// WithAttrs drops the attributes.
+func (l *Log) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup drops the group.
+func (l *Log) WithGroup(string) slog.Handler { return l }
+
+// Lines are the lines that contain text.
+func (l *Log) Lines(text string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []string
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// Has reports whether a line is there, at any level.
+func (l *Log) Has(message string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if _, said, _ := strings.Cut(line, " "); said == message {
+			return true
+		}
+	}
+	return false
+}

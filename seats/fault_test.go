@@ -1,0 +1,143 @@
+package seats_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// A process that dies in a transaction leaves it open on the server. Others
+// take locks on its event again within 8 s.
+func TestTake_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1000)
+	dead, err := mongo.Connect(options.Client().ApplyURI(w.URI).SetAppName("holdfast:" + w.DB.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := dead.StartSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.StartTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = dead.Database(w.DB.Name()).Collection("events").UpdateOne(mongo.NewSessionContext(w.Ctx(), session),
+		bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	w.Take(event, 1, testenv.Soon())
+	if took := time.Since(start); took > 8*time.Second {
+		t.Errorf("it took %v", took)
+	} else {
+		t.Logf("it took %v", took)
+	}
+	if err := dead.Disconnect(w.Ctx()); err != nil {
+		t.Log(err)
+	}
+}
+
+// The reply to a commit is lost, again and again: callers are answered with
+// what became of it, and seats are taken once.
+func TestTake_LostRepliesOfCommitsAreSettled(t *testing.T) {
+	t.Parallel()
+	uri := testenv.OwnServer(t)
+	w := testenv.Open(t, uri, "holdfast_test")
+	event := w.Event(1000)
+	for _, failure := range []bson.D{notSentOn, appliedNotSaid} {
+		w.FailCommands("commitTransaction", bson.D{{Key: "times", Value: 3}}, failure)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if _, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	if available, _ := w.Available(event); available != 900 {
+		t.Errorf("available %d, want 900", available)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// The commit is applied and no repetition of it is answered in time: a later
+// transaction on the event settles it.
+func TestTake_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
+	t.Parallel()
+	uri := testenv.OwnServer(t)
+	for name, failure := range map[string]bson.D{"applied": appliedNotSaid, "not sent on": notSentOn} {
+		w := testenv.Open(t, uri, "holdfast_test_"+name[:3], func(o *mongodb.Options) { o.CommitTime = 200 * time.Millisecond })
+		event := w.Event(1000)
+		off := w.FailCommands("commitTransaction", "alwaysOn", failure)
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				q := seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: []string{"", "key"}[i%2]}
+				if _, replayed, err := w.Seats.Take(w.Ctx(), q); err != nil || replayed {
+					t.Error(name, replayed, err)
+				}
+			})
+		}
+		waitFor(t, func() bool { return w.Transactions(mongodb.Unknown) >= 3 })
+		off()
+		all.Wait()
+		waitFor(t, func() bool { return w.Seats.InFlight() == 0 })
+		if available, _ := w.Available(event); available != 980 {
+			t.Errorf("%s: available %d, want 980", name, available)
+		}
+		testenv.CheckInvariants(t, w.DB.Database)
+	}
+}
+
+// Two ways for a commit to fail: it is not sent on, and it is applied although
+// the answer says nothing of it.
+var (
+	notSentOn      = bson.D{{Key: "closeConnection", Value: true}}
+	appliedNotSaid = bson.D{{Key: "writeConcernError", Value: bson.D{
+		{Key: "code", Value: 64}, {Key: "errmsg", Value: "waiting for replication timed out"},
+	}}}
+)
+
+// One document that MongoDB refuses fails its own request only.
+func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, poor := w.Event(1000), ids.New()
+	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "seatlocks"},
+		{Key: "validator", Value: bson.D{{Key: "userId", Value: bson.D{{Key: "$ne", Value: poor}}}}}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	release := holdEvent(t, w, event) // so that all others wait and are committed together
+	var all sync.WaitGroup
+	for i := range 30 {
+		user := ids.New()
+		if i == 7 {
+			user = poor
+		}
+		all.Go(func() {
+			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
+			if (err != nil) != (user == poor) {
+				t.Error(user == poor, err)
+			}
+		})
+	}
+	release()
+	all.Wait()
+	if available, _ := w.Available(event); available != 971 {
+		t.Errorf("available %d, want 971", available)
+	}
+}

@@ -1,0 +1,356 @@
+package seats_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+func TestTake_LastSeatGoesToOne(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1)
+	var won, refused atomic.Int32
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+			switch {
+			case err == nil:
+				won.Add(1)
+			case fault.Is(err, seats.CodeSeatsUnavailable):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 || refused.Load() != 99 {
+		t.Errorf("%d won and %d were refused, want 1 and 99", won.Load(), refused.Load())
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// 500 customers want one to four of 100 seats through three services, as three
+// processes would: never more are sold, and none is left while one that fits
+// is refused.
+func TestTake_StampedeSellsExactlyWhatThereIs(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	worlds := []*testenv.World{w, testenv.Open(t, w.URI, w.DB.Name()), testenv.Open(t, w.URI, w.DB.Name())}
+	var sold atomic.Int64
+	smallestRefused := atomic.Int64{}
+	smallestRefused.Store(1 << 30)
+	var all sync.WaitGroup
+	for i := range 500 {
+		n := 1 + rand.Int64N(4)
+		all.Go(func() {
+			_, _, err := worlds[i%3].Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+			if err == nil {
+				sold.Add(n)
+				return
+			}
+			if !fault.Is(err, seats.CodeSeatsUnavailable) {
+				t.Error(err)
+			}
+			for old := smallestRefused.Load(); n < old && !smallestRefused.CompareAndSwap(old, n); {
+				old = smallestRefused.Load()
+			}
+		})
+	}
+	all.Wait()
+	available, _ := w.Available(event)
+	if sold.Load()+available != 100 || available >= smallestRefused.Load() {
+		t.Errorf("sold %d, %d left, smallest refused %d", sold.Load(), available, smallestRefused.Load())
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestTake_SameKeyTakesSeatsOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, user := w.Event(100), ids.New()
+	request := seats.LockRequest{EventID: event, UserID: user, Seats: 3, Key: "k"}
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	var made, replayed atomic.Int32
+	var first sync.Map
+	var all sync.WaitGroup
+	for i := range 60 {
+		service := []*seats.Service{w.Seats, other.Seats}[i%2]
+		all.Go(func() {
+			lock, again, err := service.Take(w.Ctx(), request)
+			if err != nil {
+				t.Error(err)
+			}
+			first.Store(lock.ID, true)
+			if again {
+				replayed.Add(1)
+			} else {
+				made.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	locks := 0
+	first.Range(func(any, any) bool { locks++; return true })
+	if made.Load() != 1 || replayed.Load() != 59 || locks != 1 {
+		t.Errorf("%d made, %d replayed, %d locks; want 1, 59, 1", made.Load(), replayed.Load(), locks)
+	}
+	if available, _ := w.Available(event); available != 97 {
+		t.Errorf("available %d, want 97", available)
+	}
+}
+
+func TestTake_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, user := w.Event(2), ids.New()
+	request := seats.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "k"}
+	lock, _, err := w.Seats.Take(w.Ctx(), request)
+	wantCode(t, err, "")
+	replay := func(status seats.Status) {
+		t.Helper()
+		again, replayed, err := w.Seats.Take(w.Ctx(), request)
+		if err != nil || !replayed || again.ID != lock.ID || again.Status != status {
+			t.Fatalf("got %+v, %v, %v; want %s", again, replayed, err, status)
+		}
+	}
+	replay(seats.Active) // although no seat is left
+	if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	replay(seats.Released)
+	cancelled := seats.Cancelled
+	if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{Status: &cancelled}); err != nil {
+		t.Fatal(err)
+	}
+	replay(seats.Released)
+	if available, _ := w.Available(event); available != 2 {
+		t.Errorf("available %d, want 2", available)
+	}
+	request.Seats = 1
+	_, _, err = w.Seats.Take(w.Ctx(), request)
+	wantCode(t, err, seats.CodeIdempotencyReused)
+	// A lock that another tool wrote has no hash: its seats decide.
+	w.Insert("seatlocks", bson.D{
+		{Key: "eventId", Value: event}, {Key: "userId", Value: user}, {Key: "seats", Value: 2.0},
+		{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: time.Now()}, {Key: "idempotencyKey", Value: "raw"},
+	})
+	request.Key = "raw"
+	_, _, err = w.Seats.Take(w.Ctx(), request)
+	wantCode(t, err, seats.CodeIdempotencyReused)
+	request.Seats = 2
+	if again, replayed, err := w.Seats.Take(w.Ctx(), request); err != nil || !replayed || again.Status != seats.Expired {
+		t.Fatal(again, replayed, err)
+	}
+}
+
+func TestTake_LimitOfAUserHoldsAgainstConcurrentRequests(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	created, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 4})
+	wantCode(t, err, "")
+	user := ids.New()
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for i := range 20 {
+		service := []*seats.Service{w.Seats, other.Seats}[i%2]
+		all.Go(func() {
+			_, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: created.ID, UserID: user, Seats: 2})
+			if err == nil {
+				won.Add(2)
+			} else if !fault.Is(err, seats.CodeSeatLimit) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 4 {
+		t.Errorf("the user holds %d seats, want 4", won.Load())
+	}
+}
+
+func TestTake_DueSeatsDoNotCountAgainstTheLimitOfAUser(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	created, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 2})
+	wantCode(t, err, "")
+	q := seats.LockRequest{EventID: created.ID, UserID: ids.New(), Seats: 2, Until: testenv.Past()}
+	_, _, err = w.Seats.Take(w.Ctx(), q)
+	wantCode(t, err, "")
+	q.Until = seats.Until{}
+	_, _, err = w.Seats.Take(w.Ctx(), q)
+	wantCode(t, err, "")
+	_, _, err = w.Seats.Take(w.Ctx(), q)
+	wantCode(t, err, seats.CodeSeatLimit)
+}
+
+func TestTake_RefusesAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, closed, odd := w.Event(10), w.Event(10), w.Event(10)
+	w.Set("events", closed, bson.D{{Key: "status", Value: "CLOSED"}})
+	w.Set("events", odd, bson.D{{Key: "status", Value: "DRAFT"}})
+	for name, c := range map[string]struct {
+		q    seats.LockRequest
+		code fault.Code
+	}{
+		"no such event":   {seats.LockRequest{EventID: ids.New(), Seats: 1}, seats.CodeEventNotFound},
+		"closed":          {seats.LockRequest{EventID: closed, Seats: 1}, seats.CodeNotOnSale},
+		"unknown status":  {seats.LockRequest{EventID: odd, Seats: 1}, seats.CodeNotOnSale},
+		"no seats":        {seats.LockRequest{EventID: event, Seats: 0}, fault.CodeInvalid},
+		"negative seats":  {seats.LockRequest{EventID: event, Seats: -1}, fault.CodeInvalid},
+		"too many":        {seats.LockRequest{EventID: event, Seats: 11}, seats.CodeSeatsUnavailable},
+		"absurdly many":   {seats.LockRequest{EventID: event, Seats: 1 << 62}, fault.CodeInvalid},
+		"beyond the cap":  {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{For: testenv.MaxTTL + time.Second}}, fault.CodeInvalid},
+		"in a far year":   {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}}, fault.CodeInvalid},
+		"both times":      {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{At: time.Now(), For: 1}}, fault.CodeInvalid},
+		"negative time":   {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{For: -1}}, fault.CodeInvalid},
+		"key out of size": {seats.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, fault.CodeInvalid},
+	} {
+		c.q.UserID = ids.New()
+		_, _, err := w.Seats.Take(w.Ctx(), c.q)
+		if fault.CodeOf(err) != c.code {
+			t.Errorf("%s: got %v, want %s", name, err, c.code)
+		}
+	}
+	if n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{}); err != nil || n != 0 {
+		t.Errorf("%d locks are there, want none: %v", n, err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestTake_TimeInThePastIsAcceptedAndDueAtOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	lock := w.Take(event, 2, seats.Until{At: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)})
+	if got := w.Lock(lock.ID); got.Status != seats.Active || !got.Due(time.Now()) {
+		t.Errorf("got %+v, want an ACTIVE lock that is due", got)
+	}
+	if available, _ := w.Available(event); available != 8 {
+		t.Errorf("available %d, want 8", available)
+	}
+}
+
+func TestTake_ReclaimsDueLocksOldestFirstUntilItFits(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	var locks []seats.Lock
+	for i := range 5 { // all seats are in locks that are due, and no worker runs
+		locks = append(locks, w.Take(event, 2, seats.Until{At: time.Now().Add(time.Duration(i-10) * time.Minute)}))
+	}
+	w.Take(event, 3, testenv.Soon())
+	for i, want := range []seats.Status{seats.Expired, seats.Expired, seats.Active, seats.Active, seats.Active} {
+		if got := w.Lock(locks[i].ID).Status; got != want {
+			t.Errorf("lock %d is %s, want %s", i, got, want)
+		}
+	}
+	_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
+	wantCode(t, err, seats.CodeSeatsUnavailable)
+	if available, _ := w.Available(event); available != 7 {
+		t.Errorf("available %d, want 7: what was reclaimed in vain is on sale", available)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// More due locks than one transaction may reclaim: the request goes on.
+func TestTake_ReclaimsOverSeveralTransactions(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const n = 2500
+	event := w.Event(n)
+	docs := make([]any, n)
+	for i := range docs {
+		docs[i] = bson.D{
+			{Key: "eventId", Value: event}, {Key: "seats", Value: 1.0}, {Key: "status", Value: "ACTIVE"},
+			{Key: "expiresAt", Value: time.Now().Add(-time.Hour)},
+		}
+	}
+	docs = append(docs, bson.D{ // a poison document in front of them all
+		{Key: "eventId", Value: event}, {Key: "seats", Value: 1.5}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Unix(0, 0)},
+	})
+	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs); err != nil {
+		t.Fatal(err)
+	}
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}})
+	w.Take(event, n, testenv.Soon())
+	if available, oversold := w.Available(event); available != 0 || oversold != 0 {
+		t.Errorf("available %d, oversold %d, want 0 and 0", available, oversold)
+	}
+}
+
+func TestTake_DocumentsOfOtherToolsWork(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for _, total := range []any{int32(10), int64(10), 10.0} {
+		event := ids.New()
+		w.Insert("events", bson.D{
+			{Key: "_id", Value: event}, {Key: "totalSeats", Value: total}, {Key: "availableSeats", Value: total},
+			{Key: "name", Value: 7}, {Key: "venue", Value: bson.D{{Key: "hall", Value: 3}}},
+		})
+		lock := w.Take(event, 4, testenv.Soon())
+		if available, _ := w.Available(event); available != 6 {
+			t.Errorf("%T: available %d, want 6", total, available)
+		}
+		if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
+			t.Error(err)
+		}
+		if available, _ := w.Available(event); available != 10 {
+			t.Errorf("%T: available %d, want 10", total, available)
+		}
+	}
+}
+
+// A counter that can't be (taken seats plus available ones beyond the total)
+// sells no seat twice: it is proved against the locks first.
+func TestTake_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	w.Take(event, 8, testenv.Soon())
+	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
+		{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}},
+			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 50}}}}}}}}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
+	wantCode(t, err, seats.CodeSeatsUnavailable)
+	w.Take(event, 2, testenv.Soon())
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestTake_CallerThatLeftWithoutAKeyKeepsNoSeats(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1000)
+	release := holdEvent(t, w, event) // the batch waits for this rival's transaction
+	ctx, leave := contextWithCancel(w)
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
+		done <- err
+	}()
+	waitFor(t, func() bool { return w.Seats.InFlight() == 1 })
+	leave()
+	wantCode(t, <-done, "UNAVAILABLE")
+	release()
+	waitFor(t, func() bool {
+		available, _ := w.Available(event)
+		n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "status", Value: "RELEASED"}})
+		return err == nil && n == 1 && available == 1000
+	})
+}
