@@ -93,7 +93,7 @@ func (d eventDoc) tally() tally {
 
 // sound reports whether the counter is one that may be committed.
 func (d eventDoc) sound() bool {
-	return d.AvailableSeats.Valid && d.tally().sound()
+	return d.AvailableSeats.Valid && !d.Oversold.Wrong && d.tally().sound()
 }
 
 type lockDoc struct {

@@ -106,7 +106,7 @@ func (s *Service) Repair(ctx context.Context, id ID) (c Correction, changed bool
 		if m.drift == 0 && m.event.sound() {
 			return Correction{}, false, nil
 		}
-		if !m.event.AvailableSeats.Valid || m.event.Oversold.Or(0) < 0 {
+		if !m.event.AvailableSeats.Valid || m.event.Oversold.Wrong || m.event.Oversold.Or(0) < 0 {
 			return s.rewrite(ctx, id) // nothing can be sold from it: no sale to disturb
 		}
 		after, mended, err := s.mend(ctx, m)

@@ -16,6 +16,7 @@ import (
 type Whole struct {
 	N     int64
 	Valid bool // false: missing, another type, a fraction, or beyond MaxWhole
+	Wrong bool // there is a value, and it is not valid
 }
 
 // UnmarshalBSONValue reads any value.
@@ -24,9 +25,9 @@ func (w *Whole) UnmarshalBSONValue(kind byte, data []byte) error {
 	v := bson.RawValue{Type: bson.Type(kind), Value: data}
 	switch bson.Type(kind) {
 	case bson.TypeInt32:
-		*w = Whole{int64(v.Int32()), true}
+		*w = Whole{N: int64(v.Int32()), Valid: true}
 	case bson.TypeInt64:
-		*w = Whole{v.Int64(), true}
+		*w = Whole{N: v.Int64(), Valid: true}
 	case bson.TypeDouble:
 		w.fromFloat(v.Double())
 	case bson.TypeDecimal128:
@@ -36,12 +37,13 @@ func (w *Whole) UnmarshalBSONValue(kind byte, data []byte) error {
 	default:
 	}
 	w.Valid = w.Valid && -MaxWhole <= w.N && w.N <= MaxWhole
+	w.Wrong = !w.Valid
 	return nil
 }
 
 func (w *Whole) fromFloat(f float64) {
 	if f == math.Trunc(f) && math.Abs(f) <= float64(MaxWhole) {
-		*w = Whole{int64(f), true}
+		*w = Whole{N: int64(f), Valid: true}
 	}
 }
 

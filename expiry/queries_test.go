@@ -1,0 +1,159 @@
+package expiry_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// profiled is what MongoDB says of one operation that it ran.
+type profiled struct {
+	NS           string   `bson:"ns"`
+	Op           string   `bson:"op"`
+	Docs         int      `bson:"docsExamined"`
+	Keys         int      `bson:"keysExamined"`
+	Returned     int      `bson:"nreturned"`
+	Matched      int      `bson:"nMatched"`
+	Plan         string   `bson:"planSummary"`
+	HasSortStage bool     `bson:"hasSortStage"`
+	Command      bson.Raw `bson:"command"`
+}
+
+// examined runs do and returns MongoDB's profile of its reads of a collection.
+func examined(t *testing.T, w *testenv.World, collection string, do func()) []profiled {
+	t.Helper()
+	level := func(n int) {
+		if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "profile", Value: n}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	level(0)
+	if err := w.DB.Collection("system.profile").Drop(w.Ctx()); err != nil {
+		t.Fatal(err)
+	}
+	level(2)
+	do()
+	level(0)
+	cursor, err := w.DB.Collection("system.profile").Find(w.Ctx(), bson.D{{Key: "ns", Value: w.DB.Name() + "." + collection}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, reads []profiled
+	if err := cursor.All(w.Ctx(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if p.Op == "command" || p.Op == "query" {
+			reads = append(reads, p)
+		}
+	}
+	return reads
+}
+
+// fill puts documents of all kinds beside those that are due.
+func fill(t *testing.T, w *testenv.World) (event, user ids.ID) {
+	t.Helper()
+	event, user = w.Event(1_000_000), ids.New()
+	others := []ids.ID{w.Event(1000), w.Event(1000), event}
+	var locks, bookings []any
+	add := func(event, user ids.ID, status, bookingStatus string, at time.Time) {
+		id := ids.New()
+		locks = append(locks, bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+			{Key: "seats", Value: 1}, {Key: "status", Value: status}, {Key: "expiresAt", Value: at}, {Key: "idempotencyKey", Value: id.String()}})
+		bookings = append(bookings, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+			{Key: "seatLockId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: bookingStatus}, {Key: "paymentExpiresAt", Value: at}})
+	}
+	for i := range 2000 {
+		who := ids.New()
+		if i%100 == 0 {
+			who = user
+		}
+		add(others[i%3], who, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(time.Hour))
+		add(others[i%3], who, "EXPIRED", "EXPIRED", time.Now().Add(-time.Hour))
+		if i%50 == 0 {
+			add(others[i%3], who, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(-time.Hour))
+		}
+		if i%200 == 0 {
+			add(others[i%3], who, "RELEASED", "INITIATED", time.Now().Add(-time.Hour))
+		}
+	}
+	for name, docs := range map[string][]any{"seatlocks": locks, "bookings": bookings} {
+		if _, err := w.DB.Collection(name).InsertMany(w.Ctx(), docs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return event, user
+}
+
+// Sweeps, look-ups of idempotency keys and lists by event examine no more than
+// they return; sums are covered by an index; other lists are bounded.
+func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, user := fill(t, w)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := mongodb.Page{Size: 50}
+	cases := []struct {
+		name, collection string
+		do               func()
+	}{
+		{"list by event", "seatlocks", func() { _, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{EventID: event}, page); must(err) }},
+		{"list by event and status", "seatlocks", func() {
+			_, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{EventID: event, Status: seats.Active}, page)
+			must(err)
+		}},
+		{"list by event and user", "seatlocks", func() {
+			_, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{EventID: event, UserID: user}, page)
+			must(err)
+		}},
+		{"list by user", "seatlocks", func() { _, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{UserID: user}, page); must(err) }},
+		{"bookings by event", "bookings", func() { _, _, err := w.Bookings.List(w.Ctx(), booking.Filter{EventID: event}, page); must(err) }},
+		{"bookings by event and status", "bookings", func() {
+			_, _, err := w.Bookings.List(w.Ctx(), booking.Filter{EventID: event, Status: booking.Pending}, page)
+			must(err)
+		}},
+		{"idempotency", "seatlocks", func() {
+			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "new"})
+			must(err)
+		}},
+		{"booking sweep", "bookings", func() { w.SweepBookings() }},
+		{"lock sweep", "seatlocks", func() { w.SweepLocks() }},
+	}
+	for _, c := range cases {
+		reads := examined(t, w, c.collection, c.do)
+		if len(reads) == 0 {
+			t.Errorf("%s: no read was profiled", c.name)
+		}
+		for _, p := range reads {
+			if strings.Contains(p.Plan, "COLLSCAN") || p.Docs > p.Returned {
+				t.Errorf("%s: examined %d documents and %d keys for %d, by %s: %s", c.name, p.Docs, p.Keys, p.Returned, p.Plan, p.Command)
+			}
+		}
+	}
+	for _, p := range examined(t, w, "seatlocks", func() { _, err := w.Seats.Audit(w.Ctx(), ids.ID{}, 1000); must(err) }) {
+		if p.Docs > 0 {
+			t.Errorf("audit: the sum examined %d documents, by %s", p.Docs, p.Plan)
+		}
+	}
+	for _, p := range examined(t, w, "seatlocks", func() {
+		_, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{Status: seats.Consumed}, page)
+		must(err)
+	}) {
+		if p.Docs > 10_000 {
+			t.Errorf("list by status: examined %d documents", p.Docs)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package expiry_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestSweepLocks_GivesSeatsBackOnceAndSaysSo(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	a, b, live := w.Take(event, 2, testenv.Past()), w.Take(event, 3, testenv.Past()), w.Take(event, 4, testenv.Soon())
+	if got, want := w.SweepLocks(), (expiry.Report{Found: 2, Applied: 2, SeatsRestored: 5}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := w.SweepLocks(); got != (expiry.Report{}) {
+		t.Errorf("again: got %+v, want nothing", got)
+	}
+	if available, _ := w.Available(event); available != 96 {
+		t.Errorf("available %d, want 96", available)
+	}
+	if w.Lock(a.ID).Status != seats.Expired || w.Lock(b.ID).Status != seats.Expired || w.Lock(live.ID).Status != seats.Active {
+		t.Error("not the due ones, and only these, are EXPIRED")
+	}
+	for _, line := range []string{
+		"[LOCK EXPIRY JOB] Found 2 expired locks",
+		fmt.Sprintf("[LOCK EXPIRY JOB] Expired lock %s, restored 2 seats to event %s", a.ID, event),
+		fmt.Sprintf("[LOCK EXPIRY JOB] Expired lock %s, restored 3 seats to event %s", b.ID, event),
+		"[LOCK EXPIRY JOB] Successfully expired 2 locks",
+	} {
+		if !w.Log.Has(line) {
+			t.Errorf("not logged: %s", line)
+		}
+	}
+	var doc struct{ EndedBy, RunID string }
+	if err := w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: a.ID}}).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestSweepBookings_EndsBookingAndLock(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	lock := w.Take(event, 2, testenv.Soon())
+	b := w.Book(lock, testenv.Past())
+	if got, want := w.SweepBookings(), (expiry.Report{Found: 1, Applied: 1, SeatsRestored: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := w.SweepBookings(); got != (expiry.Report{}) {
+		t.Errorf("again: got %+v, want nothing", got)
+	}
+	if w.Booking(b.ID).Status != booking.Expired || w.Lock(lock.ID).Status != seats.Expired || !w.Lock(lock.ID).BookingID.IsZero() {
+		t.Errorf("booking %+v, lock %+v", w.Booking(b.ID), w.Lock(lock.ID))
+	}
+	for _, line := range []string{
+		"[BOOKING EXPIRY JOB] Found 1 expired bookings",
+		fmt.Sprintf("[BOOKING EXPIRY JOB] Expired booking %s, expired lock %s, restored 2 seats", b.ID, lock.ID),
+		"[BOOKING EXPIRY JOB] Successfully expired 1 bookings",
+	} {
+		if !w.Log.Has(line) {
+			t.Errorf("not logged: %s", line)
+		}
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestSweepBookings_EndsInitiatedOnesWhoseLockHasEndedOrIsDue(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	ended, due, live := w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon())
+	a, b, c := w.Book(ended, seats.Until{}), w.Book(due, seats.Until{}), w.Book(live, seats.Until{})
+	past := bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}}
+	w.Set("seatlocks", ended.ID, past)
+	w.SweepLocks()
+	w.Set("seatlocks", due.ID, past)
+	w.SweepBookings()
+	if w.Booking(a.ID).Status != booking.Expired || w.Booking(b.ID).Status != booking.Expired || w.Booking(c.ID).Status != booking.Initiated {
+		t.Errorf("%s, %s, %s; want EXPIRED, EXPIRED, INITIATED", w.Booking(a.ID).Status, w.Booking(b.ID).Status, w.Booking(c.ID).Status)
+	}
+	if w.Lock(due.ID).Status != seats.Expired {
+		t.Errorf("the due lock is %s", w.Lock(due.ID).Status)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// Documents of other tools, shaped as the source of the product shapes them.
+func TestSweepBookings_WorksOnRawDocuments(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, lockID, gone := w.Event(100), ids.New(), ids.New()
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 98.0}})
+	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lockID}, {Key: "eventId", Value: event}, {Key: "seats", Value: 2.0},
+		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
+	for i, lock := range []ids.ID{lockID, gone} {
+		w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "user", Value: ids.New()}, {Key: "event", Value: event},
+			{Key: "seats", Value: bson.A{"2"}}, {Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lock},
+			{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Duration(i+1) * time.Hour)}})
+	}
+	if got, want := w.SweepBookings(), (expiry.Report{Found: 2, Applied: 2, SeatsRestored: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if w.Lock(lockID).Status != seats.Expired {
+		t.Errorf("the lock is %s", w.Lock(lockID).Status)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	for i, poison := range []bson.D{
+		{{Key: "eventId", Value: ids.New()}, {Key: "seats", Value: 1}}, // no such event
+		{{Key: "eventId", Value: event}, {Key: "seats", Value: "two"}}, // no number
+		{{Key: "eventId", Value: event}, {Key: "seats", Value: 1.5}},   // not whole
+		{{Key: "eventId", Value: event}, {Key: "seats", Value: -3}},    // below 1
+		{{Key: "eventId", Value: event}},                               // none
+		{{Key: "eventId", Value: "x"}, {Key: "seats", Value: 1}},       // no ID
+	} {
+		w.Insert("seatlocks", append(poison, bson.E{Key: "status", Value: "ACTIVE"},
+			bson.E{Key: "expiresAt", Value: time.Unix(int64(i), 0)}))
+	}
+	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}}) // no expiry: never due
+	good := w.Take(event, 2, testenv.Past())
+	small := &expiry.Sweeper{Seats: w.Seats, Bookings: w.Bookings, Batch: 2} // paging goes past what is set aside
+	for range 2 {
+		report, err := small.SweepLocks(w.Ctx(), expiry.Pass{By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: expiry.LockWords})
+		if err != nil || report.Skipped != 6 || report.Errors != 0 {
+			t.Errorf("got %+v, %v; want 6 skipped", report, err)
+		}
+	}
+	if w.Lock(good.ID).Status != seats.Expired {
+		t.Error("the good lock is not EXPIRED")
+	}
+	if lines := w.Log.Lines("Set aside"); len(lines) < 6 {
+		t.Errorf("%d lines tell of what was set aside", len(lines))
+	}
+}
+
+// A give-back that would pass the total is no poison: the locks end, and the
+// counter is what the locks say.
+func TestSweepLocks_RecountsACounterThatWouldPassTheTotal(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	due := w.Take(event, 4, testenv.Past())
+	w.Take(event, 3, testenv.Soon())
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 8}})
+	w.SweepLocks()
+	if w.Lock(due.ID).Status != seats.Expired {
+		t.Error("the lock did not end")
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// Four sweeps at once, in two processes' services, beside customers.
+func TestSweeps_SeveralAtOnceGiveEverySeatBackOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	events := []ids.ID{w.Event(1000), w.Event(1000), w.Event(1000)}
+	for i := range 300 {
+		lock := w.Take(events[i%3], 1+rand.Int64N(3), testenv.Past())
+		if i%2 == 0 {
+			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
+			lock = w.Lock(lock.ID)
+			w.Book(lock, testenv.Past())
+		}
+	}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var sum expiry.Report
+	for i := range 4 {
+		world := []*testenv.World{w, other}[i%2]
+		all.Go(func() {
+			report := world.SweepLocks().Add(world.SweepBookings())
+			mu.Lock()
+			defer mu.Unlock()
+			sum = sum.Add(report)
+		})
+	}
+	all.Go(func() {
+		for i := range 100 {
+			w.Take(events[i%3], 1, testenv.Soon())
+		}
+	})
+	all.Wait()
+	if sum.Applied != 300 || sum.Errors != 0 {
+		t.Errorf("got %+v, want 300 applied", sum)
+	}
+	for _, event := range events {
+		if available, _ := w.Available(event); available < 966 || available > 967 {
+			t.Errorf("available %d of 1000 with a third of 100 locked", available)
+		}
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}

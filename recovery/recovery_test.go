@@ -1,0 +1,280 @@
+package recovery_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// Test 3 of EPIC 6, to the letter.
+func TestRun_MendsTheSourcesThirdTest(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, user, lockID, bookingID := w.Event(100), ids.New(), ids.New(), ids.New()
+	past := time.Date(2026, 1, 29, 6, 30, 0, 0, time.UTC)
+	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lockID}, {Key: "eventId", Value: event}, {Key: "userId", Value: user}, {Key: "seats", Value: 2},
+		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: past}, {Key: "idempotencyKey", Value: "test-lock"}})
+	w.Insert("bookings", bson.D{{Key: "_id", Value: bookingID}, {Key: "user", Value: user}, {Key: "event", Value: event}, {Key: "seats", Value: bson.A{"2"}},
+		{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lockID}, {Key: "paymentExpiresAt", Value: past}})
+	initiated := w.Book(w.Take(event, 1, testenv.Soon()), seats.Until{})
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 95}})
+	w.Recover()
+	if available, _ := w.Available(event); available != 99 {
+		t.Errorf("available %d, want 99", available)
+	}
+	if w.Lock(lockID).Status != seats.Expired || w.Booking(bookingID).Status != booking.Expired || w.Booking(initiated.ID).Status != booking.Initiated {
+		t.Error("lock and booking are not EXPIRED, or the INITIATED one was touched")
+	}
+	for _, line := range []string{
+		"[RECOVERY] Starting system recovery from partial failures...",
+		"[RECOVERY] Found 1 stale ACTIVE locks that should be EXPIRED",
+		fmt.Sprintf("[RECOVERY] Expired stale lock %s, restored 2 seats", lockID),
+		"[RECOVERY] Found 1 stale PAYMENT_PENDING bookings",
+		fmt.Sprintf("[RECOVERY] Expired stale booking %s, released lock %s", bookingID, lockID),
+		fmt.Sprintf("[RECOVERY] Corrected available seats for event %s: 97 -> 99", event),
+		"[RECOVERY] Found 1 bookings in INITIATED state",
+		"[RECOVERY] System recovery completed successfully",
+	} {
+		if !w.Log.Has(line) {
+			t.Errorf("not logged: %s", line)
+		}
+	}
+	again := w.Recover()
+	if again.Applied != 0 || again.Corrections != 0 {
+		t.Errorf("again: %+v, want no change", again)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestRun_MarksSoldLocksAndReportsContradictions(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	confirmed := func() booking.Booking {
+		b := w.Book(w.Take(event, 2, testenv.Soon()), testenv.Soon())
+		if _, err := w.Bookings.Confirm(w.Ctx(), b.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	crashed, ended, orphan := confirmed(), confirmed(), confirmed()
+	w.Set("seatlocks", crashed.LockID, bson.D{{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}})
+	w.Set("seatlocks", ended.LockID, bson.D{{Key: "status", Value: "EXPIRED"}})
+	w.Set("bookings", orphan.ID, bson.D{{Key: "status", Value: "CANCELLED"}})
+	report := w.Recover()
+	if report.Consumed != 1 || report.Reported != 2 {
+		t.Errorf("got %+v, want 1 consumed and 2 reported", report)
+	}
+	if w.Lock(crashed.LockID).Status != seats.Consumed {
+		t.Errorf("the sold lock is %s", w.Lock(crashed.LockID).Status)
+	}
+	if w.Lock(ended.LockID).Status != seats.Expired || w.Booking(ended.ID).Status != booking.Confirmed || w.Lock(orphan.LockID).Status != seats.Consumed {
+		t.Error("a contradiction was changed, which people have to look at")
+	}
+	if available, _ := w.Available(event); available != 96 {
+		t.Errorf("available %d, want 96", available)
+	}
+}
+
+func TestRun_CountsLocksBeyondTheTotalAsOversold(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, broken := w.Event(10), w.Event(10)
+	w.Take(event, 6, testenv.Soon())
+	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 7}, {Key: "status", Value: "CONSUMED"}, {Key: "expiresAt", Value: time.Now()}})
+	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: "many"}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now()}})
+	w.Set("events", broken, bson.D{{Key: "totalSeats", Value: "ten"}})
+	report := w.Recover()
+	if available, oversold := w.Available(event); available != 0 || oversold != 3 || report.Oversold != 1 {
+		t.Errorf("available %d, oversold %d, report %+v; want 0 and 3", available, oversold, report)
+	}
+	if len(w.Log.Lines("count 0")) != 1 || len(w.Log.Lines("totalSeats is no whole number")) != 1 {
+		t.Error("poison was not reported")
+	}
+}
+
+func TestReconcile_MendsEveryKindOfWrongCounter(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for name, wrong := range map[string]bson.D{
+		"too low": {{Key: "availableSeats", Value: 1}}, "too high": {{Key: "availableSeats", Value: 10}},
+		"negative": {{Key: "availableSeats", Value: -5}}, "beyond": {{Key: "availableSeats", Value: 99.0}},
+		"text": {{Key: "availableSeats", Value: "six"}}, "fraction": {{Key: "availableSeats", Value: 5.5}},
+		"oversold": {{Key: "oversold", Value: 3}}, "oversold text": {{Key: "oversold", Value: "x"}},
+		"oversold negative": {{Key: "oversold", Value: -2}}, "both": {{Key: "availableSeats", Value: 8}, {Key: "oversold", Value: 2}},
+	} {
+		event := w.Event(10)
+		w.Take(event, 4, testenv.Soon())
+		result := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
+			{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}}, {Key: "u", Value: bson.D{{Key: "$set", Value: wrong}}}}}}})
+		if err := result.Err(); err != nil {
+			t.Fatal(err)
+		}
+		report, err := w.Recovery.Reconcile(w.Ctx(), slog.New(w.Log))
+		if available, oversold := w.Available(event); err != nil || report.Corrections != 1 || available != 6 || oversold != 0 {
+			t.Errorf("%s: %+v, %v: available %d, oversold %d; want 6 and 0", name, report, err, available, oversold)
+		}
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// A recovery pass in a loop, in two processes' services, while customers take,
+// book, confirm and cancel, and a hand corrupts the counter again and again.
+func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	event := w.Event(500)
+	ctx, stop := context.WithCancel(w.Ctx())
+	defer time.AfterFunc(6*time.Second, stop).Stop()
+	var all sync.WaitGroup
+	var sold atomic.Int64
+	for range 16 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				customer(ctx, t, w, event, &sold)
+			}
+		})
+	}
+	for _, world := range []*testenv.World{w, other} {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, err := world.Recovery.Run(ctx, "run", slog.New(w.Log))
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for ctx.Err() == nil { // a drift of one seat, up or down
+		drift := bson.A{"$availableSeats", 1 - 2*rand.IntN(2)}
+		_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event},
+			{Key: "availableSeats", Value: bson.D{{Key: "$gt", Value: 1}, {Key: "$lt", Value: 499}}}},
+			bson.A{bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$add", Value: drift}}}}}}})
+		if err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	all.Wait()
+	if err := w.Seats.Close(w.Ctx()); err != nil {
+		t.Fatal(err)
+	}
+	w.Recover()
+	if corrected := len(w.Log.Lines("Corrected available seats")); corrected < 10 || sold.Load() == 0 {
+		t.Errorf("%d corrections, %d sales: the test did not do its work", corrected, sold.Load())
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func customer(ctx context.Context, t *testing.T, w *testenv.World, event ids.ID, sold *atomic.Int64) {
+	until := seats.Until{For: time.Duration(1+rand.IntN(300)) * time.Millisecond}
+	if rand.IntN(2) == 0 {
+		until = testenv.Soon()
+	}
+	lock, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
+	if err == nil && rand.IntN(3) == 0 {
+		_, err = w.Bookings.ReleaseLock(ctx, lock.ID)
+	} else if err == nil {
+		var b booking.Booking
+		b, _, err = w.Bookings.Create(ctx, booking.Request{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: until})
+		if err == nil && rand.IntN(2) == 0 {
+			if _, err = w.Bookings.Confirm(ctx, b.ID, ""); err == nil {
+				sold.Add(1)
+			}
+		}
+		if err == nil && rand.IntN(4) > 0 {
+			_, err = w.Bookings.Cancel(ctx, b.ID)
+		}
+	}
+	switch fault.CodeOf(err) {
+	case "", seats.CodeSeatsUnavailable, seats.CodeLockExpired, booking.CodeExpired:
+		if err == nil || fault.CodeOf(err) != "" {
+			return
+		}
+	}
+	if ctx.Err() == nil {
+		t.Error(err)
+	}
+}
+
+// A sweep and a reconcile of an event with 50,000 locks, while 64 customers
+// lock seats of it: both end, and the sale goes on.
+func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
+	t.Parallel()
+	w, worker := testenv.New(t), (*testenv.World)(nil)
+	worker = testenv.Open(t, w.URI, w.DB.Name())
+	const due, standing = 20_000, 30_000
+	event := w.Event(10_000_000)
+	var docs []any
+	for i := range due + standing {
+		at := time.Now().Add(time.Hour)
+		if i < due {
+			at = time.Now().Add(-time.Hour)
+		}
+		docs = append(docs, bson.D{{Key: "eventId", Value: event}, {Key: "userId", Value: ids.New()}, {Key: "seats", Value: 1},
+			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: at}})
+	}
+	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs); err != nil {
+		t.Fatal(err)
+	}
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 10_000_000 - due - standing - 7}}) // 7 too few
+	ctx, stop := context.WithCancel(w.Ctx())
+	defer stop()
+	var all sync.WaitGroup
+	var locked atomic.Int64
+	for range 64 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+				if err == nil {
+					locked.Add(1)
+				} else if ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	start := time.Now()
+	report, err := worker.Sweeper.SweepLocks(w.Ctx(), expiry.Pass{By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: expiry.LockWords})
+	swept := time.Since(start)
+	if err != nil || report.Applied != due || report.Errors != 0 {
+		t.Errorf("sweep: %+v, %v; want %d applied", report, err, due)
+	}
+	before := locked.Load()
+	start = time.Now()
+	mended, err := worker.Recovery.Reconcile(w.Ctx(), slog.New(w.Log))
+	if err != nil || mended.Corrections != 1 {
+		t.Errorf("reconcile: %+v, %v; want 1 correction", mended, err)
+	}
+	reconciled := time.Since(start)
+	stop()
+	all.Wait()
+	t.Logf("swept %d in %v, reconciled in %v; %d and %d locks were taken meanwhile", due, swept, reconciled, before, locked.Load()-before)
+	if before == 0 || locked.Load() == before {
+		t.Error("the sale stood still")
+	}
+	if err := w.Seats.Close(w.Ctx()); err != nil {
+		t.Fatal(err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
