@@ -412,7 +412,7 @@ func (m *model) Sale(t *rapid.T) {
 func (m *model) Corrupt(t *rapid.T) {
 	to := rapid.Int64Range(0, m.total).Draw(t, "available")
 	m.drift += to - m.available()
-	m.w.Set("events", m.event, bson.D{{Key: "availableSeats", Value: to}})
+	m.w.Set("events", m.event, bson.D{{Key: "availableSeats", Value: to}, {Key: "oversold", Value: 0}})
 }
 
 // Pass is a hand that lets a lock's time pass.

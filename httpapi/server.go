@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -52,9 +53,12 @@ type api struct {
 	huma huma.API
 }
 
+// shapeErrors: huma's builder of error answers is one for the process.
+var shapeErrors sync.Once
+
 // New returns the API's handler.
 func New(s Services) http.Handler {
-	huma.NewError = refusedByShape
+	shapeErrors.Do(func() { huma.NewError = refusedByShape })
 	conf := huma.DefaultConfig("Holdfast", version)
 	conf.Info.Description = "Seats of events are locked for some minutes, booked and paid for, or they come back. " +
 		"Times are RFC 3339 in UTC. Errors are application/problem+json; decide by their code."

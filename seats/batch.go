@@ -50,9 +50,25 @@ type userKey struct {
 	key  string
 }
 
+// decide reads, decides every request and writes. A counter that turns out to be
+// impossible on the way is proved against the locks, and all is decided anew.
 func (b *batchTx) decide(ctx context.Context) ([]answer, error) {
-	b.byKey, b.byID, b.held = map[userKey]Lock{}, map[ID]lockDoc{}, map[ID]int64{}
-	b.seen, b.released = map[ID]bool{}, map[Status][]ID{}
+	answers, err := b.attempt(ctx)
+	if err == nil && !b.unsound && !b.tally.sound() {
+		b.unsound = true
+		answers, err = b.attempt(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answers, b.write(ctx)
+}
+
+func (b *batchTx) attempt(ctx context.Context) ([]answer, error) {
+	*b = batchTx{
+		s: b.s, eventID: b.eventID, requests: b.requests, settling: b.settling, unsound: b.unsound,
+		byKey: map[userKey]Lock{}, byID: map[ID]lockDoc{}, held: map[ID]int64{}, seen: map[ID]bool{}, released: map[Status][]ID{},
+	}
 	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
@@ -67,8 +83,11 @@ func (b *batchTx) decide(ctx context.Context) ([]answer, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !b.unsound && !b.tally.sound() {
+			return nil, nil // see decide
+		}
 	}
-	return answers, b.write(ctx)
+	return answers, nil
 }
 
 // read gets the event, the locks named and the keys used.
@@ -77,7 +96,7 @@ func (b *batchTx) read(ctx context.Context) (err error) {
 		return err
 	}
 	b.now, b.tally = b.event.Now.Time, b.event.tally()
-	if b.found && !b.event.sound() {
+	if b.found && (b.unsound || !b.event.sound()) {
 		taken, err := b.s.taken(ctx, b.eventID)
 		if err != nil {
 			return err
@@ -219,6 +238,9 @@ func (b *batchTx) fit(ctx context.Context, n int64) (fits, again bool, err error
 		b.tally.give(b.due[0].Seats.N)
 		b.expired = append(b.expired, b.due[0].ID)
 		b.due = b.due[1:]
+		if !b.unsound && !b.tally.sound() {
+			return false, false, nil // see decide: this answer does not count
+		}
 	}
 	return true, false, nil
 }
@@ -284,7 +306,6 @@ func (b *batchTx) write(ctx context.Context) error {
 	if changes == 0 && len(b.also) == 0 && !b.settling {
 		return b.s.witness(ctx, b.refused)
 	}
-	b.unsound = b.unsound || !b.tally.sound()
 	if b.found {
 		if err := b.moveCounter(ctx); err != nil {
 			return err

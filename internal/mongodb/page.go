@@ -42,7 +42,7 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexe
 	if size == 0 {
 		size = DefaultPageSize
 	}
-	pipeline := mongo.Pipeline{match(append(filter[:len(filter):len(filter)], after...)), byID}
+	pipeline := mongo.Pipeline{match(append(append(bson.D{}, filter...), after...)), byID}
 	if !indexed {
 		pipeline = mongo.Pipeline{match(after), byID, limit(maxExamined), match(filter)}
 		if next, err = windowEnd(ctx, c, after); err != nil {

@@ -1,0 +1,322 @@
+package chaos_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// binaries builds the API and the worker once.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "holdfast-binaries-")
+	if err != nil {
+		return "", err
+	}
+	output, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/api", "../cmd/worker").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, output)
+	}
+	return dir, nil
+})
+
+// process is a running API or worker.
+type process struct {
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+	done chan error
+}
+
+func start(t *testing.T, program string, env ...string) *process {
+	t.Helper()
+	dir, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: exec.Command(filepath.Join(dir, program)), log: &bytes.Buffer{}, done: make(chan error, 1)}
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stderr = p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.cmd.Wait() }()
+	return p
+}
+
+// kill ends the process at once; stop asks it to, and returns how it ended.
+func (p *process) kill() {
+	p.cmd.Process.Kill() //nolint:errcheck // gone already is as good
+	<-p.done
+}
+
+func (p *process) stop(t *testing.T) error {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-p.done:
+		return err
+	case <-time.After(10 * time.Second):
+		p.kill()
+		return fmt.Errorf("it did not end within 10 s of SIGTERM: %s", p.log)
+	}
+}
+
+func address(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // only its number is wanted
+	return l.Addr().String()
+}
+
+// client calls an API that may be down.
+type client struct {
+	base string
+	http *http.Client
+}
+
+func (c *client) call(ctx context.Context, method, path string, body any) (status int, fields map[string]any, err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return 0, nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	return response.StatusCode, fields, json.Unmarshal(raw, &fields)
+}
+
+func await(t *testing.T, c *client, p *process) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for time.Now().Before(deadline) {
+		if status, _, err := c.call(t.Context(), "GET", "/readyz", nil); err == nil && status == 200 {
+			return
+		}
+		select {
+		case err := <-p.done:
+			t.Fatalf("it ended at its start: %v %s", err, p.log)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatalf("it did not get ready: %s", p.log)
+}
+
+// acknowledged is what customers were told.
+type acknowledged struct {
+	mu                sync.Mutex
+	locks, sold, kept map[string]bool
+}
+
+func (a *acknowledged) note(set map[string]bool, id any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set[id.(string)] = true
+}
+
+// The API and the worker are killed at random and started again, under 50
+// customers: the invariants hold afterwards, nothing acknowledged is missing,
+// and a key asked again has one effect.
+func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	api := address(t)
+	env := []string{
+		"MONGODB_URI=" + w.URI, "MONGODB_DATABASE=" + w.DB.Name(), "HTTP_ADDR=" + api, "LOCK_EXPIRY_INTERVAL=100ms",
+		"BOOKING_EXPIRY_INTERVAL=100ms", "RECONCILE_INTERVAL=300ms", "LOG_LEVEL=warn",
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	defer transport.CloseIdleConnections()
+	c := &client{"http://" + api, &http.Client{Timeout: 15 * time.Second, Transport: transport}}
+	apiProcess, worker := start(t, "api", env...), start(t, "worker", env...)
+	await(t, c, apiProcess)
+	user := must(t, c, "/api/users", map[string]any{"name": "A", "email": "a@example.com"})
+	events := []string{event(t, c, 400), event(t, c, 400), event(t, c, 50)}
+
+	ctx, stop := context.WithCancel(t.Context())
+	acks := &acknowledged{locks: map[string]bool{}, sold: map[string]bool{}, kept: map[string]bool{}}
+	var customers sync.WaitGroup
+	for range 50 {
+		customers.Go(func() {
+			for ctx.Err() == nil {
+				visit(ctx, t, c, events[rand.IntN(len(events))], user, acks)
+			}
+		})
+	}
+	const kills = 8
+	for range kills {
+		time.Sleep(time.Duration(300+rand.IntN(900)) * time.Millisecond) //nolint:forbidigo // the moment of a crash is nobody's signal
+		if rand.IntN(3) == 0 {
+			worker.kill()
+			worker = start(t, "worker", env...)
+		} else {
+			apiProcess.kill()
+			apiProcess = start(t, "api", env...)
+			await(t, c, apiProcess)
+		}
+	}
+	stop()
+	customers.Wait()
+	apiProcess.kill()
+	worker.kill()
+	apiProcess, worker = start(t, "api", env...), start(t, "worker", env...) // recovery
+	await(t, c, apiProcess)
+	for name, p := range map[string]*process{"api": apiProcess, "worker": worker} {
+		if err := p.stop(t); err != nil {
+			t.Errorf("%s after SIGTERM: %v", name, err)
+		}
+	}
+	t.Logf("%d kills; %d locks and %d sales were acknowledged", kills, len(acks.locks), len(acks.sold))
+	testenv.CheckInvariants(t, w.DB.Database)
+	check(t, w, acks)
+}
+
+// visit is one customer's way, as a shop's back end would go it: what has no
+// answer is asked again with the same key.
+func visit(ctx context.Context, t *testing.T, c *client, event, user string, acks *acknowledged) {
+	key := ids.New().String()
+	ttl := 1 + rand.IntN(3)
+	lock := retry(ctx, t, c, "POST", "/api/locks", map[string]any{
+		"eventId": event, "userId": user, "seats": 1 + rand.IntN(4), "ttlSeconds": ttl, "idempotencyKey": key})
+	if lock == nil {
+		return
+	}
+	acks.note(acks.locks, lock["id"])
+	if rand.IntN(4) == 0 {
+		retry(ctx, t, c, "DELETE", "/api/locks/"+lock["id"].(string), nil)
+		return
+	}
+	b := retry(ctx, t, c, "POST", "/api/bookings", map[string]any{"userId": user, "eventId": event, "lockId": lock["id"], "paymentTtlSeconds": ttl})
+	if b == nil || rand.IntN(3) == 0 {
+		return
+	}
+	path := "/api/bookings/" + b["id"].(string)
+	confirmed := retry(ctx, t, c, "POST", path+"/confirm", map[string]any{"paymentReference": key})
+	if confirmed == nil {
+		return
+	}
+	if rand.IntN(5) > 0 { // seats come back, so that the sale goes on
+		retry(ctx, t, c, "POST", path+"/cancel", nil)
+		return
+	}
+	acks.note(acks.sold, b["id"])
+}
+
+// retry asks until there is an answer; nil where it is a refusal.
+func retry(ctx context.Context, t *testing.T, c *client, method, path string, body any) map[string]any {
+	for ctx.Err() == nil {
+		status, fields, err := c.call(ctx, method, path, body)
+		switch {
+		case err != nil || status == http.StatusServiceUnavailable:
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
+		case status < 300:
+			return fields
+		case status == http.StatusConflict || status == http.StatusGone:
+			return nil
+		default:
+			t.Errorf("%s %s: %d %v", method, path, status, fields)
+			return nil
+		}
+	}
+	return nil
+}
+
+func must(t *testing.T, c *client, path string, body map[string]any) string {
+	t.Helper()
+	status, fields, err := c.call(t.Context(), "POST", path, body)
+	if err != nil || status != http.StatusCreated {
+		t.Fatal(status, fields, err)
+	}
+	return fields["id"].(string)
+}
+
+func event(t *testing.T, c *client, total int) string {
+	t.Helper()
+	return must(t, c, "/api/events", map[string]any{"name": "E", "totalSeats": total, "eventDate": "2026-06-15T10:00:00Z"})
+}
+
+func check(t *testing.T, w *testenv.World, acks *acknowledged) {
+	t.Helper()
+	if len(acks.locks) < 50 || len(acks.sold) == 0 {
+		t.Errorf("%d locks and %d sales: the test did not do its work", len(acks.locks), len(acks.sold))
+	}
+	for id := range acks.locks {
+		if n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "_id", Value: parse(t, id)}}); err != nil || n != 1 {
+			t.Errorf("the acknowledged lock %s is missing: %v", id, err)
+		}
+	}
+	for id := range acks.sold {
+		if b := w.Booking(parse(t, id)); b.Status != "CONFIRMED" {
+			t.Errorf("the acknowledged sale %s is %s", id, b.Status)
+		}
+	}
+}
+
+func parse(t *testing.T, id string) ids.ID {
+	t.Helper()
+	parsed, err := ids.Parse(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// Wrong settings are refused at the start, with what to do about them.
+func TestProcesses_RefuseWrongSettings(t *testing.T) {
+	t.Parallel()
+	for setting, says := range map[string]string{
+		"MONGODB_URI=": "mongodb-uri", "MONGODB_URI=nonsense": "MONGODB_URI", "HTTP_ADDR=0.0.0.0:80": "API_KEYS", "HTTP_ADDR=8080": "host:port",
+		"SWEEP_BATCH=0": "SWEEP_BATCH", "LOCK_DEFAULT_TTL=3h": "LOCK_MAX_TTL", "LOCK_EXPIRY_INTERVAL=often": "lock-expiry-interval",
+		"API_KEYS=shop:root:x": "booking", "API_KEYS=a:admin:x,b:booking:x": "secret", "JWT_SECRET=x": "JWT_SECRET", "LOG_FORMAT=xml": "log-format",
+		"MONGODB_DATABASE=a/b": "MONGODB_DATABASE", "PAYMENT_MAX_TTL=-5m": "PAYMENT_MAX_TTL",
+	} {
+		p := start(t, "api", append([]string{"MONGODB_URI=mongodb://127.0.0.1:1/?replicaSet=x"}, setting)...)
+		select {
+		case err := <-p.done:
+			if err == nil || !strings.Contains(p.log.String(), says) {
+				t.Errorf("%s: %v, %q does not name %s", setting, err, p.log, says)
+			}
+		case <-time.After(20 * time.Second):
+			p.kill()
+			t.Errorf("%s: it started", setting)
+		}
+	}
+}

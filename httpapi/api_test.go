@@ -1,0 +1,460 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// site is the API on a test's database, with a client.
+type site struct {
+	t       *testing.T
+	w       *testenv.World
+	server  *httptest.Server
+	client  *http.Client
+	serving atomic.Bool
+}
+
+func open(t *testing.T, keys ...config.Key) *site {
+	t.Helper()
+	w := testenv.New(t)
+	s := &site{t: t, w: w}
+	s.serving.Store(true)
+	handler := httpapi.New(httpapi.Services{
+		Users: w.Users, Seats: w.Seats, Bookings: w.Bookings, Log: slog.New(w.Log), Clock: clock.System,
+		Metrics: telemetry.NewMetrics(), Keys: keys, Serving: s.serving.Load,
+		Ready: func(context.Context) httpapi.Readiness {
+			return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
+		},
+	})
+	s.server = httptest.NewServer(handler)
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	s.client = &http.Client{Transport: transport}
+	t.Cleanup(func() {
+		s.server.Close()
+		transport.CloseIdleConnections()
+	})
+	return s
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   map[string]any
+	raw    string
+}
+
+func (a answer) text(field string) string { return fmt.Sprint(a.body[field]) }
+
+// call sends a body: a string as it is, anything else as JSON, nil for none.
+func (s *site) call(method, path string, body any, headers ...string) answer {
+	s.t.Helper()
+	var reader io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(s.w.Ctx(), method, s.server.URL+path, reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			request.Host = headers[i+1]
+		}
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Error(err)
+		return answer{}
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Error(err)
+	}
+	a := answer{status: response.StatusCode, header: response.Header, raw: string(raw)}
+	if json.Unmarshal(raw, &a.body) != nil {
+		a.body = map[string]any{}
+	}
+	return a
+}
+
+type fields map[string]any
+
+// want fails unless the answer has the status and, for an error, the code.
+func (s *site) want(a answer, status int, code string) answer {
+	s.t.Helper()
+	if a.status != status || (code != "" && a.text("code") != code) {
+		s.t.Errorf("got %d %s, want %d %s", a.status, a.raw, status, code)
+	}
+	if a.status >= 400 && a.header.Get("Content-Type") != "application/problem+json" {
+		s.t.Errorf("an error is %s: %s", a.header.Get("Content-Type"), a.raw)
+	}
+	if a.header.Get("X-Request-Id") == "" {
+		s.t.Error("no X-Request-Id")
+	}
+	return a
+}
+
+func (s *site) user() string {
+	s.t.Helper()
+	a := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": ids.New().String() + "@example.com"}), 201, "")
+	if a.header.Get("Location") != "/api/users/"+a.text("id") {
+		s.t.Errorf("Location %q", a.header.Get("Location"))
+	}
+	return a.text("id")
+}
+
+func (s *site) event(total int) string {
+	s.t.Helper()
+	return s.want(s.call("POST", "/api/events", fields{"name": "E", "totalSeats": total, "eventDate": "2026-06-15T10:00:00Z"}), 201, "").text("id")
+}
+
+func TestAPI_TheWholeWayOfABooking(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.event(100)
+	lock := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2, "idempotencyKey": "k"}), 201, "")
+	if lock.text("status") != "ACTIVE" || lock.text("seats") != "2" || lock.text("idempotencyKey") != "k" || lock.header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("lock: %s", lock.raw)
+	}
+	if !strings.HasSuffix(lock.text("expiresAt"), "Z") || len(lock.text("expiresAt")) != len("2026-01-01T00:00:00.000Z") {
+		t.Errorf("expiresAt %s", lock.text("expiresAt"))
+	}
+	again := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2}, "Idempotency-Key", "k"), 201, "")
+	if again.header.Get("Idempotent-Replayed") != "true" || again.text("id") != lock.text("id") {
+		t.Errorf("replay: %v %s", again.header, again.raw)
+	}
+	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 3, "idempotencyKey": "k"}), 422, "IDEMPOTENCY_KEY_REUSED")
+	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2, "idempotencyKey": "k"}, "Idempotency-Key", "other"), 422, "VALIDATION_FAILED")
+
+	request := fields{"userId": user, "lockId": lock.text("id"), "eventId": event}
+	b := s.want(s.call("POST", "/api/bookings", request), 201, "")
+	if b.text("status") != "INITIATED" || b.text("lockId") != lock.text("id") || b.header.Get("Location") != "/api/bookings/"+b.text("id") {
+		t.Errorf("booking: %s", b.raw)
+	}
+	s.want(s.call("POST", "/api/bookings", request), 200, "")
+	path := "/api/bookings/" + b.text("id")
+	s.want(s.call("POST", path+"/confirm", nil), 409, "BOOKING_NOT_PAYABLE")
+	if paid := s.want(s.call("POST", path+"/pay", fields{"paymentTtlSeconds": 900}), 200, ""); paid.text("status") != "PAYMENT_PENDING" {
+		t.Errorf("paid: %s", paid.raw)
+	}
+	s.want(s.call("POST", path+"/confirm", fields{"paymentReference": "r"}), 200, "")
+	s.want(s.call("POST", path+"/confirm", nil), 200, "")
+	s.want(s.call("POST", path+"/confirm", fields{"paymentReference": "other"}), 409, "BOOKING_CONFIRMED")
+	s.want(s.call("DELETE", "/api/locks/"+lock.text("id"), nil), 409, "LOCK_CONSUMED")
+	s.want(s.call("POST", path+"/cancel", nil), 200, "")
+	s.want(s.call("POST", path+"/cancel", nil), 200, "")
+	if e := s.want(s.call("GET", "/api/events/"+event, nil), 200, ""); e.text("availableSeats") != "100" || e.text("status") != "ON_SALE" {
+		t.Errorf("event: %s", e.raw)
+	}
+	testenv.CheckInvariants(t, s.w.DB.Database)
+}
+
+func TestAPI_ListsGoByPages(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.event(100)
+	for range 5 {
+		s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}), 201, "")
+	}
+	for _, filter := range []string{"eventId=" + event, "userId=" + user, "status=ACTIVE", ""} {
+		seen, token := map[any]bool{}, ""
+		for range 3 {
+			page := s.want(s.call("GET", "/api/locks?pageSize=2&"+filter+token, nil), 200, "")
+			for _, item := range page.body["items"].([]any) {
+				seen[item.(map[string]any)["id"]] = true
+			}
+			token = "&pageToken=" + page.text("nextPageToken")
+		}
+		if len(seen) != 5 || token != "&pageToken=" {
+			t.Errorf("%s: %d locks, then %q", filter, len(seen), token)
+		}
+	}
+	s.want(s.call("GET", "/api/locks?pageToken=none", nil), 422, "VALIDATION_FAILED")
+	s.want(s.call("GET", "/api/locks?pageSize=501", nil), 422, "VALIDATION_FAILED")
+	s.want(s.call("GET", "/api/bookings?status=WRONG", nil), 422, "VALIDATION_FAILED")
+	if a := s.want(s.call("GET", "/api/bookings", nil), 200, ""); a.raw != `{"items":[],"nextPageToken":""}`+"\n" {
+		t.Errorf("an empty list: %q", a.raw)
+	}
+}
+
+// Bad input of every kind: a code of the table, never a 5xx, nothing written.
+func TestAPI_BadInputIsRefusedAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.event(10)
+	lockOf := func(field string, value any) fields {
+		f := fields{"eventId": event, "userId": user, "seats": 1}
+		f[field] = value
+		return f
+	}
+	none := ids.New().String()
+	cases := []struct {
+		method, path string
+		body         any
+		status       int
+		code         string
+	}{
+		{"POST", "/api/locks", `{"eventId"`, 400, "MALFORMED_REQUEST"},
+		{"POST", "/api/locks", ``, 400, "MALFORMED_REQUEST"},
+		{"POST", "/api/locks", nil, 400, "MALFORMED_REQUEST"},
+		{"POST", "/api/locks", `null`, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", `[]`, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", `{} {}`, 400, "MALFORMED_REQUEST"},
+		{"POST", "/api/locks", `{}`, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("extra", 1), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("seats", "2"), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("seats", 1.5), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("seats", 0), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("seats", -1), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("seats", json.Number("99999999999999999999999")), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("seats", json.Number("1e999")), 400, "MALFORMED_REQUEST"},
+		{"POST", "/api/locks", lockOf("seats", nil), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("eventId", fields{"$ne": nil}), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("eventId", "x"), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("eventId", none), 404, "EVENT_NOT_FOUND"},
+		{"POST", "/api/locks", lockOf("userId", none), 404, "USER_NOT_FOUND"},
+		{"POST", "/api/locks", lockOf("expiresAt", "yesterday"), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("expiresAt", "9999-12-31T23:59:59Z"), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("expiresAt", 5), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("ttlSeconds", 0), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("ttlSeconds", 7201), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("ttlSeconds", int64(1)<<62), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("idempotencyKey", strings.Repeat("k", 201)), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("idempotencyKey", ""), 422, "VALIDATION_FAILED"},
+		{"POST", "/api/locks", lockOf("idempotencyKey", strings.Repeat("k", 70_000)), 413, "BODY_TOO_LARGE"},
+		{"POST", "/api/locks", lockOf("seats", 11), 409, "SEATS_UNAVAILABLE"},
+		{"POST", "/api/users", fields{"name": " ", "email": "a@b.c"}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/users", fields{"name": "A", "email": "nobody"}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/users", fields{"name": "A", "email": "Bob <bob@example.com>"}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/events", fields{"name": "E", "totalSeats": 0, "eventDate": "2026-06-15T10:00:00Z"}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/events", fields{"name": "E", "totalSeats": 10_000_001, "eventDate": "2026-06-15T10:00:00Z"}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/events", fields{"name": "E", "totalSeats": 1, "eventDate": "soon"}, 422, "VALIDATION_FAILED"},
+		{"PATCH", "/api/events/" + event, fields{"status": "SOLD"}, 422, "VALIDATION_FAILED"},
+		{"PATCH", "/api/events/" + none, fields{"name": "x"}, 404, "EVENT_NOT_FOUND"},
+		{"GET", "/api/events/zz", nil, 422, "VALIDATION_FAILED"},
+		{"GET", "/api/events?where=1", nil, 422, "VALIDATION_FAILED"},
+		{"GET", "/api/locks/" + none, nil, 404, "LOCK_NOT_FOUND"},
+		{"DELETE", "/api/locks/" + none, nil, 404, "LOCK_NOT_FOUND"},
+		{"POST", "/api/locks/" + none + "/extend", fields{"ttlSeconds": 5}, 404, "LOCK_NOT_FOUND"},
+		{"POST", "/api/locks/" + none + "/extend", fields{}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/bookings", fields{"userId": user, "eventId": event, "lockId": none}, 404, "LOCK_NOT_FOUND"},
+		{"POST", "/api/bookings", fields{"userId": none, "eventId": event, "lockId": none}, 404, "USER_NOT_FOUND"},
+		{"POST", "/api/bookings/" + none + "/pay", fields{"paymentTtlSeconds": 60}, 404, "BOOKING_NOT_FOUND"},
+		{"POST", "/api/bookings/" + none + "/pay", fields{}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/bookings/" + none + "/confirm", nil, 404, "BOOKING_NOT_FOUND"},
+		{"POST", "/api/bookings/" + none + "/cancel", nil, 404, "BOOKING_NOT_FOUND"},
+		{"GET", "/api/bookings/" + none, nil, 404, "BOOKING_NOT_FOUND"},
+		{"GET", "/api/users/" + none, nil, 404, "USER_NOT_FOUND"},
+		{"PUT", "/api/locks", fields{}, 405, "METHOD_NOT_ALLOWED"},
+		{"GET", "/nowhere", nil, 404, "NOT_FOUND"},
+		{"GET", "/api/locks/../../etc", nil, 404, "NOT_FOUND"},
+	}
+	for _, c := range cases {
+		a := s.want(s.call(c.method, c.path, c.body), c.status, c.code)
+		if a.status != c.status || a.text("code") != c.code {
+			t.Errorf("%s %s %v", c.method, c.path, fmt.Sprint(c.body)[:min(100, len(fmt.Sprint(c.body)))])
+		}
+		if c.code == "VALIDATION_FAILED" && a.body["errors"] == nil {
+			t.Errorf("%s %s %v: no errors[]: %s", c.method, c.path, c.body, a.raw)
+		}
+	}
+	request := lockOf("seats", 1)
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.call("POST", "/api/locks", string(text), "Content-Type", "text/plain"), 415, "UNSUPPORTED_MEDIA_TYPE")
+	for collection, want := range map[string]int64{"seatlocks": 0, "bookings": 0, "users": 1, "events": 1} {
+		if n, err := s.w.DB.Collection(collection).CountDocuments(s.w.Ctx(), bson.D{}); err != nil || n != want {
+			t.Errorf("%s holds %d documents, want %d: %v", collection, n, want, err)
+		}
+	}
+}
+
+func TestAPI_UsersAreUniqueWithoutRegardToCase(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "Some@Example.com"}), 201, "")
+	s.want(s.call("POST", "/api/users", fields{"name": "B", "email": "some@example.COM"}), 409, "EMAIL_TAKEN")
+}
+
+func TestAPI_AnotherUsersOrEventsLockIsNotFound(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, other, event, elsewhere := s.user(), s.user(), s.event(10), s.event(10)
+	lock := s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}).text("id")
+	s.want(s.call("POST", "/api/bookings", fields{"userId": other, "eventId": event, "lockId": lock}), 404, "LOCK_NOT_FOUND")
+	s.want(s.call("POST", "/api/bookings", fields{"userId": user, "eventId": elsewhere, "lockId": lock}), 404, "LOCK_NOT_FOUND")
+}
+
+func TestAPI_KeysReachWhatTheirScopeAllows(t *testing.T) {
+	t.Parallel()
+	s := open(t, config.Key{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"}, config.Key{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"})
+	none := ids.New().String()
+	event := fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}
+	pay, lock := fields{"paymentTtlSeconds": 5}, fields{"eventId": none, "userId": none, "seats": 1}
+	for _, c := range []struct {
+		method, path string
+		body         any
+		admin        bool
+	}{
+		{"POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, false}, {"GET", "/api/users/" + none, nil, false},
+		{"POST", "/api/events", event, true}, {"GET", "/api/events", nil, false}, {"GET", "/api/events/" + none, nil, false},
+		{"PATCH", "/api/events/" + none, fields{"name": "N"}, true},
+		{"POST", "/api/locks", lock, false}, {"GET", "/api/locks", nil, false}, {"GET", "/api/locks/" + none, nil, false},
+		{"POST", "/api/locks/" + none + "/extend", fields{"ttlSeconds": 5}, false}, {"DELETE", "/api/locks/" + none, nil, false},
+		{"POST", "/api/bookings", fields{"userId": none, "lockId": none, "eventId": none}, false},
+		{"GET", "/api/bookings", nil, false}, {"GET", "/api/bookings/" + none, nil, false},
+		{"POST", "/api/bookings/" + none + "/pay", pay, false}, {"POST", "/api/bookings/" + none + "/confirm", nil, false},
+		{"POST", "/api/bookings/" + none + "/cancel", nil, false},
+	} {
+		s.want(s.call(c.method, c.path, c.body), 401, "UNAUTHENTICATED")
+		s.want(s.call(c.method, c.path, c.body, "Authorization", "Bearer wrong"), 401, "UNAUTHENTICATED")
+		s.want(s.call(c.method, c.path, c.body, "Authorization", "Basic s-ops"), 401, "UNAUTHENTICATED")
+		shop := s.call(c.method, c.path, c.body, "Authorization", "Bearer s-shop")
+		if (shop.status == 403) != c.admin || shop.status == 401 {
+			t.Errorf("%s %s with scope booking: %d", c.method, c.path, shop.status)
+		}
+		if ops := s.call(c.method, c.path, c.body, "Authorization", "Bearer s-ops"); ops.status == 401 || ops.status == 403 {
+			t.Errorf("%s %s with scope admin: %d", c.method, c.path, ops.status)
+		}
+	}
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/openapi.json", "/docs/"} {
+		if a := s.call("GET", path, nil); a.status != 200 {
+			t.Errorf("%s: %d", path, a.status)
+		}
+	}
+}
+
+func TestAPI_ForeignOriginsAndHostsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	body := fields{"name": "A", "email": "a@example.com"}
+	s.want(s.call("POST", "/api/users", body, "Origin", "https://evil.example"), 403, "FORBIDDEN")
+	s.want(s.call("POST", "/api/users", body, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+	s.want(s.call("GET", "/api/events", nil, "Host", "evil.example"), 403, "FORBIDDEN")
+	s.want(s.call("POST", "/api/users", body), 201, "")
+	keyed := open(t, config.Key{Name: "ops", Scope: config.ScopeAdmin, Secret: "s"})
+	keyed.want(keyed.call("GET", "/api/events", nil, "Host", "shop.example", "Authorization", "Bearer s"), 200, "")
+}
+
+func TestAPI_RequestIDsAreEchoedIfTheyAreGood(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for id, taken := range map[string]bool{"abc-1.2_3": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a b": false, "a\u00e9": false} {
+		if got := s.call("GET", "/livez", nil, "X-Request-Id", id).header.Get("X-Request-Id"); (got == id) != taken || got == "" {
+			t.Errorf("%q was echoed as %q", id, got)
+		}
+	}
+}
+
+func TestAPI_NothingIsServedBeforeRecoveryHasEnded(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.serving.Store(false)
+	a := s.want(s.call("GET", "/api/events", nil), 503, "UNAVAILABLE")
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if a := s.call("GET", "/livez", nil); a.status != 200 {
+		t.Errorf("/livez: %d", a.status)
+	}
+	if a := s.call("GET", "/readyz", nil); a.status != 503 || a.text("status") != "unavailable" {
+		t.Errorf("/readyz: %d %s", a.status, a.raw)
+	}
+}
+
+// 500 customers at once for 100 seats through HTTP.
+func TestAPI_StampedeSellsExactlyWhatThereIs(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.event(100)
+	var sold, smallestRefused atomic.Int64
+	smallestRefused.Store(5)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 500 {
+		n := 1 + rand.IntN(4)
+		all.Go(func() {
+			a := s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": n})
+			switch {
+			case a.status == 201:
+				sold.Add(int64(n))
+			case a.status == 409 && a.text("code") == "SEATS_UNAVAILABLE" && a.text("requested") == fmt.Sprint(n):
+				mu.Lock()
+				smallestRefused.Store(min(smallestRefused.Load(), int64(n)))
+				mu.Unlock()
+			default:
+				t.Errorf("%d %s", a.status, a.raw)
+			}
+		})
+	}
+	all.Wait()
+	left := int64(s.call("GET", "/api/events/"+event, nil).body["availableSeats"].(float64))
+	if sold.Load()+left != 100 || left >= smallestRefused.Load() {
+		t.Errorf("sold %d, left %d, smallest refused %d", sold.Load(), left, smallestRefused.Load())
+	}
+	testenv.CheckInvariants(t, s.w.DB.Database)
+}
+
+// With no worker running and all seats in locks that are due.
+func TestAPI_DueSeatsAreSoldThoughNoWorkerRuns(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.event(4)
+	past := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	for _, at := range []string{past, "0001-01-01T00:00:00Z"} {
+		s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2, "expiresAt": at}), 201, "")
+	}
+	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 4}), 201, "")
+	testenv.CheckInvariants(t, s.w.DB.Database)
+}
+
+func TestAPI_OpenAPIListsEveryRoute(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	a := s.call("GET", "/openapi.json", nil)
+	paths, _ := a.body["paths"].(map[string]any)
+	if a.text("openapi")[:3] != "3.1" || len(paths) != 12 {
+		t.Errorf("OpenAPI %s with %d paths", a.text("openapi"), len(paths))
+	}
+	if docs := s.call("GET", "/docs/", nil); docs.status != 200 || strings.Contains(docs.raw, "https://cdn") || strings.Contains(docs.raw, "unpkg") {
+		t.Errorf("/docs needs the network: %d %s", docs.status, docs.raw)
+	}
+}
