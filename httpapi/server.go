@@ -75,9 +75,9 @@ func New(s Services) http.Handler {
 	a.lockRoutes()
 	a.bookingRoutes()
 	ring := newKeyring(s.Keys)
-	a.openRoutes(mux, ring)
+	a.openRoutes(mux)
 
-	var h http.Handler = problemsForUnknownRoutes(mux)
+	h := problemsForUnknownRoutes(mux)
 	h = a.whileServing(h)
 	h = guardOrigin(len(ring) == 0, h)
 	h = a.observed(mux, h)
@@ -86,7 +86,7 @@ func New(s Services) http.Handler {
 }
 
 // openRoutes need no key, but for the metrics where others can reach them.
-func (a *api) openRoutes(mux *http.ServeMux, ring keyring) {
+func (a *api) openRoutes(mux *http.ServeMux) {
 	document, err := a.huma.OpenAPI().MarshalJSON()
 	if err != nil {
 		panic(fmt.Sprintf("the OpenAPI document: %v", err)) // wrong in the code, not in a request

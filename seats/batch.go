@@ -173,9 +173,9 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 	if b.event.event().Status != OnSale {
 		return answer{err: notOnSale()}, nil
 	}
-	lock, err := b.newLock(r)
-	if err != nil {
-		return answer{err: err}, nil
+	lock, refusal := b.newLock(r)
+	if refusal != nil {
+		return answer{err: refusal}, nil
 	}
 	if most := b.event.MaxSeatsPerUser.Or(0); most > 0 && b.held[q.UserID]+q.Seats > most {
 		return answer{err: fault.New(CodeSeatLimit, "A customer may hold %d seats of this event at most.", most).

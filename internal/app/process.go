@@ -53,7 +53,7 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 		return nil, err
 	}
 	s := &Server{Server: httpapi.NewServer(handler, log), Addr: listener.Addr(), failed: make(chan error, 1)}
-	go func() { s.failed <- s.Server.Serve(listener) }()
+	go func() { s.failed <- s.Serve(listener) }()
 	return s, nil
 }
 
@@ -66,7 +66,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		return nil
 	}
 	if err := s.Shutdown(ctx); err != nil {
-		return errors.Join(err, s.Server.Close())
+		return errors.Join(err, s.Close())
 	}
 	return nil
 }

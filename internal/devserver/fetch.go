@@ -109,7 +109,7 @@ func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) erro
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // a leftover in the cache harms nobody
 	ready := filepath.Join(scratch, "ready")
-	if err := os.Mkdir(ready, 0o755); err != nil {
+	if err := os.Mkdir(ready, 0o750); err != nil {
 		return err
 	}
 	say(progress, "Fetching %s ...", b.title)

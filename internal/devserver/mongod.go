@@ -30,7 +30,7 @@ type Mongod struct {
 	URI string
 }
 
-// MongodOptions: DataDir "" means a throw-away folder; Test allows fail points.
+// MongodOptions say how: DataDir "" means a throw-away folder; Test allows fail points.
 type MongodOptions struct {
 	DataDir  string
 	Test     bool

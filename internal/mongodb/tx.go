@@ -28,7 +28,7 @@ const (
 	lookAgain        = 500 * time.Millisecond
 )
 
-// ErrAgain, returned by a transaction's function, repeats it as a conflict
+// ErrAgain is for a transaction's function to return; it repeats it as a conflict
 // would: what was read and what could be written did not fit together.
 var ErrAgain = errors.New("the transaction has to start again")
 

@@ -130,11 +130,11 @@ func ready(ctx context.Context, p *devserver.Process, url string) error {
 }
 
 func answers(ctx context.Context, url string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil) //nolint:gosec // our own API
 	if err != nil {
 		return false
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request) //nolint:gosec // our own API
 	if err != nil {
 		return false
 	}
