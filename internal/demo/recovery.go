@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/devserver"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+)
+
+// server is an API process of the demo's own, on a database where no worker
+// runs, so that nobody but recovery mends what is broken there.
+type server struct {
+	process *devserver.Process
+	api     string
+	log     *output
+}
+
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) has(line string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Contains(o.text.String(), line)
+}
+
+func (s *stage) startAPI(ctx context.Context, database string) (*server, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	a := &server{api: "http://" + address, log: &output{}}
+	a.process, err = devserver.Start(devserver.Command{
+		Args: []string{".build/api", "--http-addr=" + address, "--log-format=json"}, Output: a.log,
+		Env: []string{"MONGODB_URI=" + s.state.MongoDBURI, "MONGODB_DATABASE=" + database, "API_KEYS=", "METRICS_ADDR="},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if status, _, err := call(ctx, "GET", a.api+"/readyz", nil); err == nil && status == 200 {
+			return a, nil
+		}
+		select {
+		case <-a.process.Done():
+			return nil, fmt.Errorf("the API ended: %s", a.log.text.String())
+		case <-ctx.Done():
+			a.process.Stop()
+			return nil, ctx.Err()
+		case <-time.After(poll):
+		}
+	}
+}
+
+func recoveryAtRestart(ctx context.Context, s *stage) error {
+	database := "holdfast_demo_" + ids.New().String()
+	db := s.mongo.Database(database)
+	defer db.Drop(context.WithoutCancel(ctx)) //nolint:errcheck // a leftover harms nobody
+	before, err := s.startAPI(ctx, database)
+	if err != nil {
+		return err
+	}
+	user, event, err := newSale(ctx, before.api)
+	before.process.Stop()
+	if err != nil {
+		return err
+	}
+	lock, booking := ids.New(), ids.New()
+	if err := breakThings(ctx, s, database, user, event, lock, booking); err != nil {
+		return err
+	}
+	fmt.Println("  Put a stale lock, a stale booking and a wrong counter into MongoDB; starting the server again ...")
+	after, err := s.startAPI(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer after.process.Stop()
+	for _, line := range []string{
+		"[RECOVERY] Starting system recovery from partial failures...",
+		"[RECOVERY] Found 1 stale ACTIVE locks that should be EXPIRED",
+		"[RECOVERY] Expired stale lock " + lock.String() + ", restored 2 seats",
+		"[RECOVERY] Found 1 stale PAYMENT_PENDING bookings",
+		"[RECOVERY] Expired stale booking " + booking.String() + ", released lock " + lock.String(),
+		"[RECOVERY] Corrected available seats for event " + event,
+		"[RECOVERY] System recovery completed successfully",
+	} {
+		if e := compare("log: "+line[:min(len(line), 66)], true, after.log.has(line)); e != nil {
+			err = e
+		}
+	}
+	return errors.Join(err,
+		expect(ctx, after.api+"/api/locks/"+lock.String(), "status", "EXPIRED", 0),
+		expect(ctx, after.api+"/api/bookings/"+booking.String(), "status", "EXPIRED", 0),
+		expect(ctx, after.api+"/api/events/"+event, "availableSeats", 100, 0))
+}
+
+// breakThings writes what a crash of hand-written code leaves, past Holdfast.
+func breakThings(ctx context.Context, s *stage, database, user, event string, lock, booking ids.ID) error {
+	db := s.mongo.Database(database)
+	userID, err := ids.Parse(user)
+	if err != nil {
+		return err
+	}
+	eventID, err := ids.Parse(event)
+	if err != nil {
+		return err
+	}
+	then, err := time.Parse(time.RFC3339, past)
+	if err != nil {
+		return err
+	}
+	_, err = db.Collection("seatlocks").InsertOne(ctx, bson.D{
+		{Key: "_id", Value: lock}, {Key: "eventId", Value: eventID}, {Key: "userId", Value: userID}, {Key: "seats", Value: 2},
+		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: then}, {Key: "idempotencyKey", Value: "test-lock"},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = db.Collection("bookings").InsertOne(ctx, bson.D{
+		{Key: "_id", Value: booking}, {Key: "user", Value: userID}, {Key: "event", Value: eventID}, {Key: "seats", Value: bson.A{"2"}},
+		{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lock}, {Key: "paymentExpiresAt", Value: then},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = db.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: eventID}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 95}}}})
+	return err
+}
