@@ -184,7 +184,7 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 	if fits, again, err := b.fit(ctx, q.Seats); err != nil || again {
 		return answer{again: again}, err
 	} else if !fits {
-		return answer{err: fault.New(CodeSeatsUnavailable, "Only %d seats are available.", b.tally.available).
+		return answer{err: fault.New(CodeSeatsUnavailable, "Fewer seats are available than requested.").
 			With("requested", q.Seats).With("available", b.tally.available)}, nil
 	}
 	if !lock.Due(b.now) {
