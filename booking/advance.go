@@ -57,7 +57,7 @@ func (s *Service) Pay(ctx context.Context, id ID, window seats.Until) (Booking, 
 // the codes of an ended lock, or seats.CodeNotOnSale where the event is cancelled.
 func (s *Service) Confirm(ctx context.Context, id ID, reference string) (Booking, error) {
 	b, err := s.confirmOnce(ctx, id, reference)
-	if err != nil && reference != "" {
+	if reference != "" && refusedFor(err) {
 		s.db.Log().WarnContext(ctx, "Confirmation refused although it names a payment",
 			"bookingId", id, "paymentReference", reference, "error", err)
 		if s.observe.PaidAndRefused != nil {
@@ -65,6 +65,12 @@ func (s *Service) Confirm(ctx context.Context, id ID, reference string) (Booking
 		}
 	}
 	return b, err
+}
+
+// refusedFor reports whether a rule, not an outage, was the reason.
+func refusedFor(err error) bool {
+	code := fault.CodeOf(err)
+	return code != "" && code != mongodb.CodeUnavailable && code != mongodb.CodeOutcomeUnknown
 }
 
 func (s *Service) confirmOnce(ctx context.Context, id ID, reference string) (Booking, error) {
@@ -107,12 +113,12 @@ func (s *Service) confirm(ctx context.Context, b Booking, reference string) (Boo
 	if reference != "" {
 		set = append(set, bson.E{Key: "paymentReference", Value: reference})
 	}
-	filter := bson.D{{Key: "_id", Value: b.ID}, {Key: "status", Value: string(Pending)}}
+	filter := mongodb.And(mongodb.Is("_id", b.ID), mongodb.Is("status", string(Pending)))
 	if !b.PaymentExpiresAt.IsZero() { // other tools may have written none: the lock's time holds
-		filter = append(filter, bson.E{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{"$paymentExpiresAt", "$$NOW"}}}})
+		filter = mongodb.And(filter, mongodb.Ahead("paymentExpiresAt"))
 	}
 	result, err := s.bookings().UpdateOne(ctx, filter, bson.D{
-		{Key: "$set", Value: set}, {Key: "$currentDate", Value: bson.D{{Key: "updatedAt", Value: true}}},
+		{Key: "$set", Value: set}, mongodb.TouchDate,
 	})
 	if err == nil && result.ModifiedCount != 1 {
 		err = mongodb.ErrAgain

@@ -75,14 +75,14 @@ func (s *Service) ReleaseLock(ctx context.Context, lockID ID) (seats.Lock, error
 		if ended != nil {
 			return false, ended
 		}
-		sold, err := s.find(ctx, append(is("seatLockId", lockID), is("status", string(Confirmed))...))
+		sold, err := s.find(ctx, mongodb.And(mongodb.Is("seatLockId", lockID), mongodb.Is("status", string(Confirmed))))
 		if err == nil && len(sold) > 0 {
 			err = fault.New(seats.CodeLockConsumed, "The lock's booking is confirmed.")
 		}
 		return err == nil, err
 	}
 	also := func(ctx context.Context, lock seats.Lock) error {
-		bookings, err := s.find(ctx, append(is("seatLockId", lock.ID), in("status", open)...))
+		bookings, err := s.find(ctx, mongodb.And(mongodb.Is("seatLockId", lock.ID), mongodb.In("status", open)))
 		if err != nil || len(bookings) == 0 {
 			return err
 		}

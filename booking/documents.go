@@ -19,22 +19,14 @@ func Collections() []mongodb.Collection {
 		Name:      name,
 		Validator: mongodb.OneOf("status", Statuses...),
 		Indexes: []mongodb.Index{
-			{Keys: keys("seatLockId", "status")},
-			{Keys: keys("eventId", "status", "_id")},
-			{Keys: keys("userId", "eventId", "status", "_id")},
+			{Keys: mongodb.Keys("seatLockId", "status")},
+			{Keys: mongodb.Keys("eventId", "status", "_id")},
+			{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
 			// The sweep of due bookings; passes over one status.
-			{Keys: keys("paymentExpiresAt", "_id"), Partial: is("status", string(Pending))},
-			{Keys: keys("status", "_id", "seatLockId")},
+			{Keys: mongodb.Keys("paymentExpiresAt", "_id"), Partial: mongodb.Is("status", string(Pending))},
+			{Keys: mongodb.Keys("status", "_id", "seatLockId")},
 		},
 	}}
-}
-
-func keys(fields ...string) bson.D {
-	d := bson.D{}
-	for _, f := range fields {
-		d = append(d, bson.E{Key: f, Value: 1})
-	}
-	return d
 }
 
 // bookingDoc reads what is there, whoever wrote it: other tools name the user
@@ -88,17 +80,9 @@ func insertOf(b Booking) bson.D {
 
 func (s *Service) bookings() *mongo.Collection { return s.db.Collection(name) }
 
-func is(field string, value any) bson.D { return bson.D{{Key: field, Value: value}} }
-
-func in[T any](field string, values []T) bson.D {
-	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
-}
-
-func match(filter bson.D) bson.D { return bson.D{{Key: "$match", Value: filter}} }
-
 // find returns the bookings that match, in the caller's transaction if there is one.
 func (s *Service) find(ctx context.Context, filter bson.D) ([]Booking, error) {
-	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{match(filter)})
+	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{mongodb.Match(filter)})
 	found := make([]Booking, 0, len(docs))
 	for _, d := range docs {
 		found = append(found, d.booking())
@@ -107,7 +91,7 @@ func (s *Service) find(ctx context.Context, filter bson.D) ([]Booking, error) {
 }
 
 func (s *Service) get(ctx context.Context, id ID) (Booking, error) {
-	found, err := s.find(ctx, is("_id", id))
+	found, err := s.find(ctx, mongodb.Is("_id", id))
 	if err != nil {
 		return Booking{}, err
 	}
@@ -134,10 +118,10 @@ func (s *Service) move(ctx context.Context, b Booking, a Action, also ...bson.E)
 
 func (s *Service) moveAll(ctx context.Context, bookings []ID, from []Status, to Status, also ...bson.E) (int64, error) {
 	result, err := s.bookings().UpdateMany(ctx,
-		append(in("_id", bookings), in("status", from)...),
+		mongodb.And(mongodb.In("_id", bookings), mongodb.In("status", from)),
 		bson.D{
 			{Key: "$set", Value: append(bson.D{{Key: "status", Value: string(to)}}, also...)},
-			{Key: "$currentDate", Value: bson.D{{Key: "updatedAt", Value: true}}},
+			mongodb.TouchDate,
 		})
 	if err != nil {
 		return 0, err

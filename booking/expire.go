@@ -26,12 +26,9 @@ type DueBooking struct {
 // passed, in the order of its end, behind a place.
 func (s *Service) DuePending(ctx context.Context, after seats.After, limit int) ([]DueBooking, error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		match(append(is("status", string(Pending)),
-			bson.E{Key: "paymentExpiresAt", Value: bson.D{{Key: "$type", Value: "date"}}},
-			bson.E{Key: "$expr", Value: bson.D{{Key: "$lte", Value: bson.A{"$paymentExpiresAt", "$$NOW"}}}})),
-		match(append(bson.D{}, after.Filter("paymentExpiresAt")...)),
-		{{Key: "$sort", Value: keys("paymentExpiresAt", "_id")}},
-		{{Key: "$limit", Value: limit}},
+		mongodb.Match(mongodb.Is("status", string(Pending)), mongodb.Passed("paymentExpiresAt"), after.Filter("paymentExpiresAt")),
+		mongodb.Sort("paymentExpiresAt", "_id"),
+		mongodb.Limit(limit),
 	})
 	if err != nil {
 		return nil, mongodb.Translate(err)
@@ -45,10 +42,10 @@ func (s *Service) DuePending(ctx context.Context, after seats.After, limit int) 
 // behind, zero at the end.
 func (s *Service) DueInitiated(ctx context.Context, after ID, limit int) (found []DueBooking, last ID, err error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		match(append(is("status", string(Initiated)), is("_id", bson.D{{Key: "$gt", Value: after}})...)),
-		{{Key: "$sort", Value: keys("_id")}},
-		{{Key: "$limit", Value: limit}},
-		{{Key: "$project", Value: keys("seatLockId")}},
+		mongodb.Match(mongodb.And(mongodb.Is("status", string(Initiated)), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}}))),
+		mongodb.Sort("_id"),
+		mongodb.Limit(limit),
+		mongodb.Only("seatLockId"),
 	})
 	if err != nil || len(docs) == 0 {
 		return nil, ID{}, mongodb.Translate(err)
@@ -131,7 +128,7 @@ func (s *Service) stillDue(ctx context.Context, due []DueBooking) (still []Booki
 	for _, d := range due {
 		bookingIDs, all = append(bookingIDs, d.ID), append(all, d.LockID)
 	}
-	bookings, err := s.findNow(ctx, append(in("_id", bookingIDs), in("status", open)...))
+	bookings, err := s.findNow(ctx, mongodb.And(mongodb.In("_id", bookingIDs), mongodb.In("status", open)))
 	if err != nil || len(bookings) == 0 {
 		return nil, nil, err
 	}
@@ -190,7 +187,7 @@ type bookingNow struct {
 // findNow is find with the database's clock.
 func (s *Service) findNow(ctx context.Context, filter bson.D) ([]bookingNow, error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		match(filter), {{Key: "$set", Value: bson.D{{Key: "now", Value: "$$NOW"}}}},
+		mongodb.Match(filter), mongodb.WithNow,
 	})
 	found := make([]bookingNow, 0, len(docs))
 	for _, d := range docs {

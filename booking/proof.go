@@ -14,7 +14,7 @@ import (
 // SoldBy returns, of the locks given, those with a CONFIRMED booking, and that
 // booking.
 func (s *Service) SoldBy(ctx context.Context, lockIDs []ID) (map[ID]ID, error) {
-	found, err := s.find(ctx, append(in("seatLockId", lockIDs), is("status", string(Confirmed))...))
+	found, err := s.find(ctx, mongodb.And(mongodb.In("seatLockId", lockIDs), mongodb.Is("status", string(Confirmed))))
 	sold := make(map[ID]ID, len(found))
 	for _, b := range found {
 		sold[b.LockID] = b.ID
@@ -47,10 +47,10 @@ func (s *Service) ConsumeSold(ctx context.Context, lockID ID) (done bool, err er
 // go on behind, zero at the end.
 func (s *Service) SoldWithoutLock(ctx context.Context, after ID, limit int) (found []ID, last ID, err error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		match(append(is("status", string(Confirmed)), is("_id", bson.D{{Key: "$gt", Value: after}})...)),
-		{{Key: "$sort", Value: keys("_id")}},
-		{{Key: "$limit", Value: limit}},
-		{{Key: "$project", Value: keys("seatLockId")}},
+		mongodb.Match(mongodb.And(mongodb.Is("status", string(Confirmed)), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}}))),
+		mongodb.Sort("_id"),
+		mongodb.Limit(limit),
+		mongodb.Only("seatLockId"),
 	})
 	if err != nil || len(docs) == 0 {
 		return nil, ID{}, mongodb.Translate(err)
@@ -72,6 +72,6 @@ func (s *Service) SoldWithoutLock(ctx context.Context, after ID, limit int) (fou
 
 // CountInitiated counts the INITIATED bookings.
 func (s *Service) CountInitiated(ctx context.Context) (int64, error) {
-	n, err := s.bookings().CountDocuments(ctx, is("status", string(Initiated)))
+	n, err := s.bookings().CountDocuments(ctx, mongodb.Is("status", string(Initiated)))
 	return n, mongodb.Translate(err)
 }

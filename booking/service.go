@@ -112,7 +112,7 @@ func (s *Service) ofLock(ctx context.Context, lock seats.Claim) (Booking, bool, 
 	if lock.Status == seats.Consumed {
 		statuses = []Status{Confirmed}
 	}
-	found, err := s.find(ctx, append(is("seatLockId", lock.ID), in("status", statuses)...))
+	found, err := s.find(ctx, mongodb.And(mongodb.Is("seatLockId", lock.ID), mongodb.In("status", statuses)))
 	if err != nil || len(found) == 0 {
 		return Booking{}, false, err
 	}

@@ -117,12 +117,12 @@ func (b *batchTx) read(ctx context.Context) (err error) {
 		}
 	}
 	if len(named) > 0 {
-		if b.byID, err = b.s.readLocks(ctx, in("_id", named)); err != nil {
+		if b.byID, err = b.s.readLocks(ctx, mongodb.In("_id", named)); err != nil {
 			return err
 		}
 	}
 	if len(keys) > 0 {
-		used, err := b.s.readLocks(ctx, is("eventId", b.eventID), in("userId", users), in("idempotencyKey", keys))
+		used, err := b.s.readLocks(ctx, mongodb.Is("eventId", b.eventID), mongodb.In("userId", users), mongodb.In("idempotencyKey", keys))
 		if err != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func (b *batchTx) readHeld(ctx context.Context, users []ID) error {
 		User  ID            `bson:"_id"`
 		Seats mongodb.Whole `bson:"seats"`
 	}](ctx, b.s.locks(), mongo.Pipeline{
-		match(is("eventId", b.eventID), in("userId", users), in("status", taking)),
-		match(bson.D{{Key: "$or", Value: bson.A{is("status", string(Consumed)), notDue}}}),
+		mongodb.Match(mongodb.Is("eventId", b.eventID), mongodb.In("userId", users), mongodb.In("status", taking)),
+		mongodb.Match(bson.D{{Key: "$or", Value: bson.A{mongodb.Is("status", string(Consumed)), notDue}}}),
 		{{Key: "$group", Value: bson.D{
 			{Key: "_id", Value: "$userId"}, {Key: "seats", Value: bson.D{{Key: "$sum", Value: countedSeats}}},
 		}}},
@@ -248,9 +248,9 @@ func (b *batchTx) fit(ctx context.Context, n int64) (fits, again bool, err error
 func (b *batchTx) readDue(ctx context.Context) (err error) {
 	b.dueRead = true
 	found, err := mongodb.All[lockDoc](ctx, b.s.locks(), mongo.Pipeline{
-		match(is("eventId", b.eventID), is("status", string(Active)), due), match(wholeSeats),
-		{{Key: "$sort", Value: keys("expiresAt", "_id")}},
-		{{Key: "$limit", Value: maxReclaim}},
+		mongodb.Match(mongodb.Is("eventId", b.eventID), mongodb.Is("status", string(Active)), due), mongodb.Match(wholeSeats),
+		mongodb.Sort("expiresAt", "_id"),
+		mongodb.Limit(maxReclaim),
 	})
 	for _, d := range found {
 		if d.Seats.Valid && !b.seen[d.ID] {

@@ -53,8 +53,8 @@ func (s *Service) claim(ctx context.Context, lock Lock, expires time.Time, booki
 	if !booking.IsZero() {
 		set = append(set, bson.E{Key: "bookingId", Value: booking})
 	}
-	result, err := s.locks().UpdateOne(ctx, and(is("_id", lock.ID), is("status", string(Active)), notDue), bson.D{
-		{Key: "$set", Value: set}, raiseRev, touchDate,
+	result, err := s.locks().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", lock.ID), mongodb.Is("status", string(Active)), notDue), bson.D{
+		{Key: "$set", Value: set}, raiseRev, mongodb.TouchDate,
 	})
 	if err == nil && result.MatchedCount != 1 {
 		err = mongodb.ErrAgain
@@ -89,7 +89,7 @@ func (s *Service) witness(ctx context.Context, lockIDs []ID) error {
 	if len(lockIDs) == 0 {
 		return nil
 	}
-	_, err := s.locks().UpdateMany(ctx, in("_id", lockIDs), bson.D{raiseRev})
+	_, err := s.locks().UpdateMany(ctx, mongodb.In("_id", lockIDs), bson.D{raiseRev})
 	return err
 }
 
@@ -99,10 +99,7 @@ type ending struct {
 	RunID string // the correlation ID, where a run ended it
 }
 
-var (
-	raiseRev  = bson.E{Key: "$inc", Value: bson.D{{Key: "rev", Value: int64(1)}}}
-	touchDate = bson.E{Key: "$currentDate", Value: bson.D{{Key: "updatedAt", Value: true}}}
-)
+var raiseRev = bson.E{Key: "$inc", Value: bson.D{{Key: "rev", Value: int64(1)}}}
 
 // endLocks moves locks that all have the status from. If one of them has moved
 // meanwhile, the transaction starts again.
@@ -118,11 +115,11 @@ func (s *Service) endLocks(ctx context.Context, lockIDs []ID, from Status, actio
 	if by.RunID != "" {
 		set = append(set, bson.E{Key: "runId", Value: by.RunID})
 	}
-	update := bson.D{{Key: "$set", Value: set}, raiseRev, touchDate}
+	update := bson.D{{Key: "$set", Value: set}, raiseRev, mongodb.TouchDate}
 	if to == Released {
 		update = append(update, bson.E{Key: "$unset", Value: bson.D{{Key: "bookingId", Value: ""}}})
 	}
-	filter := and(in("_id", lockIDs), is("status", string(from)), and(guards...))
+	filter := mongodb.And(mongodb.In("_id", lockIDs), mongodb.Is("status", string(from)), mongodb.And(guards...))
 	result, err := s.locks().UpdateMany(ctx, filter, update)
 	if err == nil && result.ModifiedCount != int64(len(lockIDs)) {
 		err = mongodb.ErrAgain
@@ -132,7 +129,7 @@ func (s *Service) endLocks(ctx context.Context, lockIDs []ID, from Status, actio
 
 // Detach takes ended bookings off the locks that name them.
 func (s *Service) Detach(ctx context.Context, lockIDs, bookings []ID) error {
-	_, err := s.locks().UpdateMany(ctx, and(in("_id", lockIDs), in("bookingId", bookings)), bson.D{
+	_, err := s.locks().UpdateMany(ctx, mongodb.And(mongodb.In("_id", lockIDs), mongodb.In("bookingId", bookings)), bson.D{
 		{Key: "$unset", Value: bson.D{{Key: "bookingId", Value: ""}}}, raiseRev,
 	})
 	return err

@@ -14,7 +14,7 @@ import (
 // moveCounter brings the event's counter from what was read to after, guarded
 // so that it can't leave its bounds whatever was read.
 func (s *Service) moveCounter(ctx context.Context, before eventDoc, after tally) error {
-	filter, inc := is("_id", before.ID), bson.D{{Key: "rev", Value: int64(1)}}
+	filter, inc := mongodb.Is("_id", before.ID), bson.D{{Key: "rev", Value: int64(1)}}
 	was := before.tally()
 	if d := after.available - was.available; d != 0 {
 		inc = append(inc, bson.E{Key: "availableSeats", Value: d})
@@ -30,7 +30,7 @@ func (s *Service) moveCounter(ctx context.Context, before eventDoc, after tally)
 		inc = append(inc, bson.E{Key: "oversold", Value: d})
 		filter = append(filter, bson.E{Key: "oversold", Value: bson.D{{Key: "$gte", Value: -d}}})
 	}
-	result, err := s.events().UpdateOne(ctx, filter, bson.D{{Key: "$inc", Value: inc}, touchDate})
+	result, err := s.events().UpdateOne(ctx, filter, bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate})
 	if err == nil && result.MatchedCount != 1 {
 		err = mongodb.ErrAgain
 	}
@@ -40,7 +40,7 @@ func (s *Service) moveCounter(ctx context.Context, before eventDoc, after tally)
 // touch writes the event without moving its counter, and reads it. Who writes
 // the event first gets through on a selling event; who reads first does not.
 func (s *Service) touch(ctx context.Context, id ID) (doc eventDoc, found bool, err error) {
-	err = s.events().FindOneAndUpdate(ctx, is("_id", id), bson.D{raiseRev},
+	err = s.events().FindOneAndUpdate(ctx, mongodb.Is("_id", id), bson.D{raiseRev},
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&doc)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return eventDoc{}, false, nil
@@ -53,7 +53,7 @@ func (s *Service) taken(ctx context.Context, id ID) (int64, error) {
 	sum, _, err := mongodb.First[struct {
 		Seats mongodb.Whole `bson:"seats"`
 	}](ctx, s.locks(), mongo.Pipeline{
-		match(is("eventId", id), in("status", taking)),
+		mongodb.Match(mongodb.Is("eventId", id), mongodb.In("status", taking)),
 		{{Key: "$group", Value: bson.D{
 			{Key: "_id", Value: nil}, {Key: "seats", Value: bson.D{{Key: "$sum", Value: countedSeats}}},
 		}}},
@@ -69,7 +69,7 @@ func (s *Service) recount(ctx context.Context, id ID) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.events().UpdateOne(ctx, and(is("_id", id), wholeTotal), mongo.Pipeline{{{
+	_, err = s.events().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", id), wholeTotal), mongo.Pipeline{{{
 		Key: "$set", Value: append(counterSet(bson.D{{Key: "$subtract", Value: bson.A{"$totalSeats", taken}}}), fixed...),
 	}}})
 	return err

@@ -28,7 +28,7 @@ func Collections() []mongodb.Collection {
 			}}}}},
 			Indexes: []mongodb.Index{
 				// Oversold events, of which there should be none.
-				{Keys: keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
+				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
 			},
 		},
 		{
@@ -36,25 +36,17 @@ func Collections() []mongodb.Collection {
 			Validator: mongodb.OneOf("status", Statuses...),
 			Indexes: []mongodb.Index{
 				// Sums by event, covered; lists by event.
-				{Keys: keys("eventId", "status", "_id", "seats")},
+				{Keys: mongodb.Keys("eventId", "status", "_id", "seats")},
 				// Lists by user; what a user holds of an event.
-				{Keys: keys("userId", "eventId", "status", "_id")},
-				{Keys: keys("eventId", "userId", "idempotencyKey"), Unique: true,
+				{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
+				{Keys: mongodb.Keys("eventId", "userId", "idempotencyKey"), Unique: true,
 					Partial: bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}},
 				// The sweep, and the reclaim of one event's due locks.
-				{Keys: keys("expiresAt", "_id"), Partial: active},
-				{Keys: keys("eventId", "expiresAt", "_id"), Partial: active},
+				{Keys: mongodb.Keys("expiresAt", "_id"), Partial: active},
+				{Keys: mongodb.Keys("eventId", "expiresAt", "_id"), Partial: active},
 			},
 		},
 	}
-}
-
-func keys(fields ...string) bson.D {
-	d := bson.D{}
-	for _, f := range fields {
-		d = append(d, bson.E{Key: f, Value: 1})
-	}
-	return d
 }
 
 // eventDoc and lockDoc read what is there, whoever wrote it.
@@ -127,21 +119,11 @@ func madeAt(created mongodb.Date, id ID) time.Time {
 	return created.Time
 }
 
-// withNow adds the database's clock to what is read.
-var withNow = bson.D{{Key: "$set", Value: bson.D{{Key: "now", Value: "$$NOW"}}}}
-
-// due matches a passed expiry by the database's clock. The type clause keeps
-// missing dates out and bounds the index on both sides.
-var due = bson.D{
-	{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}},
-	{Key: "$expr", Value: bson.D{{Key: "$lte", Value: bson.A{"$expiresAt", "$$NOW"}}}},
-}
-
-// notDue is the opposite.
-var notDue = bson.D{
-	{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}},
-	{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{"$expiresAt", "$$NOW"}}}},
-}
+// due and notDue tell by the database's clock.
+var (
+	due    = mongodb.Passed("expiresAt")
+	notDue = mongodb.Ahead("expiresAt")
+)
 
 // countedSeats is a lock's weight in every sum: its seats if they are a whole
 // number ≥ 1, else 0.
@@ -164,36 +146,14 @@ var wholeSeats = bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{
 func (s *Service) events() *mongo.Collection { return s.db.Collection(eventsName) }
 func (s *Service) locks() *mongo.Collection  { return s.db.Collection(locksName) }
 
-func match(filters ...bson.D) bson.D { return bson.D{{Key: "$match", Value: and(filters...)}} }
-
-func is(field string, value any) bson.D { return bson.D{{Key: field, Value: value}} }
-
-func in[T any](field string, values []T) bson.D {
-	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
-}
-
-// and joins filters, each of which may name the same field; empty ones don't count.
-func and(filters ...bson.D) bson.D {
-	all := bson.A{}
-	for _, f := range filters {
-		if len(f) > 0 {
-			all = append(all, f)
-		}
-	}
-	if len(all) == 0 {
-		return bson.D{}
-	}
-	return bson.D{{Key: "$and", Value: all}}
-}
-
 // readEvent reads an event with the database's clock.
 func (s *Service) readEvent(ctx context.Context, id ID) (doc eventDoc, found bool, err error) {
-	return mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{match(is("_id", id)), withNow})
+	return mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), mongodb.WithNow})
 }
 
 // readLocks reads locks with the database's clock, by _id.
 func (s *Service) readLocks(ctx context.Context, filters ...bson.D) (map[ID]lockDoc, error) {
-	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{match(filters...), withNow})
+	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{mongodb.Match(filters...), mongodb.WithNow})
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ type EventChange struct {
 // to put a cancelled event on sale again (CodeNotOnSale).
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c EventChange) (Event, error) {
 	taken := bson.D{{Key: "$subtract", Value: bson.A{"$totalSeats", net}}}
-	filter := is("_id", id)
+	filter := mongodb.Is("_id", id)
 	set := bson.D{{Key: "updatedAt", Value: "$$NOW"}}
 	if c.Name != nil {
 		set = append(set, bson.E{Key: "name", Value: literal(*c.Name)})

@@ -43,9 +43,9 @@ func (a After) Filter(field string) bson.D {
 // expiry, behind a place.
 func (s *Service) DueLocks(ctx context.Context, after After, limit int) ([]DueLock, error) {
 	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
-		match(is("status", string(Active)), due, after.Filter("expiresAt")),
-		{{Key: "$sort", Value: keys("expiresAt", "_id")}},
-		{{Key: "$limit", Value: limit}},
+		mongodb.Match(mongodb.Is("status", string(Active)), due, after.Filter("expiresAt")),
+		mongodb.Sort("expiresAt", "_id"),
+		mongodb.Limit(limit),
 	})
 	if err != nil {
 		return nil, mongodb.Translate(err)
@@ -82,7 +82,7 @@ func (s *Service) Expire(ctx context.Context, eventID ID, by EndedBy, runID stri
 			return nil, err
 		}
 		docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
-			match(in("_id", lockIDs), is("eventId", eventID), is("status", string(Active))), match(wholeSeats),
+			mongodb.Match(mongodb.In("_id", lockIDs), mongodb.Is("eventId", eventID), mongodb.Is("status", string(Active))), mongodb.Match(wholeSeats),
 		})
 		if err != nil || len(docs) == 0 {
 			return nil, err
@@ -119,7 +119,7 @@ func (s *Service) expireAll(ctx context.Context, event eventDoc, docs []lockDoc,
 // that are still due by the database's clock.
 func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, by EndedBy, runID string) ([]Ended, error) {
 	return s.Expire(ctx, eventID, by, runID, func(ctx context.Context) ([]ID, error) {
-		docs, err := s.readLocks(ctx, in("_id", lockIDs), is("status", string(Active)), due)
+		docs, err := s.readLocks(ctx, mongodb.In("_id", lockIDs), mongodb.Is("status", string(Active)), due)
 		still := make([]ID, 0, len(docs))
 		for id := range docs {
 			still = append(still, id)
@@ -130,7 +130,7 @@ func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, by En
 
 // Claims returns those of the locks that exist, each with the database's time.
 func (s *Service) Claims(ctx context.Context, lockIDs []ID) (map[ID]Claim, error) {
-	docs, err := s.readLocks(ctx, in("_id", lockIDs))
+	docs, err := s.readLocks(ctx, mongodb.In("_id", lockIDs))
 	claims := make(map[ID]Claim, len(docs))
 	for id, d := range docs {
 		claims[id] = Claim{d.lock(), d.Now.Time}

@@ -29,9 +29,9 @@ type PoisonLocks struct {
 // traffic moves between its two reads, so a suspect has to be measured.
 func (s *Service) Audit(ctx context.Context, after ID, limit int) (Audit, error) {
 	events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-		match(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}}),
-		{{Key: "$sort", Value: keys("_id")}}, {{Key: "$limit", Value: limit}},
-		{{Key: "$project", Value: bson.D{{Key: "totalSeats", Value: 1}, {Key: "availableSeats", Value: 1}, {Key: "oversold", Value: 1}}}},
+		mongodb.Match(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}}),
+		mongodb.Sort("_id"), mongodb.Limit(limit),
+		mongodb.Only("totalSeats", "availableSeats", "oversold"),
 	})
 	if err != nil || len(events) == 0 {
 		return Audit{}, mongodb.Translate(err)
@@ -63,7 +63,7 @@ type lockSum struct {
 func (s *Service) sums(ctx context.Context, from, to ID) (map[ID]lockSum, error) {
 	poison := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{countedSeats, 0}}}, int64(1), int64(0)}}}
 	found, err := mongodb.All[lockSum](ctx, s.locks(), mongo.Pipeline{
-		match(bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: from}, {Key: "$lte", Value: to}}}}, in("status", taking)),
+		mongodb.Match(bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: from}, {Key: "$lte", Value: to}}}}, mongodb.In("status", taking)),
 		{{Key: "$group", Value: bson.D{
 			{Key: "_id", Value: "$eventId"},
 			{Key: "seats", Value: bson.D{{Key: "$sum", Value: countedSeats}}},
@@ -152,7 +152,7 @@ func (s *Service) mend(ctx context.Context, m measurement) (after eventDoc, mend
 		guard = bson.D{{Key: "fixes", Value: bson.D{{Key: "$exists", Value: false}}}}
 	}
 	set := append(counterSet(bson.D{{Key: "$subtract", Value: bson.A{net, m.drift}}}), fixed...)
-	after, mended, err = s.updateEvent(ctx, and(is("_id", m.event.ID), guard), set)
+	after, mended, err = s.updateEvent(ctx, mongodb.And(mongodb.Is("_id", m.event.ID), guard), set)
 	return after, mended, mongodb.TranslateWrite(err)
 }
 

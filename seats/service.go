@@ -49,7 +49,7 @@ func (s *Service) Lock(ctx context.Context, id ID) (Lock, error) {
 }
 
 func (s *Service) lockNow(ctx context.Context, id ID) (Lock, lockDoc, error) {
-	docs, err := s.readLocks(ctx, is("_id", id))
+	docs, err := s.readLocks(ctx, mongodb.Is("_id", id))
 	if err != nil {
 		return Lock{}, lockDoc{}, err
 	}
@@ -85,16 +85,16 @@ func (s *Service) Locks(ctx context.Context, f LockFilter, page mongodb.Page) ([
 // it. By event it names all statuses, so that the index gives the order too.
 func ListFilter[S ~string](event, user ID, status string, statuses []S) (filter bson.D, indexed bool) {
 	if !event.IsZero() {
-		filter = append(filter, is("eventId", event)...)
+		filter = append(filter, mongodb.Is("eventId", event)...)
 	}
 	if !user.IsZero() {
-		filter = append(filter, is("userId", user)...)
+		filter = append(filter, mongodb.Is("userId", user)...)
 	}
 	switch {
 	case status != "":
-		filter = append(filter, is("status", status)...)
+		filter = append(filter, mongodb.Is("status", status)...)
 	case !event.IsZero():
-		filter = append(filter, in("status", statuses)...)
+		filter = append(filter, mongodb.In("status", statuses)...)
 	}
 	return filter, len(filter) == 0 || !event.IsZero() || !user.IsZero()
 }

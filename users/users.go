@@ -39,7 +39,7 @@ const name = "users"
 // Collections is what this package wants MongoDB to hold.
 func Collections() []mongodb.Collection {
 	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{{
-		Keys: bson.D{{Key: "email", Value: 1}}, Unique: true, CaseInsensitive: true,
+		Keys: mongodb.Keys("email"), Unique: true, CaseInsensitive: true,
 		Partial: bson.D{{Key: "email", Value: bson.D{{Key: "$exists", Value: true}}}},
 	}}}}
 }
@@ -71,9 +71,7 @@ func (s *Service) Create(ctx context.Context, fullName, email string) (User, err
 
 // Get returns a user, or CodeNotFound.
 func (s *Service) Get(ctx context.Context, id ID) (User, error) {
-	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{
-		{{Key: "$match", Value: bson.D{{Key: "_id", Value: id}}}},
-	})
+	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
 	switch {
 	case err != nil:
 		return User{}, mongodb.Translate(err)

@@ -187,9 +187,13 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 		ready.Checks["mongo"] = "no writable primary answers"
 		return ready
 	}
-	if n, err := a.Seats.OversoldEvents(ctx); err != nil {
+	n, err := a.Seats.OversoldEvents(ctx)
+	if err != nil {
 		ready.Checks["oversold"] = "unknown"
-	} else if n > 0 {
+		return ready
+	}
+	a.Metrics.OversoldEvents.Set(float64(n))
+	if n > 0 {
 		ready.Degraded = true
 		ready.Checks["oversold"] = strconv.FormatInt(n, 10) + " events"
 	}

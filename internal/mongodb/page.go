@@ -42,14 +42,14 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexe
 	if size == 0 {
 		size = DefaultPageSize
 	}
-	pipeline := mongo.Pipeline{match(append(append(bson.D{}, filter...), after...)), byID}
+	pipeline := mongo.Pipeline{Match(filter, after), Sort("_id")}
 	if !indexed {
-		pipeline = mongo.Pipeline{match(after), byID, limit(maxExamined), match(filter)}
+		pipeline = mongo.Pipeline{Match(after), Sort("_id"), Limit(maxExamined), Match(filter)}
 		if next, err = windowEnd(ctx, c, after); err != nil {
 			return nil, "", Translate(err)
 		}
 	}
-	items, err = All[T](ctx, c, append(pipeline, limit(size+1)))
+	items, err = All[T](ctx, c, append(pipeline, Limit(size+1)))
 	if err != nil {
 		return nil, "", Translate(err)
 	}
@@ -65,8 +65,7 @@ func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, 
 	end, found, err := First[struct {
 		ID ids.ID `bson:"_id"`
 	}](ctx, c, mongo.Pipeline{
-		match(after), byID,
-		{{Key: "$project", Value: bson.D{{Key: "_id", Value: 1}}}},
+		Match(after), Sort("_id"), Only("_id"),
 		{{Key: "$skip", Value: maxExamined - 1}},
 	})
 	if err != nil || !found {
@@ -74,12 +73,6 @@ func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, 
 	}
 	return writeToken(end.ID), nil
 }
-
-var byID = bson.D{{Key: "$sort", Value: bson.D{{Key: "_id", Value: 1}}}}
-
-func match(filter bson.D) bson.D { return bson.D{{Key: "$match", Value: filter}} }
-
-func limit(n int) bson.D { return bson.D{{Key: "$limit", Value: n}} }
 
 // All runs a pipeline and returns its documents, which the caller has bounded.
 // It serves transactions too, so the driver's errors stay as they are.
@@ -95,7 +88,7 @@ func All[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipelin
 
 // First is All for the first document; found is false if there is none.
 func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) (item T, found bool, err error) {
-	items, err := All[T](ctx, c, append(pipeline[:len(pipeline):len(pipeline)], limit(1)))
+	items, err := All[T](ctx, c, append(pipeline[:len(pipeline):len(pipeline)], Limit(1)))
 	if err != nil || len(items) == 0 {
 		return item, false, err
 	}

@@ -1,0 +1,230 @@
+package mongodb_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func insert(ctx context.Context, w *testenv.World) error {
+	_, err := w.DB.Collection("things").InsertOne(ctx, bson.D{{Key: "_id", Value: ids.New()}})
+	return err
+}
+
+func count(t *testing.T, w *testenv.World) int64 {
+	t.Helper()
+	n, err := w.DB.Collection("things").CountDocuments(context.Background(), bson.D{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestInTx_ARefusalWritesNothingAndRunsOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	runs := 0
+	err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
+		runs++
+		return errors.Join(insert(ctx, w), fault.New("NO", "no"))
+	})
+	if !fault.Is(err, "NO") || runs != 1 || count(t, w) != 0 || w.Transactions(mongodb.Refused) != 1 {
+		t.Errorf("%v after %d runs, %d documents", err, runs, count(t, w))
+	}
+}
+
+func TestInTx_JoinsTheTransactionThatItIsCalledIn(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
+		if err := mongodb.Do(ctx, w.DB, func(ctx context.Context) error { return insert(ctx, w) }); err != nil {
+			return err
+		}
+		return fault.New("NO", "no")
+	})
+	if !fault.Is(err, "NO") || count(t, w) != 0 {
+		t.Errorf("%v, %d documents", err, count(t, w))
+	}
+}
+
+func TestInTx_ConflictsAreRepeatedUntilAllAreDone(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
+				var doc struct{ N int }
+				if err := w.DB.Collection("events").FindOne(ctx, bson.D{{Key: "_id", Value: event}}).Decode(&doc); err != nil {
+					return err
+				}
+				_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: doc.N + 1}}}})
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var doc struct{ N int }
+	if err := w.DB.Collection("events").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: event}}).Decode(&doc); err != nil || doc.N != 20 {
+		t.Errorf("n is %d, %v; want 20", doc.N, err)
+	}
+}
+
+func TestInTx_ObeysItsContextBetweenRepetitions(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	ctx, cancel := context.WithTimeout(w.Ctx(), 200*time.Millisecond)
+	defer cancel()
+	start, runs := time.Now(), 0
+	err := mongodb.Do(ctx, w.DB, func(context.Context) error { runs++; return mongodb.ErrAgain })
+	if !fault.Is(err, mongodb.CodeUnavailable) || runs < 3 || time.Since(start) > 5*time.Second || w.Transactions(mongodb.Conflict) != 1 {
+		t.Errorf("%v after %v and %d runs", err, time.Since(start), runs)
+	}
+}
+
+func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	touch := func(ctx context.Context) error {
+		_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}})
+		return err
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error { //nolint:errcheck // it panics
+			if err := touch(ctx); err != nil {
+				return err
+			}
+			panic("x")
+		})
+	}()
+	start := time.Now()
+	if err := mongodb.Do(w.Ctx(), w.DB, touch); err != nil || time.Since(start) > time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
+// The commit is never answered: the outcome is unknown, and said to be so.
+func TestInTx_ACommitWithoutAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
+	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTime = 200 * time.Millisecond })
+	off := w.FailCommands("commitTransaction", "alwaysOn", bson.D{{Key: "closeConnection", Value: true}})
+	err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error { return insert(ctx, w) })
+	off()
+	if !fault.Is(err, mongodb.CodeOutcomeUnknown) || w.Transactions(mongodb.Unknown) != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInTx_WithoutAServerItIsUnavailableInTime(t *testing.T) {
+	t.Parallel()
+	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test")
+	w.FailCommands("insert", "alwaysOn", bson.D{{Key: "errorCode", Value: 11602}, {Key: "errorLabels", Value: bson.A{"TransientTransactionError"}}})
+	ctx, cancel := context.WithTimeout(w.Ctx(), time.Second)
+	defer cancel()
+	start := time.Now()
+	err := mongodb.Do(ctx, w.DB, func(ctx context.Context) error { return insert(ctx, w) })
+	if !fault.Is(err, mongodb.CodeUnavailable) || time.Since(start) > 3*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
+func TestEnsureSchema_TellsWhatMongoDBRefusesAndGoesOn(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for range 2 {
+		w.Insert("things", bson.D{{Key: "name", Value: "same"}})
+	}
+	degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, mongodb.Collection{
+		Name: "things", Validator: mongodb.Is("kind", "good"),
+		Indexes: []mongodb.Index{{Keys: mongodb.Keys("name"), Unique: true}, {Keys: mongodb.Keys("kind")}},
+	})
+	if err != nil || len(degraded) != 1 || !strings.Contains(degraded[0], `db.runCommand({"createIndexes":"things"`) {
+		t.Errorf("got %q, %v", degraded, err)
+	}
+	specs, err := w.DB.Collection("things").Indexes().ListSpecifications(w.Ctx())
+	if err != nil || len(specs) != 2 {
+		t.Errorf("%d indexes, want _id and kind: %v", len(specs), err)
+	}
+	if _, err := w.DB.Collection("things").InsertOne(w.Ctx(), bson.D{{Key: "kind", Value: "bad"}}); err == nil {
+		t.Error("the validator is not in force")
+	}
+}
+
+func TestEnsureSchema_ManyAtOnceAgree(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	want := mongodb.Collection{Name: "many", Validator: mongodb.Is("kind", "good"), Indexes: []mongodb.Index{{Keys: mongodb.Keys("kind")}}}
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			if degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, want); err != nil || len(degraded) > 0 {
+				t.Error(degraded, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestConnect_RefusesWhatCannotWorkWithoutNamingSecrets(t *testing.T) {
+	t.Parallel()
+	o := mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System}
+	for _, uri := range []string{"nonsense", "mongodb://user:secret@[::1", "mongodb://user:secret@127.0.0.1:1/?replicaSet=x&serverSelectionTimeoutMS=100"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := mongodb.Connect(ctx, uri, "x", o)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), "MONGODB_URI") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+}
+
+func TestWhole_ReadsWholeNumbersOfEveryType(t *testing.T) {
+	t.Parallel()
+	decimal, err := bson.ParseDecimal128("7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		value any
+		want  mongodb.Whole
+	}{
+		{int32(7), mongodb.Whole{N: 7, Valid: true}}, {int64(7), mongodb.Whole{N: 7, Valid: true}}, {7.0, mongodb.Whole{N: 7, Valid: true}},
+		{decimal, mongodb.Whole{N: 7, Valid: true}}, {7.5, mongodb.Whole{Wrong: true}}, {"7", mongodb.Whole{Wrong: true}}, {1e300, mongodb.Whole{Wrong: true}},
+		{bson.A{7}, mongodb.Whole{Wrong: true}},
+	} {
+		raw, err := bson.Marshal(bson.D{{Key: "n", Value: c.value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			N mongodb.Whole
+		}
+		if err := bson.Unmarshal(raw, &got); err != nil || (got.N.Valid != c.want.Valid) || got.N.Or(0) != c.want.Or(0) || got.N.Wrong != c.want.Wrong {
+			t.Errorf("%v (%T): got %+v, %v", c.value, c.value, got.N, err)
+		}
+	}
+}

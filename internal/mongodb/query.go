@@ -1,0 +1,72 @@
+package mongodb
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Is matches a field's value.
+func Is(field string, value any) bson.D { return bson.D{{Key: field, Value: value}} }
+
+// In matches any of a field's values.
+func In[T any](field string, values []T) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
+}
+
+// And joins filters, each of which may name the same field; empty ones don't count.
+func And(filters ...bson.D) bson.D {
+	all := bson.A{}
+	for _, f := range filters {
+		if len(f) > 0 {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return bson.D{}
+	}
+	return bson.D{{Key: "$and", Value: all}}
+}
+
+// Keys are ascending fields, of an index or a sort.
+func Keys(fields ...string) bson.D {
+	d := bson.D{}
+	for _, f := range fields {
+		d = append(d, bson.E{Key: f, Value: 1})
+	}
+	return d
+}
+
+// Stages of pipelines.
+
+// Match keeps what matches all filters.
+func Match(filters ...bson.D) bson.D { return stage("$match", And(filters...)) }
+
+// Sort orders by ascending fields.
+func Sort(fields ...string) bson.D { return stage("$sort", Keys(fields...)) }
+
+// Limit keeps the first n.
+func Limit(n int) bson.D { return stage("$limit", n) }
+
+// Only reads these fields and _id.
+func Only(fields ...string) bson.D { return stage("$project", Keys(fields...)) }
+
+// WithNow adds the database's clock to what is read, as the field now.
+var WithNow = stage("$set", bson.D{{Key: "now", Value: "$$NOW"}})
+
+func stage(name string, value any) bson.D { return bson.D{{Key: name, Value: value}} }
+
+// Passed matches a field with a date that is not after the database's clock.
+// The type clause keeps missing dates out and bounds an index on both sides.
+func Passed(field string) bson.D { return againstNow("$lte", field) }
+
+// Ahead matches a field with a date after the database's clock.
+func Ahead(field string) bson.D { return againstNow("$gt", field) }
+
+func againstNow(compare, field string) bson.D {
+	return bson.D{
+		{Key: field, Value: bson.D{{Key: "$type", Value: "date"}}},
+		{Key: "$expr", Value: bson.D{{Key: compare, Value: bson.A{"$" + field, "$$NOW"}}}},
+	}
+}
+
+// TouchDate notes the time of an update.
+var TouchDate = bson.E{Key: "$currentDate", Value: bson.D{{Key: "updatedAt", Value: true}}}
