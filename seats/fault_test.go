@@ -1,6 +1,7 @@
 package seats_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -111,6 +112,20 @@ var (
 		{Key: "code", Value: 64}, {Key: "errmsg", Value: "waiting for replication timed out"},
 	}}}
 )
+
+// A panic in what a caller brings along ends neither the process nor the queue.
+func TestGiveBack_APanicIsAnsweredAndTheQueueGoesOn(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	lock := w.Take(event, 1, testenv.Soon())
+	_, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, func(context.Context, seats.Lock) error { panic("x") })
+	wantCode(t, err, mongodb.CodeOutcomeUnknown)
+	if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
+		t.Error(err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
 
 // One document that MongoDB refuses fails its own request only.
 func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {

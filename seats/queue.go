@@ -2,6 +2,7 @@ package seats
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -116,7 +117,7 @@ func (s *Service) commitAll(eventID ID, q *queue) {
 			continue
 		}
 		s.queues.slots <- struct{}{}
-		answers := s.commit(eventID, batch)
+		answers := s.commitGuarded(eventID, batch)
 		<-s.queues.slots
 		carried = carried[:0]
 		for i, r := range batch {
@@ -168,6 +169,18 @@ func (s *Service) deliver(eventID ID, r *request, a answer) {
 		back := &request{lockID: a.lock.ID, give: releaseOf(nil, nil), answer: make(chan answer, 1)}
 		s.enqueue(eventID, back, 2*maxWaiting) // full: it expires like any other
 	}
+}
+
+// commitGuarded answers everybody even if deciding panics, which then ends
+// neither the process nor the event's queue.
+func (s *Service) commitGuarded(eventID ID, batch []*request) (answers []answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.db.Log().Error("Committing a batch panicked", "eventId", eventID, "error", p, "stack", string(debug.Stack()))
+			answers = sameAnswer(batch, func(r *request) error { return outcomeUnknown(r.lockID) })
+		}
+	}()
+	return s.commit(eventID, batch)
 }
 
 // commit decides a batch in one transaction and returns an answer for each
