@@ -75,14 +75,14 @@ func StartMongod(ctx context.Context, o MongodOptions) (*Mongod, error) {
 	defer cancel()
 	if err := initiate(ctx, p, host); err != nil {
 		p.Stop()
-		return nil, fmt.Errorf("%w\n%s\nIts log: %s", err, lastLines(output.Bytes()), filepath.Join(dir, "mongod.log"))
+		return nil, fmt.Errorf("%w\n%s\nIts log is %s. Another process may use the same data folder: stop that first.", err, lastLines(output.Bytes()), filepath.Join(dir, "mongod.log"))
 	}
 	return &Mongod{Process: p, URI: "mongodb://" + host + "/?replicaSet=" + replicaSet}, nil
 }
 
 func mongodArgs(binary, dir string, port int, test bool) []string {
 	args := []string{
-		binary, "--replSet", replicaSet, "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"),
+		binary, "--replSet", replicaSet, "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"), "--logappend",
 		"--bind_ip", "127.0.0.1", "--port", strconv.Itoa(port), "--nounixsocket",
 		"--networkMessageCompressors", "snappy,zstd", // zlib off: CVE-2025-14847
 		"--wiredTigerCacheSizeGB", cacheGB, "--oplogSize", "256",

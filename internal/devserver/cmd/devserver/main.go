@@ -33,7 +33,7 @@ func main() {
 	}
 	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit):
+	case os.Args[1] == "with" && errors.As(err, &exit): // the command has told why
 		os.Exit(exit.ExitCode())
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)

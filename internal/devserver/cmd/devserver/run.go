@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,6 +33,10 @@ const (
 // run starts a MongoDB unless one is named, the API and a worker, and ends
 // them in the opposite order.
 func run(ctx context.Context, args []string) (err error) {
+	api := flagOr(args, "--http-addr", or(os.Getenv("HTTP_ADDR"), "127.0.0.1:8080"))
+	if err := free(ctx, api); err != nil {
+		return err
+	}
 	uri := flagOr(args, "--mongodb-uri", os.Getenv("MONGODB_URI"))
 	if uri == "" {
 		say("Starting MongoDB ...")
@@ -45,7 +50,6 @@ func run(ctx context.Context, args []string) (err error) {
 		}()
 		uri = mongod.URI
 	}
-	api := flagOr(args, "--http-addr", or(os.Getenv("HTTP_ADDR"), "127.0.0.1:8080"))
 	env := []string{"MONGODB_URI=" + uri}
 	processes := make([]*devserver.Process, 0, 2)
 	stop := func() {
@@ -88,6 +92,15 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 }
 
+// free reports an address that somebody else listens on, before anything starts.
+func free(ctx context.Context, address string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("HTTP_ADDR: %w: choose another address, such as scripts/run --http-addr=127.0.0.1:8090", err)
+	}
+	return listener.Close()
+}
+
 func tell(state State) error {
 	text, err := json.Marshal(state)
 	if err != nil {
@@ -104,7 +117,7 @@ func tell(state State) error {
 	say("  API       %s/api/events", state.API)
 	say("  API docs  %s/docs", state.API)
 	say("  MongoDB   %s (database %s)", state.MongoDBURI, state.Database)
-	say("  Worker    its /readyz and /metrics are at the address it logged above")
+	say("  Worker    /readyz and /metrics at 127.0.0.1:8081, or the next free port, which it logs")
 	say("")
 	return nil
 }
