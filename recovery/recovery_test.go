@@ -134,6 +134,30 @@ func TestReconcile_MendsEveryKindOfWrongCounter(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
+// Repairs that measured the same drift take it off once.
+func TestReconcile_SeveralAtOnceMendOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	event := w.Event(1000)
+	for round := range 30 {
+		w.Set("events", event, bson.D{{Key: "availableSeats", Value: 500}})
+		var all sync.WaitGroup
+		for i := range 8 {
+			world := []*testenv.World{w, other}[i%2]
+			all.Go(func() {
+				if _, _, err := world.Seats.Repair(w.Ctx(), event); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if available, oversold := w.Available(event); available != 1000 || oversold != 0 {
+			t.Fatalf("round %d: available %d, oversold %d", round, available, oversold)
+		}
+	}
+}
+
 // A recovery pass in a loop, in two processes' services, while customers take,
 // book, confirm and cancel, and a hand corrupts the counter again and again.
 func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
