@@ -31,11 +31,16 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	log := telemetry.NewLog(os.Stderr, c.LogLevel, c.LogFormat)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, c, log); err != nil {
+	err = run(ctx, c, log)
+	switch {
+	case err != nil && ctx.Err() != nil: // it was told to stop, and has
+		log.Warn("Stopped before everything had ended", "error", err)
+	case err != nil:
 		log.Error("Failed", "error", err)
 		return 1
+	default:
+		log.Info("Stopped")
 	}
-	log.Info("Stopped")
 	return 0
 }
 
