@@ -75,7 +75,7 @@ func StartMongod(ctx context.Context, o MongodOptions) (*Mongod, error) {
 	defer cancel()
 	if err := initiate(ctx, p, host); err != nil {
 		p.Stop()
-		return nil, fmt.Errorf("%w\n%s\nIts log is %s. Another process may use the same data folder: stop that first.", err, lastLines(output.Bytes()), filepath.Join(dir, "mongod.log"))
+		return nil, fmt.Errorf("%w\n%s\nIts log is %s; if another process uses the same data folder, stop that first", err, lastLines(output.Bytes()), filepath.Join(dir, "mongod.log"))
 	}
 	return &Mongod{Process: p, URI: "mongodb://" + host + "/?replicaSet=" + replicaSet}, nil
 }
