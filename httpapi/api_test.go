@@ -283,6 +283,11 @@ func TestAPI_BadInputIsRefusedAndLeavesNothing(t *testing.T) {
 		{"GET", "/api/users/" + none, nil, 404, "USER_NOT_FOUND"},
 		{"PUT", "/api/locks", fields{}, 405, "METHOD_NOT_ALLOWED"},
 		{"GET", "/nowhere", nil, 404, "NOT_FOUND"},
+		{"GET", "//api//events", nil, 404, "NOT_FOUND"},
+		{"GET", "/api/locks?eventId=", nil, 422, "VALIDATION_FAILED"},
+		{"GET", "/api/bookings?userId=&status=EXPIRED", nil, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/users", fields{"name": "a\x00b", "email": "a@b.c"}, 422, "VALIDATION_FAILED"},
+		{"POST", "/api/users", fields{"name": "a\nb", "email": "a@b.c"}, 422, "VALIDATION_FAILED"},
 		{"GET", "/api/locks/../../etc", nil, 404, "NOT_FOUND"},
 	}
 	for _, c := range cases {

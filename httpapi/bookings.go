@@ -50,6 +50,7 @@ type bookingMade struct {
 
 type bookingFilter struct {
 	PageQuery
+	FilterQuery
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	UserID  string `query:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 	Status  string `query:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`

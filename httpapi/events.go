@@ -34,7 +34,7 @@ func shapeEvent(e seats.Event) eventBody {
 
 type newEvent struct {
 	Body struct {
-		Name            string    `json:"name" minLength:"1" maxLength:"200" pattern:"\\S" doc:"Not blank."`
+		Name            string    `json:"name" minLength:"1" maxLength:"200" pattern:"^[^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$" doc:"Not blank, no control characters."`
 		TotalSeats      int64     `json:"totalSeats" minimum:"1" maximum:"10000000"`
 		EventDate       time.Time `json:"eventDate" doc:"For information only."`
 		MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty" minimum:"1" maximum:"10000000" doc:"Seats that a customer may hold: sold, and in live locks."`
@@ -44,7 +44,7 @@ type newEvent struct {
 type eventChange struct {
 	PathID
 	Body struct {
-		Name            *string    `json:"name,omitempty" minLength:"1" maxLength:"200" pattern:"\\S"`
+		Name            *string    `json:"name,omitempty" minLength:"1" maxLength:"200" pattern:"^[^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$"`
 		TotalSeats      *int64     `json:"totalSeats,omitempty" minimum:"1" maximum:"10000000" doc:"Not below the seats taken."`
 		EventDate       *time.Time `json:"eventDate,omitempty"`
 		Status          *string    `json:"status,omitempty" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`

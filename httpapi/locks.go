@@ -62,6 +62,7 @@ type lockMade struct {
 
 type lockFilter struct {
 	PageQuery
+	FilterQuery
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	UserID  string `query:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 	Status  string `query:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -66,6 +67,10 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 // problemsForUnknownRoutes replaces the mux's plain-text answers.
 func problemsForUnknownRoutes(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" { // the mux would redirect
+			writeProblem(w, newProblem(http.StatusNotFound, codeNotFound, "There is nothing at this path."))
+			return
+		}
 		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)
 			return

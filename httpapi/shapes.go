@@ -3,6 +3,8 @@ package httpapi
 import (
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats"
@@ -20,6 +22,22 @@ type PageQuery struct {
 }
 
 func (q PageQuery) page() mongodb.Page { return mongodb.Page{Size: q.PageSize, Token: q.PageToken} }
+
+// FilterQuery is a filter given and empty, which would be none at all: a client
+// that lost its ID must not be shown everything.
+type FilterQuery struct{}
+
+// Resolve refuses an empty filter.
+func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
+	u := ctx.URL()
+	query := u.Query()
+	for _, filter := range []string{"eventId", "userId", "status"} {
+		if query.Has(filter) && query.Get(filter) == "" {
+			errs = append(errs, &huma.ErrorDetail{Location: "query." + filter, Message: "a filter is not empty; leave it out for all"})
+		}
+	}
+	return errs
+}
 
 // list is a page of items.
 type list[T any] struct {
