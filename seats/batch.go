@@ -34,7 +34,10 @@ type batchTx struct {
 	byKey map[userKey]Lock // idempotency keys used, and those of this batch
 	byID  map[ID]lockDoc   // the locks to be given back; when settling, those made too
 	held  map[ID]int64     // seats by user, where there is a limit
-	seen  map[ID]bool      // locks that a request of this batch gives back
+	seen  map[ID]bool      // locks that a request of this batch names
+	gone  map[ID]bool      // those of them that are released
+	// full: a request goes on in the next transaction; who came after it waits too.
+	full bool
 
 	due      []lockDoc // due locks, oldest first; read when seats are short
 	dueRead  bool
@@ -67,7 +70,7 @@ func (b *batchTx) decide(ctx context.Context) ([]answer, error) {
 func (b *batchTx) attempt(ctx context.Context) ([]answer, error) {
 	*b = batchTx{
 		s: b.s, eventID: b.eventID, requests: b.requests, settling: b.settling, unsound: b.unsound,
-		byKey: map[userKey]Lock{}, byID: map[ID]lockDoc{}, held: map[ID]int64{}, seen: map[ID]bool{}, released: map[Status][]ID{},
+		byKey: map[userKey]Lock{}, byID: map[ID]lockDoc{}, held: map[ID]int64{}, seen: map[ID]bool{}, gone: map[ID]bool{}, released: map[Status][]ID{},
 	}
 	if err := b.read(ctx); err != nil {
 		return nil, err
@@ -181,7 +184,11 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 		return answer{err: fault.New(CodeSeatLimit, "A customer may hold %d seats of this event at most.", most).
 			With("limit", most).With("held", b.held[q.UserID])}, nil
 	}
+	if b.full {
+		return answer{again: true}, nil
+	}
 	if fits, again, err := b.fit(ctx, q.Seats); err != nil || again {
+		b.full = again
 		return answer{again: again}, err
 	} else if !fits {
 		return answer{err: fault.New(CodeSeatsUnavailable, "Fewer seats are available than requested.").
@@ -235,9 +242,13 @@ func (b *batchTx) fit(ctx context.Context, n int64) (fits, again bool, err error
 		if len(b.due) == 0 {
 			return false, len(b.expired) == maxReclaim, nil
 		}
-		b.tally.give(b.due[0].Seats.N)
-		b.expired = append(b.expired, b.due[0].ID)
+		oldest := b.due[0]
 		b.due = b.due[1:]
+		if b.gone[oldest.ID] {
+			continue
+		}
+		b.tally.give(oldest.Seats.N)
+		b.expired = append(b.expired, oldest.ID)
 		if !b.unsound && !b.tally.sound() {
 			return false, false, nil // see decide: this answer does not count
 		}
@@ -253,7 +264,7 @@ func (b *batchTx) readDue(ctx context.Context) (err error) {
 		mongodb.Limit(maxReclaim),
 	})
 	for _, d := range found {
-		if d.Seats.Valid && !b.seen[d.ID] {
+		if d.Seats.Valid {
 			b.due = append(b.due, d)
 		}
 	}
@@ -288,6 +299,7 @@ func (b *batchTx) give(ctx context.Context, r *request) (answer, error) {
 	}
 	if _, allowed := lock.Status.Next(Release); allowed {
 		b.released[lock.Status] = append(b.released[lock.Status], lock.ID)
+		b.gone[lock.ID] = true
 		b.tally.give(lock.Seats)
 		lock.Status, lock.BookingID = Released, ID{}
 	}

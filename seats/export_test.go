@@ -13,6 +13,16 @@ func (s *Service) InFlight() int {
 	return len(s.queues.byEvent)
 }
 
+// Waiting is how many requests wait for an event.
+func (s *Service) Waiting(event ID) int {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	if q := s.queues.byEvent[event]; q != nil {
+		return len(q.waiting)
+	}
+	return 0
+}
+
 // EndStale ends a lock as one that was read with the status from.
 func (s *Service) EndStale(ctx context.Context, id ID, from Status, a Action) error {
 	return mongodb.Do(ctx, s.db, func(ctx context.Context) error {

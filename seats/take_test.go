@@ -286,8 +286,27 @@ func TestTake_ReclaimsOverSeveralTransactions(t *testing.T) {
 	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs); err != nil {
 		t.Fatal(err)
 	}
-	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}})
-	w.Take(event, n, testenv.Soon())
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 1}, {Key: "totalSeats", Value: n + 1}})
+	other := w.Take(event, 1, testenv.Soon())
+	release := holdEvent(t, w, event) // a request that waits for it holds the others up, so that they come together
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := w.Seats.GiveBack(w.Ctx(), other.ID, nil, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	waitFor(t, func() bool { return w.Seats.InFlight() == 1 && w.Seats.Waiting(event) == 0 })
+	for i := range 4 { // the first one asks for all there is
+		all.Go(func() {
+			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
+			if (err == nil) != (i == 0) {
+				t.Errorf("request %d: %v; want the first to have all seats", i, err)
+			}
+		})
+		waitFor(t, func() bool { return w.Seats.Waiting(event) == i+1 })
+	}
+	release()
+	all.Wait()
 	if available, oversold := w.Available(event); available != 0 || oversold != 0 {
 		t.Errorf("available %d, oversold %d, want 0 and 0", available, oversold)
 	}
