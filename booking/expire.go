@@ -95,13 +95,19 @@ type Ended struct {
 	Seats      int64
 }
 
+// Swept is what one transaction of a sweep did; Busy is as in seats.Swept.
+type Swept struct {
+	Ended []Ended
+	Busy  bool
+}
+
 // ExpireDue expires due bookings whose locks are all of one event, together
 // with those of the locks that are ACTIVE, in one transaction. A zero event is
 // for bookings whose locks take no seats. Bookings that have moved meanwhile,
 // or are not due by the database's clock, are left alone. It fails with
 // seats.CodeEventNotFound where the locks' event does not exist.
-func (s *Service) ExpireDue(ctx context.Context, eventID ID, due []DueBooking, by seats.EndedBy, runID string) ([]Ended, error) {
-	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Ended, error) {
+func (s *Service) ExpireDue(ctx context.Context, eventID ID, due []DueBooking, by seats.EndedBy, runID string) (Swept, error) {
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Swept, error) {
 		var still []Booking
 		choose := func(ctx context.Context) (lockIDs []ID, err error) {
 			still, lockIDs, err = s.stillDue(ctx, due)
@@ -109,15 +115,17 @@ func (s *Service) ExpireDue(ctx context.Context, eventID ID, due []DueBooking, b
 		}
 		if eventID.IsZero() {
 			if _, err := choose(ctx); err != nil {
-				return nil, err
+				return Swept{}, err
 			}
-			return s.expireAll(ctx, still, nil)
+			ended, err := s.expireAll(ctx, still, nil)
+			return Swept{Ended: ended}, err
 		}
 		locks, err := s.seats.Expire(ctx, eventID, by, runID, choose)
 		if err != nil {
-			return nil, err
+			return Swept{}, err
 		}
-		return s.expireAll(ctx, still, locks)
+		ended, err := s.expireAll(ctx, still, locks.Ended)
+		return Swept{ended, locks.Busy}, err
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -105,16 +106,30 @@ func (p *pass) setAside(ctx context.Context, why string, documents ...any) {
 	p.Log.WarnContext(ctx, "Set aside: "+why, documents...)
 }
 
+// busyPause is the room that a sweep leaves, between two transactions, to those
+// who sell the same event: as long as one of its transactions lasts, about.
+const busyPause = 40 * time.Millisecond
+
+func giveWay(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(busyPause):
+	}
+}
+
 // apply ends the documents of a group. Where the server refuses the whole, it
 // tries the halves, so that one document does not hold up its neighbours. The
 // error is for a pass that can't go on.
-func apply[T any](ctx context.Context, p *pass, event ids.ID, group []T, end func(context.Context, []T) (int, error)) error {
-	ended, err := end(ctx, group)
+func apply[T any](ctx context.Context, p *pass, event ids.ID, group []T, end func(context.Context, []T) (ended int, busy bool, err error)) error {
+	ended, busy, err := end(ctx, group)
 	switch {
 	case err == nil:
 		p.failures = 0
 		p.report.Applied += ended
 		p.report.Skipped += len(group) - ended
+		if busy {
+			giveWay(ctx)
+		}
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))

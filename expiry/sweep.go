@@ -47,17 +47,17 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *pass, due []seats.DueLock)
 		return d.EventID, !d.Poison
 	})
 	for _, g := range groups {
-		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []seats.DueLock) (int, error) {
+		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []seats.DueLock) (ended int, busy bool, err error) {
 			lockIDs := make([]ids.ID, 0, len(group))
 			for _, d := range group {
 				lockIDs = append(lockIDs, d.ID)
 			}
-			ended, err := s.Seats.ExpireDue(ctx, g.event, lockIDs, p.By, p.RunID)
-			for _, e := range ended {
+			swept, err := s.Seats.ExpireDue(ctx, g.event, lockIDs, p.By, p.RunID)
+			for _, e := range swept.Ended {
 				p.report.SeatsRestored += e.Seats
 				p.say(ctx, p.Words.Locks(e, g.event))
 			}
-			return len(ended), err
+			return len(swept.Ended), swept.Busy, err
 		})
 		if err != nil {
 			return err
@@ -120,13 +120,13 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *pass, due []booking.Due
 		return d.EventID, !d.Poison
 	})
 	for _, g := range groups {
-		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []booking.DueBooking) (int, error) {
-			ended, err := s.Bookings.ExpireDue(ctx, g.event, group, p.By, p.RunID)
-			for _, e := range ended {
+		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []booking.DueBooking) (ended int, busy bool, err error) {
+			swept, err := s.Bookings.ExpireDue(ctx, g.event, group, p.By, p.RunID)
+			for _, e := range swept.Ended {
 				p.report.SeatsRestored += e.Seats
 				p.say(ctx, p.Words.Booking(e.ID, e.LockID, e.Seats))
 			}
-			return len(ended), err
+			return len(swept.Ended), swept.Busy, err
 		})
 		if err != nil {
 			return err

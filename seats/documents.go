@@ -61,7 +61,9 @@ type eventDoc struct {
 	MaxSeatsPerUser mongodb.Whole `bson:"maxSeatsPerUser"`
 	CreatedAt       mongodb.Date  `bson:"createdAt"`
 	UpdatedAt       mongodb.Date  `bson:"updatedAt"`
-	Fixes           mongodb.Whole `bson:"fixes"` // raised by every repair of the counter
+	Fixes           mongodb.Whole `bson:"fixes"`    // raised by every repair of the counter
+	Rev             mongodb.Whole `bson:"rev"`      // raised by every transaction
+	SweptRev        mongodb.Whole `bson:"sweptRev"` // rev after the last sweep's transaction
 
 	Now mongodb.Date `bson:"now"` // the database's clock, where it was asked for
 }

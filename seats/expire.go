@@ -63,32 +63,56 @@ type Ended struct {
 	Seats int64
 }
 
+// Swept is what one transaction of a sweep did.
+type Swept struct {
+	Ended []Ended
+	// Busy: others wrote the event since the sweep's transaction before. A sweep
+	// that has more to do on it leaves them some room.
+	Busy bool
+}
+
 // Expire ends locks of one event and gives their seats back, in one transaction
 // that writes the event first. choose, called after that, names the locks to end;
 // of these, the ones that are ACTIVE and have whole seats are ended. It composes
 // into a caller's transaction, and fails with CodeEventNotFound if there is no
 // such event.
-func (s *Service) Expire(ctx context.Context, eventID ID, by EndedBy, runID string, choose func(context.Context) ([]ID, error)) ([]Ended, error) {
-	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Ended, error) {
+func (s *Service) Expire(ctx context.Context, eventID ID, by EndedBy, runID string, choose func(context.Context) ([]ID, error)) (Swept, error) {
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Swept, error) {
 		event, found, err := s.touch(ctx, eventID)
 		if err != nil {
-			return nil, err
+			return Swept{}, err
 		}
 		if !found {
-			return nil, eventNotFound()
+			return Swept{}, eventNotFound()
 		}
-		lockIDs, err := choose(ctx)
-		if err != nil || len(lockIDs) == 0 {
-			return nil, err
-		}
-		docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
-			mongodb.Match(mongodb.In("_id", lockIDs), mongodb.Is("eventId", eventID), mongodb.Is("status", string(Active))), mongodb.Match(wholeSeats),
-		})
-		if err != nil || len(docs) == 0 {
-			return nil, err
-		}
-		return s.expireAll(ctx, event, docs, ending{By: by, RunID: runID})
+		ended, err := s.expireChosen(ctx, event, ending{By: by, RunID: runID}, choose)
+		return Swept{ended, event.SweptRev.Valid && event.Rev.N > event.SweptRev.N+1}, err
 	})
+}
+
+func (s *Service) expireChosen(ctx context.Context, event eventDoc, by ending, choose func(context.Context) ([]ID, error)) ([]Ended, error) {
+	lockIDs, err := choose(ctx)
+	if err != nil || len(lockIDs) == 0 {
+		return nil, err
+	}
+	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.In("_id", lockIDs), mongodb.Is("eventId", event.ID), mongodb.Is("status", string(Active))), mongodb.Match(wholeSeats),
+	})
+	if err != nil || len(docs) == 0 {
+		return nil, err
+	}
+	ended, err := s.expireAll(ctx, event, docs, by)
+	if err != nil {
+		return nil, err
+	}
+	return ended, s.noteSweep(ctx, event.ID)
+}
+
+// noteSweep keeps the event's rev after a sweep's transaction, by which the next
+// one sees whether others write it too.
+func (s *Service) noteSweep(ctx context.Context, id ID) error {
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", id), mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "sweptRev", Value: "$rev"}}}}})
+	return err
 }
 
 func (s *Service) expireAll(ctx context.Context, event eventDoc, docs []lockDoc, by ending) ([]Ended, error) {
@@ -117,7 +141,7 @@ func (s *Service) expireAll(ctx context.Context, event eventDoc, docs []lockDoc,
 
 // ExpireDue is Expire for locks found by DueLocks: of these, it ends the ones
 // that are still due by the database's clock.
-func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, by EndedBy, runID string) ([]Ended, error) {
+func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, by EndedBy, runID string) (Swept, error) {
 	return s.Expire(ctx, eventID, by, runID, func(ctx context.Context) ([]ID, error) {
 		docs, err := s.readLocks(ctx, mongodb.In("_id", lockIDs), mongodb.Is("status", string(Active)), due)
 		still := make([]ID, 0, len(docs))
