@@ -185,6 +185,19 @@ func TestAPI_TheWholeWayOfABooking(t *testing.T) {
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
 
+// JSON has one kind of number: 2.0 and 2e0 are integers as 2 is.
+func TestAPI_WholeNumbersMayBeWrittenAsFractions(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.event(100)
+	for _, seats := range []string{"2", "2.0", "2e0", "20e-1"} {
+		body := fmt.Sprintf(`{"eventId":%q,"userId":%q,"seats":%s,"ttlSeconds":60.0}`, event, user, seats)
+		if a := s.want(s.call("POST", "/api/locks", body), 201, ""); a.text("seats") != "2" {
+			t.Errorf("%s: %s", seats, a.raw)
+		}
+	}
+}
+
 func TestAPI_ListsGoByPages(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -65,6 +65,7 @@ func New(s Services) http.Handler {
 	conf.OpenAPIPath, conf.DocsPath, conf.SchemasPath = "", "", ""
 	conf.CreateHooks = nil // they would add $schema to every answer
 	conf.RejectUnknownQueryParameters = true
+	conf.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	conf.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key": {Type: "http", Scheme: "bearer", Description: "The secret of one of API_KEYS."},
 	}
