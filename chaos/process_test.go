@@ -303,7 +303,7 @@ func parse(t *testing.T, id string) ids.ID {
 func TestProcesses_RefuseWrongSettings(t *testing.T) {
 	t.Parallel()
 	for setting, says := range map[string]string{
-		"MONGODB_URI=": "mongodb-uri", "MONGODB_URI=nonsense": "MONGODB_URI", "HTTP_ADDR=0.0.0.0:80": "API_KEYS", "HTTP_ADDR=8080": "host:port",
+		"MONGODB_URI=": "MONGODB_URI is not set", "MONGODB_URI=nonsense": "MONGODB_URI", "HTTP_ADDR=0.0.0.0:80": "API_KEYS", "HTTP_ADDR=8080": "host:port",
 		"SWEEP_BATCH=0": "SWEEP_BATCH", "LOCK_DEFAULT_TTL=3h": "LOCK_MAX_TTL", "LOCK_EXPIRY_INTERVAL=often": "lock-expiry-interval",
 		"API_KEYS=shop:root:x": "booking", "API_KEYS=a:admin:x,b:booking:x": "secret", "JWT_SECRET=x": "JWT_SECRET", "LOG_FORMAT=xml": "log-format",
 		"MONGODB_DATABASE=a/b": "MONGODB_DATABASE", "PAYMENT_MAX_TTL=-5m": "PAYMENT_MAX_TTL",

@@ -20,7 +20,7 @@ import (
 // Config is every setting, of the API and the worker alike, so that both take
 // the same flags.
 type Config struct {
-	MongoDBURI      string `name:"mongodb-uri" env:"MONGODB_URI" required:"" help:"Connection string of a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0."`
+	MongoDBURI      string `name:"mongodb-uri" env:"MONGODB_URI" help:"Connection string of a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0."`
 	MongoDBDatabase string `name:"mongodb-database" env:"MONGODB_DATABASE" default:"holdfast" help:"Database that holds all collections."`
 
 	HTTPAddr    string `name:"http-addr" env:"HTTP_ADDR" default:"127.0.0.1:8080" help:"Address that the API listens on; without API_KEYS it has to be a loopback one."`
@@ -92,6 +92,9 @@ func dropEmptyVariables(c Config) {
 }
 
 func (c *Config) check() error {
+	if c.MongoDBURI == "" {
+		return errors.New("MONGODB_URI is not set: name a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0, or use scripts/run, which brings its own")
+	}
 	positive := map[string]time.Duration{
 		"LOCK_EXPIRY_INTERVAL": c.LockExpiryInterval, "BOOKING_EXPIRY_INTERVAL": c.BookingExpiryInterval,
 		"RECONCILE_INTERVAL": c.ReconcileInterval, "LOCK_DEFAULT_TTL": c.LockDefaultTTL, "LOCK_MAX_TTL": c.LockMaxTTL,
