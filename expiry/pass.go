@@ -74,7 +74,8 @@ type pass struct {
 	Pass
 	report   Report
 	lines    int
-	failures int // in a row
+	failures int    // in a row
+	last     ids.ID // the event of the transaction before
 }
 
 func (p *pass) say(ctx context.Context, line string) {
@@ -127,9 +128,10 @@ func apply[T any](ctx context.Context, p *pass, event ids.ID, group []T, end fun
 		p.failures = 0
 		p.report.Applied += ended
 		p.report.Skipped += len(group) - ended
-		if busy {
+		if busy && event == p.last { // another event's turn is room enough
 			giveWay(ctx)
 		}
+		p.last = event
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
