@@ -278,7 +278,7 @@ func race(t *testing.T, w, other *testenv.World, event ids.ID, k int) string {
 	all.Go(func() { _, err := w.Bookings.Confirm(w.Ctx(), b.ID, "r"); note("confirm", err) })
 	all.Go(func() { _, err := other.Bookings.ReleaseLock(w.Ctx(), lock.ID); note("release", err) })
 	all.Go(func() {
-		_, err := w.Seats.ExpireDue(w.Ctx(), event, []ids.ID{lock.ID}, seats.ByLockExpiry, "run")
+		_, err := w.Seats.ExpireDue(w.Ctx(), event, []ids.ID{lock.ID}, 0, seats.ByLockExpiry, "run")
 		note("expiry", err)
 	})
 	all.Go(func() {

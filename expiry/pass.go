@@ -76,6 +76,7 @@ type pass struct {
 	lines    int
 	failures int    // in a row
 	last     ids.ID // the event of the transaction before
+	beyond   int    // locks that were ended along with a page, and are none of it
 }
 
 func (p *pass) say(ctx context.Context, line string) {

@@ -36,10 +36,19 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Pass) (Report, error) {
 		if err := s.expireLocks(ctx, p, due); err != nil {
 			return p.report, err
 		}
+		p.found(ctx, p.beyond)
+		p.beyond = 0
 	}
 }
 
+// expireLocks ends a page of due locks, a transaction for each event. Where the
+// page is full there are more: each event's transaction then takes its others
+// along, or locks spread over many events would take a transaction each.
 func (s *Sweeper) expireLocks(ctx context.Context, p *pass, due []seats.DueLock) error {
+	upTo := 0
+	if len(due) == s.Batch {
+		upTo = s.Batch
+	}
 	groups := groupBy(due, func(d seats.DueLock) (ids.ID, bool) {
 		if d.Poison {
 			p.setAside(ctx, "the lock's seats are no whole number ≥ 1", "lockId", d.ID, "eventId", d.EventID)
@@ -48,16 +57,21 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *pass, due []seats.DueLock)
 	})
 	for _, g := range groups {
 		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []seats.DueLock) (ended int, busy bool, err error) {
-			lockIDs := make([]ids.ID, 0, len(group))
+			lockIDs, named := make([]ids.ID, 0, len(group)), make(map[ids.ID]bool, len(group))
 			for _, d := range group {
-				lockIDs = append(lockIDs, d.ID)
+				lockIDs, named[d.ID] = append(lockIDs, d.ID), true
 			}
-			swept, err := s.Seats.ExpireDue(ctx, g.event, lockIDs, p.By, p.RunID)
+			swept, err := s.Seats.ExpireDue(ctx, g.event, lockIDs, upTo, p.By, p.RunID)
 			for _, e := range swept.Ended {
 				p.report.SeatsRestored += e.Seats
 				p.say(ctx, p.Words.Locks(e, g.event))
+				if named[e.ID] {
+					ended++
+				}
 			}
-			return len(swept.Ended), swept.Busy, err
+			p.beyond += len(swept.Ended) - ended
+			p.report.Applied += len(swept.Ended) - ended
+			return ended, swept.Busy, err
 		})
 		if err != nil {
 			return err

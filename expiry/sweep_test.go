@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
 )
@@ -51,6 +52,30 @@ func TestSweepLocks_GivesSeatsBackOnceAndSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// Due locks spread over many events: what is found page by page is counted once.
+func TestSweepLocks_TakesAnEventsOtherDueLocksAlong(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	events := []ids.ID{w.Event(100), w.Event(100), w.Event(100)}
+	for i := range 12 {
+		w.Take(events[i%3], 1, seats.Until{At: time.Now().Add(time.Duration(i-100) * time.Minute)})
+	}
+	w.Take(events[0], 1, testenv.Soon())
+	small := &expiry.Sweeper{Seats: w.Seats, Bookings: w.Bookings, Batch: 3}
+	report, err := small.SweepLocks(w.Ctx(), expiry.Pass{By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: expiry.LockWords})
+	if want := (expiry.Report{Found: 12, Applied: 12, SeatsRestored: 12}); err != nil || report != want {
+		t.Errorf("got %+v, %v; want %+v", report, err, want)
+	}
+	for i, want := range []int64{99, 100, 100} {
+		if available, _ := w.Available(events[i]); available != want {
+			t.Errorf("event %d: available %d, want %d", i, available, want)
+		}
+	}
+	if n := w.Transactions(mongodb.Done); n > 13+6 {
+		t.Errorf("%d transactions for 13 locks taken and 12 swept of 3 events", n)
+	}
 }
 
 func TestSweepBookings_EndsBookingAndLock(t *testing.T) {

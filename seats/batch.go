@@ -258,11 +258,7 @@ func (b *batchTx) fit(ctx context.Context, n int64) (fits, again bool, err error
 
 func (b *batchTx) readDue(ctx context.Context) (err error) {
 	b.dueRead = true
-	found, err := mongodb.All[lockDoc](ctx, b.s.locks(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("eventId", b.eventID), mongodb.Is("status", string(Active)), due), mongodb.Match(wholeSeats),
-		mongodb.Sort("expiresAt", "_id"),
-		mongodb.Limit(maxReclaim),
-	})
+	found, err := b.s.oldestDue(ctx, b.eventID, maxReclaim)
 	for _, d := range found {
 		if d.Seats.Valid {
 			b.due = append(b.due, d)

@@ -140,15 +140,37 @@ func (s *Service) expireAll(ctx context.Context, event eventDoc, docs []lockDoc,
 }
 
 // ExpireDue is Expire for locks found by DueLocks: of these, it ends the ones
-// that are still due by the database's clock.
-func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, by EndedBy, runID string) (Swept, error) {
+// that are still due by the database's clock, and with them the event's other
+// due locks, oldest first, up to upTo in all (0: only the ones named).
+func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, upTo int, by EndedBy, runID string) (Swept, error) {
 	return s.Expire(ctx, eventID, by, runID, func(ctx context.Context) ([]ID, error) {
-		docs, err := s.readLocks(ctx, mongodb.In("_id", lockIDs), mongodb.Is("status", string(Active)), due)
-		still := make([]ID, 0, len(docs))
-		for id := range docs {
+		named, err := s.readLocks(ctx, mongodb.In("_id", lockIDs), mongodb.Is("status", string(Active)), due)
+		if err != nil {
+			return nil, err
+		}
+		still := make([]ID, 0, len(named))
+		for id := range named {
 			still = append(still, id)
 		}
+		if len(still) >= upTo {
+			return still, nil
+		}
+		others, err := s.oldestDue(ctx, eventID, upTo)
+		for _, d := range others {
+			if _, already := named[d.ID]; !already && len(still) < upTo {
+				still = append(still, d.ID)
+			}
+		}
 		return still, err
+	})
+}
+
+// oldestDue reads an event's due locks that have whole seats, oldest first.
+func (s *Service) oldestDue(ctx context.Context, eventID ID, limit int) ([]lockDoc, error) {
+	return mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("eventId", eventID), mongodb.Is("status", string(Active)), due), mongodb.Match(wholeSeats),
+		mongodb.Sort("expiresAt", "_id"),
+		mongodb.Limit(limit),
 	})
 }
 
