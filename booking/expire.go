@@ -146,8 +146,8 @@ func (s *Service) stillDue(ctx context.Context, due []DueBooking) (still []Booki
 	}
 	for _, b := range bookings {
 		lock, exists := locks[b.LockID]
-		gone := !exists || lock.Ended(lock.Now) != nil
-		if !b.windowPassed(b.now) && (!gone || b.Status == Pending) {
+		lockless := b.Status == Initiated && (!exists || lock.Ended(lock.Now) != nil)
+		if !lockless && !b.windowPassed(b.now) {
 			continue
 		}
 		if exists && lock.Status == seats.Active {

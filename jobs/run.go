@@ -59,9 +59,9 @@ func (r *Runner) NewRun(job string) Run {
 }
 
 // Execute runs the job once, in this goroutine, and returns what it reports.
-func (r *Runner) Execute(ctx context.Context, job Job) (Counts, error) {
+func (r *Runner) Execute(process context.Context, job Job) (Counts, error) {
 	run, start := r.NewRun(job.Name), r.Clock()
-	ctx, cancel := context.WithTimeoutCause(ctx, job.MaxDuration,
+	ctx, cancel := context.WithTimeoutCause(process, job.MaxDuration,
 		fmt.Errorf("the run lasted longer than %v, which is its limit", job.MaxDuration))
 	defer cancel()
 	counts, err := guarded(ctx, job, run)
@@ -71,7 +71,11 @@ func (r *Runner) Execute(ctx context.Context, job Job) (Counts, error) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", cause, err)
 		}
-		run.Log.ErrorContext(ctx, "Run failed", "error", err, "durationMs", took.Milliseconds(),
+		level, line := slog.LevelError, "Run failed"
+		if process.Err() != nil { // nothing is wrong: the next process goes on
+			level, line = slog.LevelInfo, "Run ended by the process's stop"
+		}
+		run.Log.Log(ctx, level, line, "error", err, "durationMs", took.Milliseconds(),
 			"found", counts.Found, "applied", counts.Applied, "errors", counts.Errors)
 	}
 	if r.Observe != nil {

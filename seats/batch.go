@@ -235,7 +235,8 @@ func (u Until) field(at, duration string) string {
 func (b *batchTx) fit(ctx context.Context, n int64) (fits, again bool, err error) {
 	for !b.tally.take(n) {
 		if !b.dueRead {
-			if err := b.readDue(ctx); err != nil {
+			b.dueRead = true
+			if b.due, err = b.s.oldestDue(ctx, b.eventID, maxReclaim); err != nil {
 				return false, false, err
 			}
 		}
@@ -254,17 +255,6 @@ func (b *batchTx) fit(ctx context.Context, n int64) (fits, again bool, err error
 		}
 	}
 	return true, false, nil
-}
-
-func (b *batchTx) readDue(ctx context.Context) (err error) {
-	b.dueRead = true
-	found, err := b.s.oldestDue(ctx, b.eventID, maxReclaim)
-	for _, d := range found {
-		if d.Seats.Valid {
-			b.due = append(b.due, d)
-		}
-	}
-	return err
 }
 
 // give decides a request to give a lock back.

@@ -19,15 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 )
 
-// runState is what scripts/run tells in stateFile.
-type runState struct {
-	MongoDBURI string `json:"mongodbUri"`
-	Database   string `json:"database"`
-	API        string `json:"api"`
-}
-
 const (
-	stateFile = ".holdfast/run.json"
 	// startTime covers a first fetch of MongoDB over a slow line.
 	startTime = 10 * time.Minute
 	// jobTime is the default interval of the sweeps, and room for one run.
@@ -37,7 +29,7 @@ const (
 
 // stage is the running Holdfast that the demo plays on.
 type stage struct {
-	state runState
+	state devserver.State
 	mongo *mongo.Client
 	own   *devserver.Process // nil where it ran already
 }
@@ -56,10 +48,11 @@ func findOrStart(ctx context.Context) (*stage, error) {
 
 // reach reads the state of a running one, and whether it answers.
 func (s *stage) reach(ctx context.Context) bool {
-	text, err := os.ReadFile(stateFile)
-	if err != nil || json.Unmarshal(text, &s.state) != nil {
+	state, err := devserver.ReadState()
+	if err != nil {
 		return false
 	}
+	s.state = state
 	status, _, err := call(ctx, http.MethodGet, s.state.API+"/readyz", nil)
 	return err == nil && status == http.StatusOK
 }

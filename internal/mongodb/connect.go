@@ -52,18 +52,14 @@ type Observer struct {
 	Orphans     func(ended int)
 }
 
-// Options of Connect; all but Log and Clock may be left empty.
+// Options of Connect; Observe and CommitTime may be left empty.
 type Options struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Observe Observer
-	// MaxPoolSize bounds the connections; 0 means 100, the driver's own bound.
-	MaxPoolSize uint64
 	// CommitTime bounds the repetition of a commit whose outcome is unknown; 0
 	// means commitTime.
 	CommitTime time.Duration
-	// Dialer replaces the driver's own, to inject faults in tests.
-	Dialer options.ContextDialer
 }
 
 const (
@@ -82,12 +78,6 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 		SetReadPreference(readpref.Primary()).
 		SetReadConcern(readconcern.Majority()).
 		SetWriteConcern(writeconcern.Majority())
-	if o.MaxPoolSize > 0 {
-		opts.SetMaxPoolSize(o.MaxPoolSize)
-	}
-	if o.Dialer != nil {
-		opts.SetDialer(o.Dialer)
-	}
 	client, err := mongo.Connect(opts)
 	if err != nil {
 		// The parser's own message may quote the password.

@@ -10,6 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
 )
 
 const (
@@ -83,7 +85,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			return Unknown, attempt, unknown(err)
 		}
 		if !repeatable(err) {
-			if isDriver(err) {
+			if isDriver(err) || fault.Is(err, CodeUnavailable) {
 				return Unavailable, attempt, Translate(err)
 			}
 			return Refused, attempt, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,18 +16,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 )
 
-// State is what a running scripts/run tells others, in stateFile.
-type State struct {
-	MongoDBURI string `json:"mongodbUri"`
-	Database   string `json:"database"`
-	API        string `json:"api"`
-}
-
-const (
-	home      = ".holdfast" // in the repository, ignored by git
-	stateFile = "run.json"
-	bootTime  = 5 * time.Minute // a large database takes a while to prove
-)
+// bootTime: a large database takes a while to prove.
+const bootTime = 5 * time.Minute
 
 // run starts a MongoDB unless one is named, the API and a worker, and ends
 // them in the opposite order.
@@ -40,7 +29,7 @@ func run(ctx context.Context, args []string) (err error) {
 	uri := flagOr(args, "--mongodb-uri", os.Getenv("MONGODB_URI"))
 	if uri == "" {
 		say("Starting MongoDB ...")
-		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{DataDir: filepath.Join(home, "data"), Progress: os.Stderr})
+		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{DataDir: filepath.Join(devserver.Home, "data"), Progress: os.Stderr})
 		if err != nil {
 			return err
 		}
@@ -76,11 +65,13 @@ func run(ctx context.Context, args []string) (err error) {
 			}
 		}
 	}
-	state := State{uri, flagOr(args, "--mongodb-database", or(os.Getenv("MONGODB_DATABASE"), "holdfast")), "http://" + api}
-	if err := tell(state); err != nil {
+	state := devserver.State{MongoDBURI: uri,
+		Database: flagOr(args, "--mongodb-database", or(os.Getenv("MONGODB_DATABASE"), "holdfast")), API: "http://" + api}
+	if err := state.Tell(); err != nil {
 		return err
 	}
-	defer os.Remove(filepath.Join(home, stateFile)) //nolint:errcheck // overwritten by the next start
+	defer state.Forget() //nolint:errcheck // overwritten by the next start
+	sayWhere(state)
 	select {
 	case <-ctx.Done():
 		say("Stopping ...")
@@ -101,25 +92,14 @@ func free(ctx context.Context, address string) error {
 	return listener.Close()
 }
 
-func tell(state State) error {
-	text, err := json.Marshal(state)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(home, stateFile), append(text, '\n'), 0o600); err != nil {
-		return err
-	}
+func sayWhere(state devserver.State) {
 	say("")
-	say("Holdfast is running. Ctrl-C stops it; its data stays in %s/data.", home)
+	say("Holdfast is running. Ctrl-C stops it; its data stays in %s/data.", devserver.Home)
 	say("  API       %s/api/events", state.API)
 	say("  API docs  %s/docs", state.API)
 	say("  MongoDB   %s (database %s)", state.MongoDBURI, state.Database)
 	say("  Worker    /readyz and /metrics at 127.0.0.1:8081, or the next free port, which it logs")
 	say("")
-	return nil
 }
 
 // ready polls until the API serves, however long recovery takes, or it ends.
