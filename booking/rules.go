@@ -51,10 +51,12 @@ func (s Status) Next(a Action) (to Status, ok bool) {
 // Statuses lists a booking's statuses.
 var Statuses = []Status{Initiated, Pending, Confirmed, Expired, Cancelled}
 
-// open bookings wait for their payment; live ones are open or confirmed.
+// open bookings wait for their payment; live ones are open or confirmed; ended
+// ones are over.
 var (
-	open = []Status{Initiated, Pending}
-	live = []Status{Initiated, Pending, Confirmed}
+	open  = []Status{Initiated, Pending}
+	live  = []Status{Initiated, Pending, Confirmed}
+	ended = []Status{Expired, Cancelled}
 )
 
 // Codes of the refusals of this package.

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
 )
@@ -15,10 +16,10 @@ import (
 // The contract's table of codes.
 var contract = map[int][]fault.Code{
 	400: {"MALFORMED_REQUEST"}, 401: {"UNAUTHENTICATED"}, 403: {"FORBIDDEN"},
-	404: {"EVENT_NOT_FOUND", "USER_NOT_FOUND", "LOCK_NOT_FOUND", "BOOKING_NOT_FOUND", "NOT_FOUND"},
+	404: {"EVENT_NOT_FOUND", "USER_NOT_FOUND", "LOCK_NOT_FOUND", "BOOKING_NOT_FOUND", "JOB_NOT_FOUND", "NOT_FOUND"},
 	405: {"METHOD_NOT_ALLOWED"}, 413: {"BODY_TOO_LARGE"}, 415: {"UNSUPPORTED_MEDIA_TYPE"},
 	409: {"SEATS_UNAVAILABLE", "SEAT_LIMIT_REACHED", "EVENT_NOT_ON_SALE", "EMAIL_TAKEN", "CAPACITY_BELOW_TAKEN", "LOCK_CONSUMED",
-		"LOCK_RELEASED", "BOOKING_CONFIRMED", "BOOKING_CANCELLED", "BOOKING_NOT_PAYABLE"},
+		"LOCK_RELEASED", "BOOKING_CONFIRMED", "BOOKING_CANCELLED", "BOOKING_NOT_PAYABLE", "JOB_RUNNING"},
 	410: {"LOCK_EXPIRED", "BOOKING_EXPIRED"}, 422: {"VALIDATION_FAILED", "IDEMPOTENCY_KEY_REUSED"},
 	503: {"UNAVAILABLE", "OUTCOME_UNKNOWN"},
 }
@@ -36,7 +37,7 @@ func TestStatusOf_IsTheContractsTable(t *testing.T) {
 	if n != len(statusOf) {
 		t.Errorf("%d codes are mapped, the contract has %d", len(statusOf), n)
 	}
-	for _, codes := range [][]fault.Code{users.Codes, seats.Codes, booking.Codes, mongodb.Codes} {
+	for _, codes := range [][]fault.Code{users.Codes, seats.Codes, booking.Codes, jobs.Codes, mongodb.Codes} {
 		for _, code := range codes {
 			if statusOf[code] == 0 {
 				t.Errorf("%s has no status", code)

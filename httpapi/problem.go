@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
 )
@@ -53,6 +54,9 @@ var statusOf = map[fault.Code]int{
 	seats.CodeLockExpired:       http.StatusGone,
 	seats.CodeIdempotencyReused: http.StatusUnprocessableEntity,
 
+	jobs.CodeNotFound: http.StatusNotFound,
+	jobs.CodeRunning:  http.StatusConflict,
+
 	booking.CodeNotFound:   http.StatusNotFound,
 	booking.CodeConfirmed:  http.StatusConflict,
 	booking.CodeCancelled:  http.StatusConflict,
@@ -90,6 +94,7 @@ type Problem struct {
 	Limit     *int64 `json:"limit,omitempty" doc:"Seats of this event that a customer may hold."`
 	Held      *int64 `json:"held,omitempty" doc:"Seats of this event that the customer holds."`
 	Taken     *int64 `json:"taken,omitempty" doc:"Seats taken, below which the capacity can't go."`
+	Holder    string `json:"holder,omitempty" doc:"Who runs the job: <pod>/<pid>/<random>."`
 	LockID    string `json:"lockId,omitempty" doc:"The lock whose making has an unknown outcome."`
 
 	cause error
@@ -145,6 +150,7 @@ func problemOf(err error) *Problem {
 		}
 	}
 	p.Errors, _ = f.Fields["errors"].([]fault.FieldError)
+	p.Holder, _ = f.Fields["holder"].(string)
 	p.LockID, _ = f.Fields["lockId"].(string)
 	return p
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
 )
@@ -28,6 +29,7 @@ type Services struct {
 	Users    *users.Service
 	Seats    *seats.Service
 	Bookings *booking.Service
+	Jobs     *jobs.Runner
 
 	Log     *slog.Logger
 	Clock   clock.Clock
@@ -45,6 +47,8 @@ const (
 	// requestTime bounds the work on one request.
 	requestTime = 10 * time.Second
 	version     = "1.0.0"
+	// timeLimit is the key of an operation's own bound in its metadata.
+	timeLimit = "timeLimit"
 )
 
 // api is the routes with what their handlers need.
@@ -75,6 +79,7 @@ func New(s Services) http.Handler {
 	a.eventRoutes()
 	a.lockRoutes()
 	a.bookingRoutes()
+	a.jobRoutes()
 	ring := newKeyring(s.Keys)
 	a.openRoutes(mux)
 
@@ -115,9 +120,7 @@ func (a *api) openRoutes(mux *http.ServeMux) {
 
 func (a *api) withCaller(ring keyring, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callerKey{}, ring.identify(r))))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, ring.identify(r))))
 	})
 }
 
@@ -202,7 +205,13 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
+	limit, own := op.Metadata[timeLimit].(time.Duration)
+	if !own {
+		limit = requestTime
+	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
 		err := allow(ctx, scope)
 		var out *O
 		if err == nil {
@@ -222,7 +231,7 @@ func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	const (
 		headerTime = 5 * time.Second
 		readTime   = 15 * time.Second
-		writeTime  = 30 * time.Second
+		writeTime  = 40 * time.Second // a run by hand is waited for
 		idleTime   = 2 * time.Minute
 		maxHeader  = 32 << 10
 	)

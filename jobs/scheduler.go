@@ -4,38 +4,78 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
+
+	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// stopTimeout is how long runs in progress may take to end once they are told to.
-const stopTimeout = 10 * time.Second
+// stopTimeout is how long runs in progress may take to end once they are told
+// to; a transaction is the longest thing that they finish first.
+const stopTimeout = 6 * time.Second
 
-// Schedule runs the jobs at their intervals until ctx ends, then lets runs in
-// progress end at their next transaction. The options are gocron's; an elector
-// is given there.
-func Schedule(ctx context.Context, r *Runner, jobs []Job, options ...gocron.SchedulerOption) error {
-	scheduler, err := gocron.NewScheduler(append([]gocron.SchedulerOption{
+// Schedule runs the jobs at their intervals, as long as this process leads,
+// until ctx ends; then it lets runs in progress end at their next transaction
+// and gives all leases back.
+func (r *Runner) Schedule(ctx context.Context) error {
+	options := []gocron.SchedulerOption{
 		gocron.WithStopTimeout(stopTimeout),
 		gocron.WithLogger(quietly{r.Log}),
 		gocron.WithGlobalJobOptions(gocron.WithSingletonMode(gocron.LimitModeReschedule)),
-	}, options...)...)
+	}
+	options = append(options, r.Metrics.gocron.Options()...)
+	if r.Leases.Kind() != lease.KindNone {
+		options = append(options, gocron.WithDistributedElector(r.elector))
+	}
+	scheduler, err := gocron.NewScheduler(options...)
 	if err != nil {
 		return err
 	}
-	for _, job := range jobs {
-		_, err := scheduler.NewJob(gocron.DurationJob(job.Interval), gocron.NewTask(func(ctx context.Context) {
-			r.Execute(ctx, job) //nolint:errcheck // logged and counted there
-		}), gocron.WithName(job.Name), gocron.WithContext(ctx))
-		if err != nil {
+	for _, job := range r.jobs {
+		if job.Interval == 0 {
+			continue
+		}
+		if err := r.add(ctx, scheduler, job); err != nil {
 			return fmt.Errorf("job %s: %w", job.Name, err)
 		}
-		r.Log.InfoContext(ctx, "Scheduled", "job", job.Name, "interval", job.Interval.String())
+	}
+	campaign, resign := context.WithCancel(context.WithoutCancel(ctx))
+	defer resign()
+	var electing sync.WaitGroup
+	if r.Leases.Kind() != lease.KindNone {
+		electing.Go(func() { r.elector.run(campaign) })
+	} else {
+		r.elector.sole.Store(true)
 	}
 	scheduler.Start()
 	<-ctx.Done()
-	return scheduler.Shutdown()
+	err = scheduler.Shutdown() // first: who leads next should find no run of ours
+	resign()
+	electing.Wait()
+	r.elector.sole.Store(false)
+	return err
+}
+
+func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) error {
+	_, err := scheduler.NewJob(gocron.DurationJob(job.Interval),
+		gocron.NewTask(func(ctx context.Context) error {
+			_, err := r.RunExclusive(ctx, job, Scheduled) // logged and counted there
+			return err
+		}),
+		gocron.WithName(job.Name), gocron.WithContext(ctx),
+		gocron.WithStartAt(gocron.WithStartDateTime(nextTick(r.Clock(), job.Interval))))
+	if err == nil {
+		r.Log.InfoContext(ctx, "Scheduled", "job", job.Name, "interval", job.Interval.String())
+	}
+	return err
+}
+
+// nextTick is the first multiple of the interval that leaves time to start.
+func nextTick(now time.Time, interval time.Duration) time.Time {
+	const lead = 50 * time.Millisecond // gocron refuses a start that has passed
+	return now.Add(lead).Truncate(interval).Add(interval)
 }
 
 // quietly is gocron's log: what it reports as info is routine.

@@ -49,6 +49,17 @@ func Collections() []mongodb.Collection {
 	}
 }
 
+// RetentionIndexes is what Forgettable wants besides: only where ended locks are
+// removed is it worth its writes.
+func RetentionIndexes() []mongodb.Collection {
+	ended := mongodb.Collection{Name: locksName, Validator: mongodb.OneOf("status", Statuses...)}
+	for _, s := range forgettable {
+		ended.Indexes = append(ended.Indexes, mongodb.Index{
+			Keys: mongodb.Keys("updatedAt", "_id"), Partial: mongodb.Is("status", string(s))})
+	}
+	return []mongodb.Collection{ended}
+}
+
 // eventDoc and lockDoc read what is there, whoever wrote it.
 type eventDoc struct {
 	ID              ID            `bson:"_id"`

@@ -25,7 +25,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	}
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
 		Users: a.Users, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
-		Keys: c.Keys, Serving: a.Serving, Ready: a.Ready,
+		Jobs: a.Jobs, Keys: c.Keys, Serving: a.Serving, Ready: a.Ready,
 	}), log)
 	if err != nil {
 		return errors.Join(fmt.Errorf("HTTP_ADDR: %w", err), a.Close(ctx))
@@ -47,6 +47,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	case err = <-api.Failed():
 	}
 	a.Stopping()
+	a.Jobs.Stop() // requests wait for the runs that they started
 	drain, cancel := app.DrainContext(ctx)
 	defer cancel()
 	err = errors.Join(err, api.Drain(drain))
@@ -63,7 +64,7 @@ func schedule(ctx context.Context, a *app.App) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := a.Schedule(ctx); err != nil {
+		if err := a.Jobs.Schedule(ctx); err != nil {
 			a.Log.ErrorContext(ctx, "The scheduler failed", "error", err)
 		}
 	})

@@ -33,8 +33,9 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return errors.Join(err, a.Close(ctx))
 	}
 	log.InfoContext(ctx, "Listening", "addr", operations.Addr.String())
+	defer context.AfterFunc(ctx, a.Stopping)()
 	a.Recover(ctx)
-	err = a.Schedule(ctx)
+	err = a.Jobs.Schedule(ctx)
 	a.Stopping()
 	drain, cancel := app.DrainContext(ctx)
 	defer cancel()

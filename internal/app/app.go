@@ -8,18 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/lease"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
@@ -35,12 +34,15 @@ type App struct {
 	Seats    *seats.Service
 	Bookings *booking.Service
 	Recovery *recovery.Recovery
+	Jobs     *jobs.Runner
 
-	sweeper  *expiry.Sweeper
-	runner   *jobs.Runner
-	degraded []string // what MongoDB refused of indexes and validators
-	recovery atomic.Pointer[string]
-	stopping atomic.Bool
+	sweeper   *expiry.Sweeper
+	retention *expiry.Retention
+	leases    func() error // closes their store
+	booted    time.Time    // by the database's clock
+	degraded  []string     // what MongoDB refused of indexes and validators
+	recovery  atomic.Pointer[string]
+	stopping  atomic.Bool
 }
 
 // States of the recovery pass, as /readyz names them.
@@ -71,25 +73,73 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 	a.Bookings = booking.New(db, a.Seats, booking.Limits{MaxPaymentTTL: c.PaymentMaxTTL},
 		booking.Observer{PaidAndRefused: metrics.PaidAndRefused.Inc})
 	a.sweeper = &expiry.Sweeper{Seats: a.Seats, Bookings: a.Bookings, Batch: c.SweepBatch}
+	a.retention = &expiry.Retention{Seats: a.Seats, Bookings: a.Bookings, Batch: c.SweepBatch, Now: db.Now, Clock: now}
 	a.Recovery = &recovery.Recovery{
 		DB: db, Seats: a.Seats, Bookings: a.Bookings, Sweeper: a.sweeper, Clock: now, Corrected: metrics.Corrections.Inc,
 	}
-	a.runner = &jobs.Runner{Log: log, Clock: now, Observe: func(job string, o jobs.Outcome, n jobs.Counts, took time.Duration) {
-		metrics.Run(job, string(o), n.Found, n.Applied, n.Skipped, n.Errors, n.SeatsRestored, took)
-	}}
+	a.openJobs(ctx, now)
 	a.setRecovery(recoveryRunning)
-	if err := a.ensureSchema(ctx); err != nil {
-		return nil, errors.Join(err, db.Close(context.WithoutCancel(ctx)))
+	if a.booted, err = db.Now(ctx); err == nil {
+		err = a.ensureSchema(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 	}
 	return a, nil
 }
 
-func (a *App) ensureSchema(ctx context.Context) (err error) {
+// openJobs makes the store of leases and the runner of jobs, and says which
+// store it is.
+func (a *App) openJobs(ctx context.Context, now clock.Clock) {
+	c, terms := a.Config, lease.Terms{TTL: a.Config.LeaseTTL}
+	kind, why := c.LeaseStore()
+	o := jobs.Options{
+		Log: a.Log, Clock: now, Holder: lease.NewHolder(c.PodName), Terms: terms,
+		History: &jobs.History{DB: a.DB}, Metrics: jobs.NewMetrics(a.Metrics.Registry),
+	}
+	a.leases = func() error { return nil }
+	switch kind {
+	case lease.KindRedis:
+		store := lease.NewRedis(c.Redis(), terms, now)
+		o.Leases, o.AloneWhenDown, a.leases = store, !c.DisableCronsOnRedisDown, store.Close
+	case lease.KindMongo:
+		o.Leases = lease.NewMongo(a.DB, terms)
+	default:
+		o.Leases = lease.NewLocal()
+	}
+	a.Jobs = jobs.New(o, a.jobs()...)
+	level, text := slog.LevelInfo, "Leases"
+	if kind == lease.KindNone {
+		level, text = slog.LevelWarn, "No leases: jobs run as a single instance; a second process would run them too"
+	}
+	mode, err := a.Jobs.Mode(ctx)
+	if err != nil {
+		level, text = slog.LevelWarn, "The store of leases is unavailable; it is asked again until it answers"
+	}
+	a.Log.Log(ctx, level, text, "store", kind, "why", why, "mode", mode, "holder", o.Holder, "ttlMs", c.LeaseTTL.Milliseconds(),
+		"disableCronsOnRedisDown", c.DisableCronsOnRedisDown, "error", err)
+}
+
+// ensureSchema makes indexes and validators, on one process at a time. Where
+// nothing is missing it asks for no lease.
+func (a *App) ensureSchema(ctx context.Context) error {
 	var all []mongodb.Collection
-	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)
-	a.degraded, err = mongodb.EnsureSchema(ctx, a.DB, all...)
-	for _, d := range a.degraded {
-		a.Log.ErrorContext(ctx, "An index or a validator is missing", "advice", d)
+	all = append(append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...), jobs.Collections()...)
+	if a.Config.EndedRetention > 0 {
+		all = append(all, seats.RetentionIndexes()...)
+	}
+	complete, err := mongodb.SchemaComplete(ctx, a.DB, all...)
+	if err == nil && !complete {
+		migration := jobs.Job{Name: "schema", MaxDuration: schemaTime, Do: func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
+			a.degraded, err = mongodb.EnsureSchema(ctx, a.DB, all...)
+			for _, d := range a.degraded {
+				run.Log.ErrorContext(ctx, "An index or a validator is missing", "advice", d)
+			}
+			counts.Errors = len(a.degraded)
+			return counts, err
+		}}
+		// Each process looks for itself what is still missing, and what was refused.
+		_, err = a.Jobs.RunAtBoot(ctx, migration, never)
 	}
 	if err != nil {
 		return fmt.Errorf("making indexes and validators: %w", err)
@@ -97,17 +147,27 @@ func (a *App) ensureSchema(ctx context.Context) (err error) {
 	return nil
 }
 
+// schemaTime bounds the building of indexes; never is after every run.
+const schemaTime = 10 * time.Minute
+
+var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func (a *App) setRecovery(state string) { a.recovery.Store(&state) }
 
-// Recover is the recovery pass of the boot. If it fails, the process goes on
-// and /readyz says so.
+// Recover is the recovery pass of the boot, unless another process does it. If
+// it fails, the process goes on and /readyz says so.
 func (a *App) Recover(ctx context.Context) {
 	start := a.DB.Clock()()
 	state := recoveryFailed
-	_, err := a.runner.Execute(ctx, a.recoveryJob())
+	bounded, cancel := context.WithTimeout(ctx, a.Config.RecoveryMaxDuration)
+	defer cancel()
+	result, err := a.Jobs.RunAtBoot(bounded, a.recoveryJob(), a.booted)
 	if err == nil {
 		state = recoveryCompleted
 		a.Metrics.RecoveryComplete.Set(1)
+		if result.Outcome == jobs.Skipped {
+			a.Log.InfoContext(ctx, "[RECOVERY] Another process completed the recovery pass; it is not repeated")
+		}
 	} else if ctx.Err() == nil {
 		a.Log.ErrorContext(ctx, "[RECOVERY] System recovery failed; proceeding with the start", "error", err)
 	}
@@ -115,87 +175,14 @@ func (a *App) Recover(ctx context.Context) {
 	a.setRecovery(state)
 }
 
-func (a *App) recoveryJob() jobs.Job {
-	return jobs.Job{Name: "recovery", MaxDuration: a.Config.RecoveryMaxDuration,
-		Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-			report, err := a.Recovery.Run(ctx, run.ID, run.Log)
-			a.Metrics.OversoldEvents.Set(float64(report.Oversold))
-			return counts(report.Report), err
-		}}
-}
-
-func counts(r expiry.Report) jobs.Counts { return jobs.Counts(r) }
-
-// Jobs are the scheduled ones.
-func (a *App) Jobs() []jobs.Job {
-	c := a.Config
-	return []jobs.Job{
-		{Name: "lock-expiry", Interval: c.LockExpiryInterval, MaxDuration: c.LockExpiryMaxDuration,
-			Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-				report, err := a.sweeper.SweepLocks(ctx, expiry.Pass{RunID: run.ID, By: seats.ByLockExpiry, Log: run.Log, Words: expiry.LockWords})
-				return counts(report), err
-			}},
-		{Name: "booking-expiry", Interval: c.BookingExpiryInterval, MaxDuration: c.BookingExpiryMaxDuration,
-			Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-				report, err := a.sweeper.SweepBookings(ctx, expiry.Pass{RunID: run.ID, By: seats.ByBookingExpiry, Log: run.Log, Words: expiry.BookingWords}, true)
-				return counts(report), err
-			}},
-		{Name: "reconcile", Interval: c.ReconcileInterval, MaxDuration: c.ReconcileMaxDuration,
-			Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-				report, err := a.Recovery.Reconcile(ctx, run.Log)
-				a.Metrics.OversoldEvents.Set(float64(report.Oversold))
-				return counts(report.Report), err
-			}},
-	}
-}
-
-// Schedule runs the jobs until ctx ends.
-func (a *App) Schedule(ctx context.Context) error { return jobs.Schedule(ctx, a.runner, a.Jobs()) }
-
 // Stopping makes /readyz fail, so that no new traffic is sent here.
 func (a *App) Stopping() { a.stopping.Store(true) }
 
 // Close waits for what is under way, and ends the connections.
 func (a *App) Close(ctx context.Context) error {
-	return errors.Join(a.Seats.Close(ctx), a.DB.Close(ctx))
+	a.Jobs.Stop()
+	return errors.Join(a.Jobs.Wait(ctx), a.Seats.Close(ctx), a.leases(), a.DB.Close(ctx))
 }
 
 // Serving reports whether the boot's recovery pass has ended.
 func (a *App) Serving() bool { return *a.recovery.Load() != recoveryRunning }
-
-const checkTime = 2 * time.Second
-
-// Ready is what /readyz answers.
-func (a *App) Ready(ctx context.Context) httpapi.Readiness {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	state := *a.recovery.Load()
-	ready := httpapi.Readiness{Ready: a.Serving() && !a.stopping.Load(), Checks: map[string]string{
-		"mongo": "ok", "redis": "not used", "leases": "none: every process that schedules runs every job",
-		"recovery": state, "oversold": "none", "schema": "ok",
-	}}
-	ready.Degraded = state == recoveryFailed
-	if len(a.degraded) > 0 {
-		ready.Degraded = true
-		ready.Checks["schema"] = strconv.Itoa(len(a.degraded)) + " indexes or validators missing; the log says which and what to do"
-	}
-	if a.stopping.Load() {
-		ready.Checks["process"] = "stopping"
-	}
-	if err := a.DB.Ping(ctx); err != nil {
-		ready.Ready = false
-		ready.Checks["mongo"] = "no writable primary answers"
-		return ready
-	}
-	n, err := a.Seats.OversoldEvents(ctx)
-	if err != nil {
-		ready.Checks["oversold"] = "unknown"
-		return ready
-	}
-	a.Metrics.OversoldEvents.Set(float64(n))
-	if n > 0 {
-		ready.Degraded = true
-		ready.Checks["oversold"] = strconv.FormatInt(n, 10) + " events"
-	}
-	return ready
-}

@@ -30,6 +30,7 @@ type Config struct {
 	LockExpiryInterval    time.Duration `name:"lock-expiry-interval" env:"LOCK_EXPIRY_INTERVAL" default:"1m" help:"How often due locks are expired."`
 	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
 	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are proved against the locks."`
+	EndedRetention        time.Duration `name:"ended-retention" env:"ENDED_RETENTION" default:"0s" help:"Ended locks older than this, with their ended bookings and idempotency keys, are removed by the job retention; 0 keeps them."`
 	SweepBatch            int           `name:"sweep-batch" env:"SWEEP_BATCH" default:"500" help:"Documents in one transaction of a sweep."`
 
 	LockDefaultTTL time.Duration `name:"lock-default-ttl" env:"LOCK_DEFAULT_TTL" default:"10m" help:"Life of a lock that asks for none."`
@@ -40,6 +41,8 @@ type Config struct {
 	BookingExpiryMaxDuration time.Duration `name:"booking-expiry-max-duration" env:"BOOKING_EXPIRY_MAX_DURATION" default:"5m" help:"A run past it is cancelled and counts as failed."`
 	RecoveryMaxDuration      time.Duration `name:"recovery-max-duration" env:"RECOVERY_MAX_DURATION" default:"30m" help:"A run past it is cancelled and counts as failed."`
 	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run past it is cancelled and counts as failed."`
+
+	Leases
 
 	RunJobs   bool       `name:"run-jobs" env:"RUN_JOBS" default:"false" help:"Run the scheduler inside the API process."`
 	LogLevel  slog.Level `name:"log-level" env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
@@ -52,7 +55,7 @@ type Config struct {
 // one of them would leave an operator less protected than they think.
 var notYet = []string{
 	"JWT_SECRET", "JWKS_FILE", "MAX_SEATS_PER_LOCK", "MAX_ACTIVE_LOCKS_PER_USER",
-	"RATE_LIMIT_PER_KEY", "RATE_LIMIT_PER_USER", "ENDED_RETENTION",
+	"RATE_LIMIT_PER_KEY", "RATE_LIMIT_PER_USER",
 }
 
 // Parse reads args (without the program's name) and the environment. It ends
@@ -83,9 +86,8 @@ func Parse(program, description string, args []string) (*Config, error) {
 
 // dropEmptyVariables unsets what is set to nothing: X="" means the default.
 func dropEmptyVariables(c Config) {
-	t := reflect.TypeOf(c)
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("env"); name != "" && os.Getenv(name) == "" {
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(c)) {
+		if name := field.Tag.Get("env"); name != "" && os.Getenv(name) == "" {
 			os.Unsetenv(name) //nolint:errcheck // fails only for an invalid name
 		}
 	}
@@ -111,11 +113,17 @@ func (c *Config) check() error {
 	if c.SweepBatch < 1 || c.SweepBatch > mostInBatch {
 		return fmt.Errorf("SWEEP_BATCH is %d, but has to be between 1 and %d", c.SweepBatch, mostInBatch)
 	}
+	if c.EndedRetention < 0 || (c.EndedRetention > 0 && c.EndedRetention < time.Millisecond) {
+		return fmt.Errorf("ENDED_RETENTION is %v, but has to be above 0, such as 720h, or 0 to keep ended locks", c.EndedRetention)
+	}
 	if c.LockDefaultTTL > c.LockMaxTTL {
 		return fmt.Errorf("LOCK_DEFAULT_TTL (%v) is above LOCK_MAX_TTL (%v): lower the one or raise the other", c.LockDefaultTTL, c.LockMaxTTL)
 	}
 	if strings.ContainsAny(c.MongoDBDatabase, `/\. "$*<>:|?`) || len(c.MongoDBDatabase) > 63 {
 		return fmt.Errorf("MONGODB_DATABASE %q is no name for a database: use up to 63 letters, digits, - and _", c.MongoDBDatabase)
+	}
+	if err := c.Leases.check(); err != nil {
+		return err
 	}
 	return c.checkAddresses()
 }
@@ -143,60 +151,4 @@ func (c *Config) checkAddresses() (err error) {
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
-}
-
-// Scope is what a key may do; admin may do all.
-type Scope string
-
-// The scopes of keys.
-const (
-	ScopeBooking Scope = "booking"
-	ScopeAdmin   Scope = "admin"
-)
-
-// Key lets a back end in. It prints without its secret.
-type Key struct {
-	Name   string
-	Scope  Scope
-	Secret Secret
-}
-
-// Secret is text that no log shows.
-type Secret string
-
-// String hides the secret.
-func (Secret) String() string { return "(hidden)" }
-
-// LogValue hides the secret.
-func (Secret) LogValue() slog.Value { return slog.StringValue("(hidden)") }
-
-func parseKeys(list string) ([]Key, error) {
-	if strings.TrimSpace(list) == "" {
-		return nil, nil
-	}
-	var keys []Key
-	for i, entry := range strings.Split(list, ",") {
-		const parts = 3
-		part := strings.SplitN(strings.TrimSpace(entry), ":", parts)
-		if len(part) != parts || part[0] == "" || part[2] == "" {
-			return nil, fmt.Errorf("API_KEYS, entry %d: write name:scope:secret", i+1)
-		}
-		key := Key{part[0], Scope(part[1]), Secret(part[2])}
-		if key.Scope != ScopeBooking && key.Scope != ScopeAdmin {
-			return nil, fmt.Errorf("API_KEYS, key %q: the scope is booking or admin", key.Name)
-		}
-		keys = append(keys, key)
-	}
-	return keys, uniqueSecrets(keys)
-}
-
-func uniqueSecrets(keys []Key) error {
-	seen := map[Secret]bool{}
-	for _, k := range keys {
-		if seen[k.Secret] {
-			return errors.New("API_KEYS: two keys have the same secret; give each its own")
-		}
-		seen[k.Secret] = true
-	}
-	return nil
 }

@@ -106,7 +106,7 @@ func TestStartMongod_KeepsItsDataOnAnotherPort(t *testing.T) {
 
 func TestStartRedis_Answers(t *testing.T) {
 	t.Parallel()
-	server, err := devserver.StartRedis(t.Context(), os.Stderr)
+	server, err := devserver.StartRedis(t.Context(), devserver.RedisOptions{Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,21 @@ import (
 // Redis is a running redis-server that keeps nothing on disk.
 type Redis struct {
 	*Process
+	Port int
 	// URL connects to it.
 	URL string
 }
 
+// RedisOptions say how: Port 0 means one that is free. Progress hears about a fetch.
+type RedisOptions struct {
+	Port     int
+	Progress io.Writer
+}
+
 // StartRedis finds or fetches a redis-server, starts it and waits until it
-// answers. progress hears about a fetch.
-func StartRedis(ctx context.Context, progress io.Writer) (*Redis, error) {
-	binary, libraries, err := redisBundle.find(ctx, progress)
+// answers.
+func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
+	binary, libraries, err := redisBundle.find(ctx, o.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -29,9 +36,11 @@ func StartRedis(ctx context.Context, progress io.Writer) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
+	port := o.Port
+	if port == 0 {
+		if port, err = freePort(); err != nil {
+			return nil, err
+		}
 	}
 	var output bytes.Buffer
 	p, err := Start(Command{
@@ -53,5 +62,5 @@ func StartRedis(ctx context.Context, progress io.Writer) (*Redis, error) {
 		p.Stop()
 		return nil, fmt.Errorf("%w\n%s", err, lastLines(output.Bytes()))
 	}
-	return &Redis{Process: p, URL: "redis://" + address}, nil
+	return &Redis{Process: p, Port: port, URL: "redis://" + address}, nil
 }

@@ -125,6 +125,15 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Now is the database's clock.
+func (db *DB) Now(ctx context.Context) (time.Time, error) {
+	var hello struct {
+		LocalTime time.Time `bson:"localTime"`
+	}
+	err := db.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	return hello.LocalTime.UTC(), err
+}
+
 // Clock is the process's clock, for durations.
 func (db *DB) Clock() clock.Clock { return db.clock }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -26,6 +27,9 @@ type Index struct {
 	Partial bson.D
 	// CaseInsensitive compares strings without regard to case.
 	CaseInsensitive bool
+	// ExpireAfter has MongoDB remove documents so long after the date of the
+	// key; 0: never. It only deletes, and late.
+	ExpireAfter time.Duration
 }
 
 const (
@@ -67,6 +71,38 @@ func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degra
 	return degraded, nil
 }
 
+// SchemaComplete reports whether EnsureSchema would change nothing. It only reads.
+func SchemaComplete(ctx context.Context, db *DB, collections ...Collection) (bool, error) {
+	for _, c := range collections {
+		have, found, err := db.validatorOf(ctx, c.Name)
+		if err != nil || !found {
+			return false, Translate(err)
+		}
+		if same, err := c.sameValidator(have); err != nil || !same {
+			return false, err
+		}
+		names, err := db.indexNames(ctx, c.Name)
+		if err != nil {
+			return false, Translate(err)
+		}
+		for _, index := range c.Indexes {
+			if !slices.Contains(names, index.name()) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// sameValidator reports whether a collection's validator needs no change.
+func (c Collection) sameValidator(have bson.Raw) (bool, error) {
+	if c.Validator == nil {
+		return true, nil
+	}
+	want, err := bson.Marshal(c.Validator)
+	return bytes.Equal(have, want), err
+}
+
 func advice(err error, command string) string {
 	return fmt.Sprintf("MongoDB refused (%v); mend that and run: %s", err, command)
 }
@@ -104,11 +140,7 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 			return err
 		}
 	}
-	if c.Validator == nil {
-		return nil
-	}
-	want, err := bson.Marshal(c.Validator)
-	if err != nil || bytes.Equal(have, want) {
+	if same, err := c.sameValidator(have); err != nil || same {
 		return err
 	}
 	if _, err := db.EndOrphans(ctx); err != nil { // one would make collMod hold up all writes
@@ -133,17 +165,20 @@ func (db *DB) validatorOf(ctx context.Context, collection string) (validator bso
 }
 
 func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) error {
-	specs, err := db.Collection(collection).Indexes().ListSpecifications(ctx)
-	if err != nil {
+	names, err := db.indexNames(ctx, collection)
+	if err != nil || slices.Contains(names, index.name()) {
 		return err
-	}
-	for _, have := range specs {
-		if have.Name == index.name() {
-			return nil
-		}
 	}
 	db.log.InfoContext(ctx, "Building index", "collection", collection, "index", index.name())
 	return db.RunCommand(ctx, createIndex(collection, index)).Err()
+}
+
+func (db *DB) indexNames(ctx context.Context, collection string) (names []string, err error) {
+	specs, err := db.Collection(collection).Indexes().ListSpecifications(ctx)
+	for _, have := range specs {
+		names = append(names, have.Name)
+	}
+	return names, err
 }
 
 // name tells an index by its keys and by what makes it differ: one with the
@@ -155,6 +190,9 @@ func (i Index) name() string {
 	}
 	if i.Unique {
 		name += "_unique"
+	}
+	if i.ExpireAfter > 0 {
+		name += "_ttl"
 	}
 	for _, p := range i.Partial {
 		name += "_if_" + p.Key
@@ -172,6 +210,9 @@ func createIndex(collection string, i Index) bson.D {
 	}
 	if i.Partial != nil {
 		spec = append(spec, bson.E{Key: "partialFilterExpression", Value: i.Partial})
+	}
+	if i.ExpireAfter > 0 {
+		spec = append(spec, bson.E{Key: "expireAfterSeconds", Value: int64(i.ExpireAfter / time.Second)})
 	}
 	if i.CaseInsensitive {
 		const ignoringCase = 2

@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -17,10 +15,6 @@ type Metrics struct {
 	Transactions     *prometheus.CounterVec   // outcome
 	Attempts         prometheus.Observer
 	OrphansEnded     prometheus.Counter
-	Runs             *prometheus.CounterVec   // job, outcome
-	RunSeconds       *prometheus.HistogramVec // job
-	SweptDocuments   *prometheus.CounterVec   // job, result
-	SeatsRestored    *prometheus.CounterVec   // job
 	Corrections      prometheus.Counter
 	OversoldEvents   prometheus.Gauge
 	PaidAndRefused   prometheus.Counter
@@ -43,7 +37,6 @@ func NewMetrics() *Metrics {
 		return f.NewGauge(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help})
 	}
 	requestTime := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	runTime := []float64{.01, .1, .5, 1, 5, 10, 30, 60, 300, 1800}
 	return &Metrics{
 		Registry:         r,
 		Requests:         counter("http_requests_total", "Requests answered.", "method", "route", "status"),
@@ -51,24 +44,10 @@ func NewMetrics() *Metrics {
 		Transactions:     counter("transactions_total", "MongoDB transactions by outcome: done, refused, conflict, unavailable, unknown.", "outcome"),
 		Attempts:         histogram("transaction_attempts", "Attempts that a transaction took.", []float64{1, 2, 3, 5, 10, 30, 100, 300}).WithLabelValues(),
 		OrphansEnded:     counter("orphaned_transactions_ended_total", "Transactions of dead processes that this one ended.").WithLabelValues(),
-		Runs:             counter("job_runs_total", "Runs of jobs by outcome: completed, failed.", "job", "outcome"),
-		RunSeconds:       histogram("job_run_duration_seconds", "Duration of runs.", runTime, "job"),
-		SweptDocuments:   counter("job_documents_total", "Documents by what a run did with them: found, applied, skipped, errors.", "job", "result"),
-		SeatsRestored:    counter("seats_restored_total", "Seats that sweeps gave back to events.", "job"),
 		Corrections:      counter("recovery_corrections_total", "Counters that were mended.").WithLabelValues(),
 		OversoldEvents:   gauge("oversold_events", "Events with seats taken beyond their total, when last looked at."),
 		PaidAndRefused:   counter("paid_and_refused_total", "Refused confirmations that carried a payment reference.").WithLabelValues(),
 		RecoverySeconds:  gauge("recovery_duration_seconds", "Duration of the recovery pass at this process's start."),
 		RecoveryComplete: gauge("recovery_completed", "1 once the recovery pass at this process's start has completed."),
 	}
-}
-
-// Run counts a run's end.
-func (m *Metrics) Run(job, outcome string, found, applied, skipped, failed int, seats int64, took time.Duration) {
-	m.Runs.WithLabelValues(job, outcome).Inc()
-	m.RunSeconds.WithLabelValues(job).Observe(took.Seconds())
-	for result, n := range map[string]int{"found": found, "applied": applied, "skipped": skipped, "errors": failed} {
-		m.SweptDocuments.WithLabelValues(job, result).Add(float64(n))
-	}
-	m.SeatsRestored.WithLabelValues(job).Add(float64(seats))
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
@@ -46,6 +47,9 @@ func Main(m *testing.M) {
 	status := m.Run()
 	if own.server != nil {
 		own.server.Stop()
+	}
+	if ownRedis.server != nil {
+		ownRedis.server.Stop()
 	}
 	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -143,6 +147,7 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 	w.Recovery = &recovery.Recovery{DB: db, Seats: w.Seats, Bookings: w.Bookings, Sweeper: w.Sweeper, Clock: clock.System}
 	var all []mongodb.Collection
 	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)
+	all = append(append(all, jobs.Collections()...), seats.RetentionIndexes()...)
 	if degraded, err := mongodb.EnsureSchema(t.Context(), db, all...); err != nil || len(degraded) > 0 {
 		t.Fatal(err, degraded)
 	}

@@ -17,7 +17,7 @@ func with(ctx context.Context, name string, args []string) error {
 		return err
 	}
 	defer mongod.Stop()
-	redis, err := devserver.StartRedis(ctx, os.Stderr)
+	redis, err := devserver.StartRedis(ctx, devserver.RedisOptions{Progress: os.Stderr})
 	if err != nil {
 		return err
 	}

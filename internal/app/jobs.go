@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// Retention is not urgent, and has no settings but its age.
+const (
+	retentionInterval = 10 * time.Minute
+	retentionMax      = 30 * time.Minute
+)
+
+// jobs are all of them. A job is a name, an interval and a function.
+func (a *App) jobs() []jobs.Job {
+	c := a.Config
+	retention := jobs.Job{Name: "retention", Interval: retentionInterval, MaxDuration: retentionMax, Do: a.retain}
+	if c.EndedRetention == 0 {
+		retention.Interval = 0
+	}
+	return []jobs.Job{
+		{Name: "lock-expiry", Interval: c.LockExpiryInterval, MaxDuration: c.LockExpiryMaxDuration, Do: a.sweepLocks},
+		{Name: "booking-expiry", Interval: c.BookingExpiryInterval, MaxDuration: c.BookingExpiryMaxDuration, Do: a.sweepBookings},
+		{Name: "reconcile", Interval: c.ReconcileInterval, MaxDuration: c.ReconcileMaxDuration, Do: a.reconcile},
+		retention,
+		a.recoveryJob(),
+	}
+}
+
+// recoveryJob runs at the boot, and by hand.
+func (a *App) recoveryJob() jobs.Job {
+	return jobs.Job{Name: "recovery", MaxDuration: a.Config.RecoveryMaxDuration,
+		Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+			report, err := a.Recovery.Run(ctx, run.ID, run.Log)
+			a.Metrics.OversoldEvents.Set(float64(report.Oversold))
+			return jobs.Counts(report.Report), err
+		}}
+}
+
+func (a *App) sweepLocks(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+	report, err := a.sweeper.SweepLocks(ctx, expiry.Pass{RunID: run.ID, By: seats.ByLockExpiry, Log: run.Log, Words: expiry.LockWords})
+	return jobs.Counts(report), err
+}
+
+func (a *App) sweepBookings(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+	report, err := a.sweeper.SweepBookings(ctx, expiry.Pass{RunID: run.ID, By: seats.ByBookingExpiry, Log: run.Log, Words: expiry.BookingWords}, true)
+	return jobs.Counts(report), err
+}
+
+func (a *App) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+	report, err := a.Recovery.Reconcile(ctx, run.Log)
+	a.Metrics.OversoldEvents.Set(float64(report.Oversold))
+	return jobs.Counts(report.Report), err
+}
+
+func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+	report, err := a.retention.Run(ctx, a.Config.EndedRetention, run.Log)
+	return jobs.Counts(report), err
+}

@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/lease"
+)
+
+const checkTime = 2 * time.Second
+
+// Ready is what /readyz answers.
+func (a *App) Ready(ctx context.Context) httpapi.Readiness {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	state := *a.recovery.Load()
+	ready := httpapi.Readiness{Ready: a.Serving() && !a.stopping.Load(), Checks: map[string]string{
+		"mongo": "ok", "redis": "not used", "recovery": state, "oversold": "none", "schema": "ok",
+	}}
+	ready.Degraded = state == recoveryFailed
+	if len(a.degraded) > 0 {
+		ready.Degraded = true
+		ready.Checks["schema"] = strconv.Itoa(len(a.degraded)) + " indexes or validators missing; the log says which and what to do"
+	}
+	if a.stopping.Load() {
+		ready.Checks["process"] = "stopping"
+	}
+	var leases sync.WaitGroup // a Redis that is away must not take MongoDB's time
+	var mode jobs.Mode
+	leases.Go(func() { mode, _ = a.Jobs.Mode(ctx) }) //nolint:errcheck // the mode tells
+	a.checkMongo(ctx, &ready)
+	leases.Wait()
+	a.tellMode(mode, &ready)
+	return ready
+}
+
+func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
+	if err := a.DB.Ping(ctx); err != nil {
+		ready.Ready = false
+		ready.Checks["mongo"] = "no writable primary answers"
+		ready.Checks["oversold"] = "unknown"
+		return
+	}
+	n, err := a.Seats.OversoldEvents(ctx)
+	if err != nil {
+		ready.Checks["oversold"] = "unknown"
+		return
+	}
+	a.Metrics.OversoldEvents.Set(float64(n))
+	if n > 0 {
+		ready.Degraded = true
+		ready.Checks["oversold"] = strconv.FormatInt(n, 10) + " events"
+	}
+}
+
+// tellMode says how jobs are kept apart, and why so.
+func (a *App) tellMode(mode jobs.Mode, ready *httpapi.Readiness) {
+	store, why := a.Config.LeaseStore()
+	away := map[string]string{lease.KindRedis: "Redis", lease.KindMongo: "MongoDB"}[store] + " does not answer"
+	ready.Checks["leases"] = map[jobs.Mode]string{
+		jobs.ModeRedis:   "ok: redis (" + why + ")",
+		jobs.ModeMongo:   "ok: mongo (" + why + ")",
+		jobs.ModeNone:    "ok: none, a single instance (" + why + ")",
+		jobs.ModeWaiting: "waiting: " + away + ", and jobs wait for it",
+		jobs.ModeAlone:   "single-instance: " + away + ", and DISABLE_CRONS_ON_REDIS_DOWN=false: this process runs its jobs all the same",
+	}[mode]
+	ready.Degraded = ready.Degraded || mode == jobs.ModeWaiting || mode == jobs.ModeAlone
+	if store == lease.KindRedis {
+		ready.Checks["redis"] = "ok"
+		if mode != jobs.ModeRedis {
+			ready.Checks["redis"] = "does not answer"
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Package gocronprom shows a gocron scheduler to Prometheus. It implements
+// gocron's Monitor, MonitorStatus and SchedulerMonitor and depends on nothing else of
+// this module:
+//
+//	monitor := gocronprom.New(prometheus.DefaultRegisterer, "shop")
+//	scheduler, err := gocron.NewScheduler(monitor.Options()...)
+//
+// Jobs are labelled by their names, so give them some (gocron.WithName).
+package gocronprom
+
+import (
+	"sync"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Monitor counts what one or several schedulers do.
+type Monitor struct {
+	ticks      *prometheus.CounterVec   // job, status
+	seconds    *prometheus.HistogramVec // job, status
+	running    *prometheus.GaugeVec     // job
+	delay      *prometheus.HistogramVec // job
+	limits     *prometheus.CounterVec   // job, limit
+	registered prometheus.Gauge
+	started    prometheus.Gauge
+
+	mu sync.Mutex
+	up int // schedulers that run
+}
+
+var (
+	_ gocron.MonitorStatus    = (*Monitor)(nil)
+	_ gocron.SchedulerMonitor = (*Monitor)(nil)
+)
+
+// New registers the metrics, with the prefix <namespace>_gocron_. It panics if
+// they are registered already, as prometheus.MustRegister does.
+func New(registry prometheus.Registerer, namespace string) *Monitor {
+	f := promauto.With(registry)
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: namespace, Subsystem: "gocron", Name: name, Help: help}
+	}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Subsystem: "gocron", Name: name, Help: help,
+			Buckets: []float64{.001, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}}, labels)
+	}
+	return &Monitor{
+		ticks: f.NewCounterVec(prometheus.CounterOpts(opts("ticks_total",
+			"Ticks by what became of them: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the run before still went on).")), []string{"job", "status"}),
+		seconds:    histogram("job_duration_seconds", "Duration of executions.", "job", "status"),
+		running:    f.NewGaugeVec(prometheus.GaugeOpts(opts("jobs_running", "Executions under way.")), []string{"job"}),
+		delay:      histogram("scheduling_delay_seconds", "Time from a tick to its execution's start.", "job"),
+		limits:     f.NewCounterVec(prometheus.CounterOpts(opts("limits_reached_total", "Ticks that found a limit reached: singleton, limit.")), []string{"job", "limit"}),
+		registered: f.NewGauge(prometheus.GaugeOpts(opts("jobs_registered", "Jobs that are scheduled."))),
+		started:    f.NewGauge(prometheus.GaugeOpts(opts("schedulers_running", "Schedulers that run."))),
+	}
+}
+
+// Options makes a scheduler tell the monitor all. gocron calls each of the three
+// interfaces only where it was given by its own option.
+func (m *Monitor) Options() []gocron.SchedulerOption {
+	return []gocron.SchedulerOption{gocron.WithMonitor(m), gocron.WithMonitorStatus(m), gocron.WithSchedulerMonitor(m)}
+}
+
+// IncrementJob counts a tick.
+func (m *Monitor) IncrementJob(_ uuid.UUID, name string, _ []string, status gocron.JobStatus) {
+	m.ticks.WithLabelValues(name, string(status)).Inc()
+}
+
+// RecordJobTiming does nothing: RecordJobTimingWithStatus says more.
+func (m *Monitor) RecordJobTiming(time.Time, time.Time, uuid.UUID, string, []string) {}
+
+// RecordJobTimingWithStatus observes an execution's duration.
+func (m *Monitor) RecordJobTimingWithStatus(start, end time.Time, _ uuid.UUID, name string, _ []string, status gocron.JobStatus, _ error) {
+	m.seconds.WithLabelValues(name, string(status)).Observe(end.Sub(start).Seconds())
+}
+
+// SchedulerStarted counts a scheduler in.
+func (m *Monitor) SchedulerStarted() { m.add(1) }
+
+// SchedulerStopped does nothing: a scheduler that is stopped is then shut down.
+func (m *Monitor) SchedulerStopped() {}
+
+// SchedulerShutdown counts a scheduler out.
+func (m *Monitor) SchedulerShutdown() { m.add(-1) }
+
+func (m *Monitor) add(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.up = max(0, m.up+n) // one that never started is shut down too
+	m.started.Set(float64(m.up))
+}
+
+// JobRegistered counts a job in.
+func (m *Monitor) JobRegistered(gocron.Job) { m.registered.Inc() }
+
+// JobUnregistered counts a job out.
+func (m *Monitor) JobUnregistered(gocron.Job) { m.registered.Dec() }
+
+// JobStarted counts an execution in. Each one that is started is completed or
+// fails, also if it fails before it runs.
+func (m *Monitor) JobStarted(job gocron.Job) { m.running.WithLabelValues(job.Name()).Inc() }
+
+// JobRunning does nothing; see JobStarted.
+func (m *Monitor) JobRunning(gocron.Job) {}
+
+// JobFailed counts an execution out.
+func (m *Monitor) JobFailed(job gocron.Job, _ error) { m.running.WithLabelValues(job.Name()).Dec() }
+
+// JobCompleted counts an execution out.
+func (m *Monitor) JobCompleted(job gocron.Job) { m.running.WithLabelValues(job.Name()).Dec() }
+
+// JobExecutionTime does nothing; see RecordJobTimingWithStatus.
+func (m *Monitor) JobExecutionTime(gocron.Job, time.Duration) {}
+
+// JobSchedulingDelay observes how late an execution starts.
+func (m *Monitor) JobSchedulingDelay(job gocron.Job, scheduled, actual time.Time) {
+	m.delay.WithLabelValues(job.Name()).Observe(max(0, actual.Sub(scheduled).Seconds()))
+}
+
+// ConcurrencyLimitReached counts a tick that found its limit reached.
+func (m *Monitor) ConcurrencyLimitReached(limit string, job gocron.Job) {
+	m.limits.WithLabelValues(job.Name(), limit).Inc()
+}

@@ -1,0 +1,76 @@
+package gocronprom_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/holdfast-dev/holdfast/jobs/gocronprom"
+)
+
+// A real scheduler's executions, failures and skipped ticks are told.
+func TestMonitor_TellsWhatASchedulerDoes(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	monitor := gocronprom.New(registry, "shop")
+	ran := make(chan struct{}, 100)
+	scheduler, err := gocron.NewScheduler(monitor.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(name string, do func() error) {
+		_, err := scheduler.NewJob(gocron.OneTimeJob(gocron.OneTimeJobStartImmediately()), gocron.NewTask(func() error {
+			defer func() { ran <- struct{}{} }()
+			return do()
+		}), gocron.WithName(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("good", func() error { return nil })
+	add("bad", func() error { return errors.New("no") })
+	scheduler.Start()
+	<-ran
+	<-ran
+	want := func(text string, metrics ...string) {
+		t.Helper()
+		deadline := time.Now().Add(10 * time.Second)
+		var err error
+		for time.Now().Before(deadline) {
+			if err = testutil.GatherAndCompare(registry, strings.NewReader(text), metrics...); err == nil {
+				return
+			}
+			<-time.After(5 * time.Millisecond)
+		}
+		t.Error(err)
+	}
+	want(`
+# HELP shop_gocron_ticks_total Ticks by what became of them: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the run before still went on).
+# TYPE shop_gocron_ticks_total counter
+shop_gocron_ticks_total{job="bad",status="fail"} 1
+shop_gocron_ticks_total{job="good",status="success"} 1
+# HELP shop_gocron_jobs_running Executions under way.
+# TYPE shop_gocron_jobs_running gauge
+shop_gocron_jobs_running{job="bad"} 0
+shop_gocron_jobs_running{job="good"} 0
+# HELP shop_gocron_schedulers_running Schedulers that run.
+# TYPE shop_gocron_schedulers_running gauge
+shop_gocron_schedulers_running 1
+`, "shop_gocron_ticks_total", "shop_gocron_jobs_running", "shop_gocron_schedulers_running")
+	if n, err := testutil.GatherAndCount(registry, "shop_gocron_job_duration_seconds"); err != nil || n != 2 {
+		t.Errorf("%d durations, %v", n, err)
+	}
+	if err := scheduler.Shutdown(); err != nil {
+		t.Fatal(err)
+	}
+	want(`
+# HELP shop_gocron_schedulers_running Schedulers that run.
+# TYPE shop_gocron_schedulers_running gauge
+shop_gocron_schedulers_running 0
+`, "shop_gocron_schedulers_running")
+}

@@ -1,0 +1,80 @@
+package lease
+
+import (
+	"context"
+	"sync"
+)
+
+// Local keeps leases within this process: for a single instance, where they
+// keep two runs of a job apart and nothing more.
+type Local struct {
+	mu   sync.Mutex
+	held map[string]*localLease
+}
+
+// NewLocal returns an empty store.
+func NewLocal() *Local { return &Local{held: map[string]*localLease{}} }
+
+// Kind is KindNone.
+func (s *Local) Kind() string { return KindNone }
+
+// Ping returns nil.
+func (s *Local) Ping(context.Context) error { return nil }
+
+// Acquire tries once; see Store. The lease has no term: it ends with the process.
+func (s *Local) Acquire(_ context.Context, name, holder string) (Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l, ok := s.held[name]; ok {
+		return nil, &HeldError{name, Holding{Holder: l.holder}}
+	}
+	l := &localLease{store: s, name: name, holder: holder}
+	s.held[name] = l
+	return l, nil
+}
+
+// Look tells who holds a lease; see Store.
+func (s *Local) Look(_ context.Context, name string) (Holding, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l, ok := s.held[name]; ok {
+		return Holding{Holder: l.holder}, nil
+	}
+	return Holding{}, nil
+}
+
+// Free takes a lease away; see Store.
+func (s *Local) Free(ctx context.Context, name string) (Holding, error) {
+	holding, err := s.Look(ctx, name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, name)
+	return holding, err
+}
+
+type localLease struct {
+	store        *Local
+	name, holder string
+}
+
+// Renew finds out whether the lease was taken away; see Lease.
+func (l *localLease) Renew(context.Context) error {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	if now, ok := l.store.held[l.name]; !ok {
+		return &HeldError{Name: l.name}
+	} else if now != l {
+		return &HeldError{l.name, Holding{Holder: now.holder}}
+	}
+	return nil
+}
+
+// Release gives the lease back; see Lease.
+func (l *localLease) Release(context.Context) error {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	if l.store.held[l.name] == l {
+		delete(l.store.held, l.name)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package jobs
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/holdfast-dev/holdfast/jobs/gocronprom"
+	"github.com/holdfast-dev/holdfast/jobs/lease"
+)
+
+// Metrics are what a Runner counts, with the prefix holdfast_.
+type Metrics struct {
+	registry prometheus.Registerer
+	gocron   *gocronprom.Monitor
+
+	runs         *prometheus.CounterVec   // job, outcome
+	seconds      *prometheus.HistogramVec // job
+	overruns     *prometheus.CounterVec   // job
+	documents    *prometheus.CounterVec   // job, result
+	seats        *prometheus.CounterVec   // job
+	acquisitions *prometheus.CounterVec   // lease, outcome
+	acquireTime  *prometheus.HistogramVec // lease
+
+	mu        sync.Mutex
+	completed map[string]time.Time // by job, in this process
+}
+
+// NewMetrics registers the metrics of jobs.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	f := promauto.With(registry)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return f.NewCounterVec(prometheus.CounterOpts{Namespace: "holdfast", Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: "holdfast", Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	runTime := []float64{.01, .1, .5, 1, 5, 10, 30, 60, 300, 1800}
+	acquireTime := []float64{.0002, .0005, .001, .002, .005, .01, .025, .05, .1, .25, .5, 1, 5}
+	return &Metrics{
+		registry:     registry,
+		gocron:       gocronprom.New(registry, "holdfast"),
+		completed:    map[string]time.Time{},
+		runs:         counter("job_runs_total", "Runs of jobs by outcome: completed, failed, skipped (its lease was held, or could not be had).", "job", "outcome"),
+		seconds:      histogram("job_run_duration_seconds", "Duration of runs.", runTime, "job"),
+		overruns:     counter("job_overruns_total", "Runs that were cancelled because they outlasted their limit.", "job"),
+		documents:    counter("job_documents_total", "Documents by what a run did with them: found, applied, skipped, errors.", "job", "result"),
+		seats:        counter("seats_restored_total", "Seats that sweeps gave back to events.", "job"),
+		acquisitions: counter("lease_acquisitions_total", "Tries to acquire a lease by outcome: acquired, contention, unavailable.", "lease", "outcome"),
+		acquireTime:  histogram("lease_acquire_duration_seconds", "Time that a try to acquire a lease took.", acquireTime, "lease"),
+	}
+}
+
+// watch registers what is looked up when it is asked for.
+func (m *Metrics) watch(r *Runner) {
+	start := r.Clock()
+	gauge := func(name, help string, labels prometheus.Labels, value func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "holdfast", Name: name, Help: help, ConstLabels: labels}, value))
+	}
+	gauge("leader", "1 if this process schedules the jobs.", nil, func() float64 { return one(r.elector.IsLeader(context.Background()) == nil) })
+	for _, job := range r.jobs {
+		gauge("job_seconds_since_completed", "Seconds since this process last completed a run of the job, or since its start. The least of all processes counts.",
+			prometheus.Labels{"job": job.Name}, func() float64 {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				if last, ok := m.completed[job.Name]; ok {
+					return r.Clock.Since(last).Seconds()
+				}
+				return r.Clock.Since(start).Seconds()
+			})
+		for _, o := range []Outcome{Completed, Failed, Skipped} {
+			m.runs.WithLabelValues(job.Name, string(o))
+		}
+		m.overruns.WithLabelValues(job.Name)
+	}
+	m.registry.MustRegister(&modeCollector{r})
+}
+
+// modeCollector asks the store of leases once for each scrape.
+type modeCollector struct{ runner *Runner }
+
+var (
+	modeMetric  = prometheus.NewDesc("holdfast_lease_mode", "1 for how jobs are kept apart at present: redis, mongo, none, waiting, single-instance.", []string{"mode"}, nil)
+	redisMetric = prometheus.NewDesc("holdfast_redis_up", "1 if Redis answers; absent where leases are kept elsewhere.", nil, nil)
+)
+
+// Describe tells what Collect sends.
+func (c *modeCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- modeMetric
+	out <- redisMetric
+}
+
+// Collect asks the store.
+func (c *modeCollector) Collect(out chan<- prometheus.Metric) {
+	mode, err := c.runner.Mode(context.Background())
+	for _, m := range modes {
+		out <- prometheus.MustNewConstMetric(modeMetric, prometheus.GaugeValue, one(m == mode), string(m))
+	}
+	if c.runner.Leases.Kind() == lease.KindRedis {
+		out <- prometheus.MustNewConstMetric(redisMetric, prometheus.GaugeValue, one(err == nil))
+	}
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func (m *Metrics) acquired(key string, err error, took time.Duration) {
+	name, outcome := strings.TrimPrefix(key, lease.Prefix), "acquired"
+	if _, held := lease.IsHeld(err); held {
+		outcome = "contention"
+	} else if err != nil {
+		outcome = "unavailable"
+	}
+	m.acquisitions.WithLabelValues(name, outcome).Inc()
+	m.acquireTime.WithLabelValues(name).Observe(took.Seconds())
+}
+
+func (m *Metrics) skipped(job string) { m.runs.WithLabelValues(job, string(Skipped)).Inc() }
+
+func (m *Metrics) overrun(job string, yes bool) {
+	if yes {
+		m.overruns.WithLabelValues(job).Inc()
+	}
+}
+
+// ran counts a run's end.
+func (m *Metrics) ran(r Record, took time.Duration) {
+	m.runs.WithLabelValues(r.Job, string(r.Outcome)).Inc()
+	m.seconds.WithLabelValues(r.Job).Observe(took.Seconds())
+	for result, n := range map[string]int{"found": r.Found, "applied": r.Applied, "skipped": r.Counts.Skipped, "errors": r.Errors} {
+		m.documents.WithLabelValues(r.Job, result).Add(float64(n))
+	}
+	m.seats.WithLabelValues(r.Job).Add(float64(r.SeatsRestored))
+	if r.Outcome == Completed {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.completed[r.Job] = r.FinishedAt
+	}
+}
