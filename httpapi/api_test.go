@@ -24,6 +24,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -35,6 +37,9 @@ type site struct {
 	server  *httptest.Server
 	client  *http.Client
 	serving atomic.Bool
+
+	jobs       *jobs.Runner
+	begun, end chan struct{} // of the job lock-expiry
 }
 
 func open(t *testing.T, keys ...config.Key) *site {
@@ -42,9 +47,16 @@ func open(t *testing.T, keys ...config.Key) *site {
 	w := testenv.New(t)
 	s := &site{t: t, w: w}
 	s.serving.Store(true)
+	metrics := telemetry.NewMetrics()
+	terms := lease.Terms{TTL: 2 * time.Second}
+	s.begun, s.end = make(chan struct{}), make(chan struct{})
+	s.jobs = jobs.New(jobs.Options{
+		Log: slog.New(w.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(w.DB, terms), Terms: terms,
+		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
+	}, s.testJobs()...)
 	handler := httpapi.New(httpapi.Services{
-		Users: w.Users, Seats: w.Seats, Bookings: w.Bookings, Log: slog.New(w.Log), Clock: clock.System,
-		Metrics: telemetry.NewMetrics(), Keys: keys, Serving: s.serving.Load,
+		Users: w.Users, Seats: w.Seats, Bookings: w.Bookings, Jobs: s.jobs, Log: slog.New(w.Log), Clock: clock.System,
+		Metrics: metrics, Keys: keys, Serving: s.serving.Load,
 		Ready: func(context.Context) httpapi.Readiness {
 			return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
 		},
@@ -53,6 +65,10 @@ func open(t *testing.T, keys ...config.Key) *site {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	s.client = &http.Client{Transport: transport}
 	t.Cleanup(func() {
+		s.jobs.Stop()
+		if err := s.jobs.Wait(context.Background()); err != nil {
+			t.Error(err)
+		}
 		s.server.Close()
 		transport.CloseIdleConnections()
 	})
@@ -469,7 +485,7 @@ func TestAPI_OpenAPIListsEveryRoute(t *testing.T) {
 	s := open(t)
 	a := s.call("GET", "/openapi.json", nil)
 	paths, _ := a.body["paths"].(map[string]any)
-	if a.text("openapi")[:3] != "3.1" || len(paths) != 12 {
+	if a.text("openapi")[:3] != "3.1" || len(paths) != 16 {
 		t.Errorf("OpenAPI %s with %d paths", a.text("openapi"), len(paths))
 	}
 	if docs := s.call("GET", "/docs/", nil); docs.status != 200 || strings.Contains(docs.raw, "https://cdn") || strings.Contains(docs.raw, "unpkg") {

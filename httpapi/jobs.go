@@ -37,7 +37,7 @@ var runType = reflect.TypeFor[runBody]()
 
 func shapeRun(r jobs.Record) runBody {
 	return runBody{r.ID, r.Job, r.Pod, string(r.Trigger), stamp(r.StartedAt), stamp(r.FinishedAt), string(r.Outcome), r.Reason,
-		r.Found, r.Applied, r.Counts.Skipped, r.Errors, r.SeatsRestored}
+		r.Found, r.Applied, r.Skipped, r.Errors, r.SeatsRestored}
 }
 
 type leaseBody struct {
@@ -79,12 +79,13 @@ func shapeJob(s jobs.State, leader jobs.Holder) jobBody {
 	return b
 }
 
-type jobPath struct {
+// JobPath is the job in a path.
+type JobPath struct {
 	Job string `path:"job" maxLength:"64" example:"lock-expiry"`
 }
 
 type runsQuery struct {
-	jobPath
+	JobPath
 	PageSize  int    `query:"pageSize" minimum:"1" maximum:"500" default:"50" doc:"Items at most."`
 	PageToken string `query:"pageToken" maxLength:"200" doc:"nextPageToken of the page before."`
 }
@@ -119,7 +120,7 @@ func (a *api) jobRoutes() {
 				Schema: a.huma.OpenAPI().Components.Schemas.Schema(runType, true, "")}}},
 		},
 		Errors: []int{http.StatusNotFound, http.StatusConflict},
-	}, config.ScopeAdmin, func(ctx context.Context, in *jobPath) (*ranBody, error) {
+	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*ranBody, error) {
 		run, err := a.Jobs.RunNow(ctx, in.Job, runPatience)
 		status := http.StatusOK
 		if run.Outcome == jobs.Running {
@@ -140,7 +141,7 @@ func (a *api) jobRoutes() {
 		Description: "Takes the job's lease away from its holder, dead or alive; leader in the job's place takes the leader's. " +
 			"A run that lives is cancelled when its process next renews the lease.",
 		Errors: []int{http.StatusNotFound},
-	}, config.ScopeAdmin, func(ctx context.Context, in *jobPath) (*found[freedBody], error) {
+	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*found[freedBody], error) {
 		was, err := a.Jobs.FreeLease(ctx, in.Job)
 		return &found[freedBody]{freedBody{leaseBody{Name: was.Name, State: "free"}, was.Held(), was.Holder}}, err
 	})

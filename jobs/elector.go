@@ -19,7 +19,7 @@ type elector struct {
 	sole   atomic.Bool               // no campaign: there are no leases, and this process schedules
 }
 
-// ErrNotLeader: another process schedules, or none can.
+// ErrNotLeader says that another process schedules, or none can.
 var ErrNotLeader = errors.New("this process does not lead")
 
 // IsLeader returns nil if this process schedules. It makes no query.

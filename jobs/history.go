@@ -99,7 +99,7 @@ func (h *History) finish(ctx context.Context, r Record) Record {
 	defer cancel()
 	fields := bson.D{
 		{Key: "finishedAt", Value: "$$NOW"}, {Key: "outcome", Value: string(r.Outcome)},
-		{Key: "found", Value: r.Found}, {Key: "applied", Value: r.Applied}, {Key: "skipped", Value: r.Counts.Skipped},
+		{Key: "found", Value: r.Found}, {Key: "applied", Value: r.Applied}, {Key: "skipped", Value: r.Skipped},
 		{Key: "errors", Value: r.Errors}, {Key: "seatsRestored", Value: r.SeatsRestored},
 		{Key: "startedAt", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$startedAt", r.StartedAt}}}},
 	}

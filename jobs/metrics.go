@@ -136,7 +136,7 @@ func (m *Metrics) overrun(job string, yes bool) {
 func (m *Metrics) ran(r Record, took time.Duration) {
 	m.runs.WithLabelValues(r.Job, string(r.Outcome)).Inc()
 	m.seconds.WithLabelValues(r.Job).Observe(took.Seconds())
-	for result, n := range map[string]int{"found": r.Found, "applied": r.Applied, "skipped": r.Counts.Skipped, "errors": r.Errors} {
+	for result, n := range map[string]int{"found": r.Found, "applied": r.Applied, "skipped": r.Skipped, "errors": r.Errors} {
 		m.documents.WithLabelValues(r.Job, result).Add(float64(n))
 	}
 	m.seats.WithLabelValues(r.Job).Add(float64(r.SeatsRestored))

@@ -47,8 +47,9 @@ func (l *Leases) check() (err error) {
 		return fmt.Errorf("LEASE_TTL is %v, but has to be between 1s and 1h", l.LeaseTTL)
 	}
 	if l.PodName == "" {
-		if l.PodName, err = os.Hostname(); err != nil || !goodPodName.MatchString(l.PodName) {
-			l.PodName, err = "unknown", nil
+		var noName error
+		if l.PodName, noName = os.Hostname(); noName != nil || !goodPodName.MatchString(l.PodName) {
+			l.PodName = "unknown"
 		}
 	}
 	if !goodPodName.MatchString(l.PodName) {

@@ -17,7 +17,7 @@ type Keeper struct {
 	Renewed func(deadline time.Time)
 }
 
-// ErrPaused: the deadline passed before a renewal was sent: the process, or the
+// ErrPaused means that the deadline passed before a renewal was sent: the process, or the
 // whole machine, stood still.
 var ErrPaused = errors.New("this process stood still for longer than its lease")
 

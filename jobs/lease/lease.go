@@ -72,7 +72,7 @@ type Holding struct {
 // Held reports whether there is a holder.
 func (h Holding) Held() bool { return h.Holder != "" }
 
-// HeldError: somebody else has the lease. The holder is "" if the lease was
+// HeldError means that somebody else has the lease. The holder is "" if the lease was
 // given back between the try and the question who has it.
 type HeldError struct {
 	Name string
@@ -93,7 +93,7 @@ const (
 	MongoUnavailable = "mongo_unavailable"
 )
 
-// UnavailableError: the store did not answer, or not as it should.
+// UnavailableError means that the store did not answer, or not as it should.
 type UnavailableError struct {
 	Reason string // one of the constants
 	Cause  error
