@@ -1,20 +1,11 @@
 package chaos_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,119 +14,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
-
-// binaries builds the API and the worker once.
-var binaries = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "holdfast-binaries-")
-	if err != nil {
-		return "", err
-	}
-	output, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/api", "../cmd/worker").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, output)
-	}
-	return dir, nil
-})
-
-// process is a running API or worker.
-type process struct {
-	cmd  *exec.Cmd
-	log  *bytes.Buffer
-	done chan error
-}
-
-func start(t *testing.T, program string, env ...string) *process {
-	t.Helper()
-	dir, err := binaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{cmd: exec.Command(filepath.Join(dir, program)), log: &bytes.Buffer{}, done: make(chan error, 1)}
-	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stderr = p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.done <- p.cmd.Wait() }()
-	return p
-}
-
-// kill ends the process at once; stop asks it to, and returns how it ended.
-func (p *process) kill() {
-	p.cmd.Process.Kill() //nolint:errcheck // gone already is as good
-	<-p.done             //nolint:errcheck // it was killed
-}
-
-func (p *process) stop(t *testing.T) error {
-	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-p.done:
-		return err
-	case <-time.After(10 * time.Second):
-		p.kill()
-		return fmt.Errorf("it did not end within 10 s of SIGTERM: %s", p.log)
-	}
-}
-
-func address(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // only its number is wanted
-	return l.Addr().String()
-}
-
-// client calls an API that may be down.
-type client struct {
-	base string
-	http *http.Client
-}
-
-func (c *client) call(ctx context.Context, method, path string, body any) (status int, fields map[string]any, err error) {
-	var text []byte
-	if body != nil {
-		if text, err = json.Marshal(body); err != nil {
-			return 0, nil, err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
-	if err != nil {
-		return 0, nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer response.Body.Close() //nolint:errcheck // read only
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		return 0, nil, err
-	}
-	return response.StatusCode, fields, json.Unmarshal(raw, &fields)
-}
-
-func await(t *testing.T, c *client, p *process) {
-	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for time.Now().Before(deadline) {
-		if status, _, err := c.call(t.Context(), "GET", "/readyz", nil); err == nil && status == 200 {
-			return
-		}
-		select {
-		case err := <-p.done:
-			t.Fatalf("it ended at its start: %v %s", err, p.log)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	t.Fatalf("it did not get ready: %s", p.log)
-}
 
 // acknowledged is what customers were told.
 type acknowledged struct {
@@ -158,7 +36,7 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 	api := address(t)
 	env := []string{
 		"MONGODB_URI=" + w.URI, "MONGODB_DATABASE=" + w.DB.Name(), "HTTP_ADDR=" + api, "LOCK_EXPIRY_INTERVAL=100ms",
-		"BOOKING_EXPIRY_INTERVAL=100ms", "RECONCILE_INTERVAL=300ms", "LOG_LEVEL=warn",
+		"BOOKING_EXPIRY_INTERVAL=100ms", "RECONCILE_INTERVAL=300ms", "LEASE_TTL=1s", "LOG_LEVEL=warn",
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	defer transport.CloseIdleConnections()
@@ -307,11 +185,13 @@ func TestProcesses_RefuseWrongSettings(t *testing.T) {
 		"SWEEP_BATCH=0": "SWEEP_BATCH", "LOCK_DEFAULT_TTL=3h": "LOCK_MAX_TTL", "LOCK_EXPIRY_INTERVAL=often": "lock-expiry-interval",
 		"API_KEYS=shop:root:x": "booking", "API_KEYS=a:admin:x,b:booking:x": "secret", "JWT_SECRET=x": "JWT_SECRET", "LOG_FORMAT=xml": "log-format",
 		"MONGODB_DATABASE=a/b": "MONGODB_DATABASE", "PAYMENT_MAX_TTL=-5m": "PAYMENT_MAX_TTL",
+		"LEASE_TTL=10ms": "LEASE_TTL", "POD_NAME=a/b": "POD_NAME", "REDIS_URL=http://user:hush@x": "REDIS_URL is not a valid address", "REDIS_PORT=0": "REDIS_PORT",
+		"REDIS_ENABLED=perhaps": "redis-enabled", "JOB_LEASES=etcd": "job-leases", "JOB_LEASES=redis REDIS_ENABLED=false": "change one of them", "ENDED_RETENTION=-1s": "ENDED_RETENTION",
 	} {
-		p := start(t, "api", append([]string{"MONGODB_URI=mongodb://127.0.0.1:1/?replicaSet=x"}, setting)...)
+		p := start(t, "api", append([]string{"MONGODB_URI=mongodb://127.0.0.1:1/?replicaSet=x"}, strings.Fields(setting)...)...)
 		select {
 		case err := <-p.done:
-			if err == nil || !strings.Contains(p.log.String(), says) {
+			if err == nil || !strings.Contains(p.log.String(), says) || strings.Contains(p.log.String(), "hush") {
 				t.Errorf("%s: %v, %q does not name %s", setting, err, p.log, says)
 			}
 		case <-time.After(20 * time.Second):

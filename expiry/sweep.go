@@ -17,7 +17,9 @@ type Sweeper struct {
 	Batch int
 }
 
-// SweepLocks ends the ACTIVE locks that are due.
+// SweepLocks ends the ACTIVE locks that are due. A page that is not full is the
+// last one: what comes due meanwhile is the next run's, or a run would have no
+// end while a sale goes on.
 func (s *Sweeper) SweepLocks(ctx context.Context, run Pass) (Report, error) {
 	p := &pass{Pass: run}
 	var after seats.After
@@ -26,18 +28,18 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Pass) (Report, error) {
 		if err != nil {
 			return p.report, err
 		}
-		if len(due) == 0 {
-			p.success(ctx)
-			return p.report, nil
-		}
-		last := due[len(due)-1]
-		after = seats.After{At: last.ExpiresAt, ID: last.ID}
 		p.found(ctx, len(due))
 		if err := s.expireLocks(ctx, p, due); err != nil {
 			return p.report, err
 		}
 		p.found(ctx, p.beyond)
 		p.beyond = 0
+		if len(due) < s.Batch {
+			p.success(ctx)
+			return p.report, nil
+		}
+		last := due[len(due)-1]
+		after = seats.After{At: last.ExpiresAt, ID: last.ID}
 	}
 }
 
@@ -81,7 +83,8 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *pass, due []seats.DueLock)
 }
 
 // SweepBookings ends the PAYMENT_PENDING bookings whose window has passed and,
-// where initiated is set, the INITIATED ones whose lock has ended or is due.
+// where initiated is set, the INITIATED ones whose lock has ended or is due. It
+// ends as SweepLocks does.
 func (s *Sweeper) SweepBookings(ctx context.Context, run Pass, initiated bool) (Report, error) {
 	p := &pass{Pass: run}
 	if err := s.sweepPending(ctx, p); err != nil {
@@ -100,14 +103,14 @@ func (s *Sweeper) sweepPending(ctx context.Context, p *pass) error {
 	var after seats.After
 	for {
 		due, err := s.Bookings.DuePending(ctx, after, s.Batch)
-		if err != nil || len(due) == 0 {
+		if err != nil {
+			return err
+		}
+		if err := s.expireBookings(ctx, p, due); err != nil || len(due) < s.Batch {
 			return err
 		}
 		last := due[len(due)-1]
 		after = seats.After{At: last.ExpiresAt, ID: last.ID}
-		if err := s.expireBookings(ctx, p, due); err != nil {
-			return err
-		}
 	}
 }
 

@@ -237,3 +237,30 @@ func TestSweeps_SeveralAtOnceGiveEverySeatBackOnce(t *testing.T) {
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
+
+// While a sale goes on, locks come due all the time: a run ends all the same,
+// and the next one takes what came meanwhile.
+func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1000)
+	w.Take(event, 1, testenv.Past())
+	words, pages := expiry.LockWords, 0
+	words.Found = func(n int) string {
+		const endless = 20
+		if pages++; pages < endless {
+			w.Take(event, 1, testenv.Past())
+		}
+		return expiry.LockWords.Found(n)
+	}
+	report, err := w.Sweeper.SweepLocks(w.Ctx(), expiry.Pass{RunID: "run", By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: words})
+	if err != nil || report.Applied != 1 || pages != 1 {
+		t.Errorf("it went through %d pages: %+v, %v", pages, report, err)
+	}
+	if report := w.SweepLocks(); report.Applied != 1 {
+		t.Errorf("the next run: %+v", report)
+	}
+	if available, _ := w.Available(event); available != 1000 {
+		t.Errorf("%d seats are available", available)
+	}
+}

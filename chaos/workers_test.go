@@ -1,0 +1,457 @@
+package chaos_test
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	prometheus "github.com/prometheus/common/model"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/jobs/lease"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+const (
+	leaseTTL = 2 * time.Second
+	tick     = time.Second
+	// slack is what a machine under the whole load of the tests may be late by.
+	slack = 2 * time.Second
+)
+
+// crew is several workers on one database, with their leases in one store.
+type crew struct {
+	t       *testing.T
+	w       *testenv.World
+	env     []string
+	leases  lease.Store
+	workers map[string]*process // by POD_NAME
+	metrics map[string]string   // the addresses that they tell their state at
+	taps    map[string]*wiretap // on their ways to MongoDB
+}
+
+// newCrew starts n workers with leases of a kind, and waits until they are ready.
+func newCrew(t *testing.T, kind string, n int, env ...string) *crew {
+	t.Helper()
+	c := &crew{t: t, w: testenv.New(t), workers: map[string]*process{}, metrics: map[string]string{}, taps: map[string]*wiretap{}}
+	c.env = append([]string{"MONGODB_DATABASE=" + c.w.DB.Name(), "LEASE_TTL=" + leaseTTL.String(),
+		"LOCK_EXPIRY_INTERVAL=" + tick.String(), "BOOKING_EXPIRY_INTERVAL=" + tick.String()}, env...)
+	terms := lease.Terms{TTL: leaseTTL}
+	if kind == lease.KindRedis {
+		r := testenv.OwnRedis(t)
+		c.env = append(c.env, "REDIS_URL="+r.URL)
+		c.leases = lease.NewRedis(*testenv.RedisClient(t, r.URL).Options(), terms, clock.System)
+		t.Cleanup(func() { c.leases.(*lease.Redis).Close() }) //nolint:errcheck // the test is over
+	} else {
+		c.env = append(c.env, "JOB_LEASES=mongo")
+		c.leases = lease.NewMongo(c.w.DB, terms)
+	}
+	for i := range n {
+		c.start("pod-" + strconv.Itoa(i))
+	}
+	c.ready()
+	t.Cleanup(func() {
+		for _, p := range c.workers {
+			p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // gone already is as good
+			p.cmd.Process.Kill()                  //nolint:errcheck // gone already is as good
+		}
+	})
+	return c
+}
+
+func (c *crew) start(pod string) {
+	c.t.Helper()
+	if c.metrics[pod] == "" {
+		c.metrics[pod] = address(c.t)
+		c.taps[pod] = tapped(c.t, c.w.URI, "seatlocks")
+	}
+	c.workers[pod] = start(c.t, "worker", append(slices.Clone(c.env), "POD_NAME="+pod, "METRICS_ADDR="+c.metrics[pod], "MONGODB_URI="+c.taps[pod].uri)...)
+}
+
+func (c *crew) ready() {
+	c.t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true}
+	for pod, p := range c.workers {
+		await(c.t, &client{"http://" + c.metrics[pod], &http.Client{Timeout: 5 * time.Second, Transport: transport}}, p)
+	}
+}
+
+// leader waits until a pod leads, and is none of those.
+func (c *crew) leader(besides ...string) string {
+	c.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for time.Now().Before(deadline) {
+		h, err := c.leases.Look(c.t.Context(), lease.Leader)
+		pod, _, _ := strings.Cut(h.Holder, "/")
+		if err == nil && h.Held() && !slices.Contains(besides, pod) {
+			return pod
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	c.t.Fatal("nobody leads")
+	return ""
+}
+
+// feed takes locks that are due after a second, evenly spread over a time.
+func (c *crew) feed(ctx context.Context, n int, over time.Duration, events []ids.ID) {
+	c.t.Helper()
+	const often = 100 * time.Millisecond
+	each := max(1, n*int(often)/int(over))
+	clockwork := time.NewTicker(often)
+	defer clockwork.Stop()
+	user := ids.New()
+	for fed := 0; fed < n && ctx.Err() == nil; {
+		var batch sync.WaitGroup
+		for range min(each, n-fed) {
+			fed++
+			batch.Go(func() {
+				_, _, err := c.w.Seats.Take(context.WithoutCancel(ctx), seats.LockRequest{
+					EventID: events[rand.IntN(len(events))], UserID: user, Seats: 1 + rand.Int64N(3), Until: seats.Until{For: time.Second}})
+				if err != nil {
+					c.t.Error(err)
+				}
+			})
+		}
+		batch.Wait()
+		<-clockwork.C
+	}
+}
+
+func (c *crew) events(n int) (found []ids.ID) {
+	for range n {
+		found = append(found, c.w.Event(100_000))
+	}
+	return found
+}
+
+func (c *crew) active() int64 {
+	c.t.Helper()
+	n, err := c.w.DB.Collection("seatlocks").CountDocuments(context.Background(), bson.D{{Key: "status", Value: "ACTIVE"}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// settle waits until every lock has been expired, and proves that each was so
+// once and all seats are back.
+func (c *crew) settle(events []ids.ID) {
+	c.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for c.active() > 0 && time.Now().Before(deadline) {
+		<-time.After(50 * time.Millisecond)
+	}
+	if n := c.active(); n > 0 {
+		c.t.Errorf("%d locks are still ACTIVE", n)
+	}
+	testenv.CheckInvariants(c.t, c.w.DB.Database)
+	for _, e := range events {
+		if available, oversold := c.w.Available(e); available != 100_000 || oversold != 0 {
+			c.t.Errorf("event %s has %d seats available, %d oversold", e, available, oversold)
+		}
+	}
+}
+
+type ran struct {
+	ID        string    `bson:"_id"`
+	Pod       string    `bson:"pod"`
+	StartedAt time.Time `bson:"startedAt"`
+	Outcome   string    `bson:"outcome"`
+	Applied   int       `bson:"applied"`
+}
+
+func (c *crew) runs(filter bson.D) (found []ran) {
+	c.t.Helper()
+	cursor, err := c.w.DB.Collection("jobruns").Find(context.Background(), append(bson.D{{Key: "job", Value: "lock-expiry"}}, filter...))
+	if err == nil {
+		err = cursor.All(context.Background(), &found)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return found
+}
+
+// eachTickOnce fails where two runs of the job belong to one tick.
+func (c *crew) eachTickOnce() (ticks int) {
+	c.t.Helper()
+	by := map[time.Time][]string{}
+	for _, r := range c.runs(nil) {
+		at := r.StartedAt.Truncate(tick)
+		by[at] = append(by[at], r.Pod+" "+r.StartedAt.Format("05.000"))
+	}
+	for at, pods := range by {
+		if len(pods) > 1 {
+			c.t.Errorf("the tick of %v was run by %v", at, pods)
+		}
+	}
+	return len(by)
+}
+
+// nothingLeft fails if stopped processes left leases behind.
+func (c *crew) nothingLeft() {
+	c.t.Helper()
+	for _, name := range []string{"leader", "lock-expiry", "booking-expiry", "reconcile", "retention", "recovery", "schema"} {
+		if h, err := c.leases.Look(c.t.Context(), lease.Of(name)); err != nil || h.Held() {
+			c.t.Errorf("%s is left with %s, %v", name, h.Holder, err)
+		}
+	}
+}
+
+// Five workers tick each second for a minute, while 20,000 locks come due: each
+// lock is expired once, each tick is run by one process, and those that don't
+// lead ask nothing of seatlocks. Stopped in the midst of a run, they leave no
+// lease.
+func TestWorkers_FiveShareTheTicks(t *testing.T) {
+	t.Parallel()
+	const (
+		locks   = 20_000
+		seconds = 60
+	)
+	c := newCrew(t, lease.KindRedis, 5)
+	events := c.events(20)
+	first := c.leader()
+	for _, tap := range c.taps {
+		tap.heard.Store(0) // recovery at the boot asks, on each
+	}
+	c.feed(t.Context(), locks, (seconds-5)*time.Second, events)
+	c.settle(events)
+	ticks := c.eachTickOnce()
+	applied := 0
+	for _, r := range c.runs(nil) {
+		applied += r.Applied
+		if !strings.HasPrefix(r.Pod, first+"/") || r.Outcome != "completed" {
+			t.Errorf("%s was run by %s, and %s; the leader is %s", r.ID, r.Pod, r.Outcome, first)
+		}
+	}
+	if applied != locks || ticks < seconds-5 {
+		t.Errorf("%d locks were expired in %d ticks, want %d in about %d", applied, ticks, locks, seconds)
+	}
+	for pod, tap := range c.taps {
+		if n := tap.heard.Load(); (n > 0) != (pod == first) {
+			t.Errorf("%s asked %d times for seatlocks, the leader is %s", pod, n, first)
+		}
+	}
+	p50, p99, n := c.acquisitions(first)
+	t.Logf("%d locks, %d ticks; %d leases acquired for runs: p50 %.2f ms, p99 %.2f ms", applied, ticks, n, p50, p99)
+
+	c.feedAtOnce(events, 30_000)
+	c.awaitRun()
+	for pod, p := range c.workers {
+		if err := p.stop(t); err != nil {
+			t.Errorf("%s after SIGTERM: %v", pod, err)
+		}
+	}
+	c.nothingLeft()
+	testenv.CheckInvariants(t, c.w.DB.Database)
+}
+
+// acquisitions are the quantiles, in milliseconds, of how long a worker took to
+// acquire its runs' leases, by the histogram that it tells Prometheus.
+func (c *crew) acquisitions(pod string) (p50, p99 float64, n uint64) {
+	c.t.Helper()
+	response, err := http.Get("http://" + c.metrics[pod] + "/metrics")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	parser := expfmt.NewTextParser(prometheus.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	bounds := map[float64]uint64{}
+	for _, m := range families["holdfast_lease_acquire_duration_seconds"].GetMetric() {
+		if m.GetLabel()[0].GetValue() == "leader" {
+			continue
+		}
+		n += m.GetHistogram().GetSampleCount()
+		for _, b := range m.GetHistogram().GetBucket() {
+			bounds[b.GetUpperBound()] += b.GetCumulativeCount()
+		}
+	}
+	quantile := func(q float64) float64 {
+		lower, below := 0.0, uint64(0)
+		for _, upper := range slices.Sorted(maps.Keys(bounds)) {
+			if want := q * float64(n); float64(bounds[upper]) >= want {
+				share := (want - float64(below)) / float64(bounds[upper]-below)
+				return 1000 * (lower + share*(upper-lower))
+			}
+			lower, below = upper, bounds[upper]
+		}
+		return 1000 * lower
+	}
+	return quantile(0.5), quantile(0.99), n
+}
+
+// feedAtOnce takes locks that are due already.
+func (c *crew) feedAtOnce(events []ids.ID, n int) {
+	c.t.Helper()
+	var all sync.WaitGroup
+	const customers = 64
+	for range customers {
+		all.Go(func() {
+			for range n / customers {
+				_, _, err := c.w.Seats.Take(context.Background(), seats.LockRequest{
+					EventID: events[rand.IntN(len(events))], UserID: ids.New(), Seats: 1, Until: testenv.Past()})
+				if err != nil {
+					c.t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// awaitRun waits until a run is under way.
+func (c *crew) awaitRun() {
+	c.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for len(c.runs(bson.D{{Key: "outcome", Value: "running"}})) == 0 {
+		if time.Now().After(deadline) {
+			c.t.Fatal("no run began")
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// The leader is killed ten times, and frozen ten times for three times its
+// lease. The next run starts within the lease and a tick; what the dead one left
+// open holds nothing up for long; the frozen one, woken, does not go on as
+// leader; and nothing is expired twice.
+func TestWorkers_TheLeaderDiesAndFreezes(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{lease.KindRedis, lease.KindMongo} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c := newCrew(t, kind, 3)
+			events := c.events(5)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			fed := make(chan struct{})
+			go func() {
+				defer close(fed)
+				c.feed(ctx, 1_000_000, 10_000*time.Second, events)
+			}()
+			const times = 10
+			var slowest, longest time.Duration
+			for range times {
+				began, all := c.succeeded(func(leader string) {
+					c.workers[leader].kill()
+					c.start(leader)
+				})
+				slowest, longest = max(slowest, began), max(longest, all)
+			}
+			t.Logf("killed %d times: the next run began after %v at most, all that was due was expired after %v", times, slowest, longest)
+			for range times {
+				c.freeze()
+			}
+			stop()
+			<-fed
+			c.settle(events)
+			t.Logf("%d ticks", c.eachTickOnce())
+			for pod, p := range c.workers {
+				if err := p.stop(t); err != nil {
+					t.Errorf("%s after SIGTERM: %v", pod, err)
+				}
+			}
+			c.nothingLeft()
+		})
+	}
+}
+
+// succeeded ends the leader at a random moment and returns how long it took
+// until the next run began, and until all that was due by then was expired.
+func (c *crew) succeeded(end func(leader string)) (began, all time.Duration) {
+	c.t.Helper()
+	leader := c.leader()
+	<-time.After(time.Duration(rand.Int64N(int64(tick)))) // the moment of a crash is nobody's signal
+	now, err := c.w.DB.Now(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	end(leader)
+	began = c.nextRun(now)
+	if most := leaseTTL + tick; began > most+slack {
+		c.t.Errorf("the next run began %v after the leader's end, want %v", began, most)
+	}
+	due := bson.D{{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: bson.D{{Key: "$lte", Value: now}}}}
+	const orphan = 10 * time.Second // what a dead process left open
+	for limit := now.Add(leaseTTL + 2*tick + orphan + slack); ; <-time.After(10 * time.Millisecond) {
+		n, err := c.w.DB.Collection("seatlocks").CountDocuments(c.t.Context(), due)
+		if err == nil && n == 0 {
+			return began, time.Since(now)
+		}
+		if time.Now().After(limit) {
+			c.t.Fatalf("%d locks that were due are still ACTIVE after %v, %v", n, time.Since(now), err)
+		}
+	}
+}
+
+// nextRun waits for the first run after a moment, and returns how long after.
+func (c *crew) nextRun(after time.Time) time.Duration {
+	c.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+		var first time.Time
+		for _, r := range c.runs(bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: after}}}}) {
+			if first.IsZero() || r.StartedAt.Before(first) {
+				first = r.StartedAt
+			}
+		}
+		if !first.IsZero() {
+			return first.Sub(after)
+		}
+	}
+	c.t.Fatal("no run began")
+	return 0
+}
+
+// freeze stops the leader for three times its lease, and wakes it.
+func (c *crew) freeze() {
+	c.t.Helper()
+	leader := c.leader()
+	p := c.workers[leader]
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		c.t.Fatal(err)
+	}
+	frozen := time.Now()
+	successor := c.leader(leader)
+	if took := time.Since(frozen); took > leaseTTL+slack {
+		c.t.Errorf("a frozen leader was succeeded after %v", took)
+	}
+	<-time.After(time.Until(frozen.Add(3 * leaseTTL)))
+	lost := len(p.log.lines("Lease lost"))
+	woken, err := c.w.DB.Now(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		c.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(p.log.lines("Lease lost")) == lost; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("woken, it does not know that it lost its lease: %s", p.log)
+		}
+	}
+	c.nextRun(woken)
+	if now := c.leader(); now != successor {
+		c.t.Errorf("%s was woken, and then %s led instead of %s", leader, now, successor)
+	}
+	for _, r := range c.runs(bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: woken}}}}) {
+		if strings.HasPrefix(r.Pod, leader+"/") {
+			c.t.Errorf("woken, %s ran %s", leader, r.ID)
+		}
+	}
+}
