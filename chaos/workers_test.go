@@ -2,9 +2,9 @@ package chaos_test
 
 import (
 	"context"
+	"io"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,15 +46,16 @@ type crew struct {
 func newCrew(t *testing.T, kind string, n int, env ...string) *crew {
 	t.Helper()
 	c := &crew{t: t, w: testenv.New(t), workers: map[string]*process{}, metrics: map[string]string{}, taps: map[string]*wiretap{}}
-	c.env = append([]string{"MONGODB_DATABASE=" + c.w.DB.Name(), "LEASE_TTL=" + leaseTTL.String(),
-		"LOCK_EXPIRY_INTERVAL=" + tick.String(), "BOOKING_EXPIRY_INTERVAL=" + tick.String()}, env...)
+	c.env = slices.Concat([]string{"MONGODB_DATABASE=" + c.w.DB.Name(), "LEASE_TTL=" + leaseTTL.String(),
+		"LOCK_EXPIRY_INTERVAL=" + tick.String(), "BOOKING_EXPIRY_INTERVAL=" + tick.String()}, env)
 	terms := lease.Terms{TTL: leaseTTL}
 	if kind == lease.KindRedis {
 		r := testenv.OwnRedis(t)
 		c.env = append(c.env, "REDIS_URL="+r.URL)
 		c.leases = lease.NewRedis(*testenv.RedisClient(t, r.URL).Options(), terms, clock.System)
 		t.Cleanup(func() { c.leases.(*lease.Redis).Close() }) //nolint:errcheck // the test is over
-	} else {
+	}
+	if kind == lease.KindMongo {
 		c.env = append(c.env, "JOB_LEASES=mongo")
 		c.leases = lease.NewMongo(c.w.DB, terms)
 	}
@@ -82,9 +83,8 @@ func (c *crew) start(pod string) {
 
 func (c *crew) ready() {
 	c.t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true}
 	for pod, p := range c.workers {
-		await(c.t, &client{"http://" + c.metrics[pod], &http.Client{Timeout: 5 * time.Second, Transport: transport}}, p)
+		await(c.t, c.client(pod), p)
 	}
 }
 
@@ -258,17 +258,27 @@ func TestWorkers_FiveShareTheTicks(t *testing.T) {
 	testenv.CheckInvariants(t, c.w.DB.Database)
 }
 
-// acquisitions are the quantiles, in milliseconds, of how long a worker took to
-// acquire its runs' leases, by the histogram that it tells Prometheus.
-func (c *crew) acquisitions(pod string) (p50, p99 float64, n uint64) {
+// scrape is what a worker tells Prometheus.
+func (c *crew) scrape(pod string) string {
 	c.t.Helper()
-	response, err := http.Get("http://" + c.metrics[pod] + "/metrics")
+	response, err := c.client(pod).http.Get("http://" + c.metrics[pod] + "/metrics")
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// acquisitions are the quantiles, in milliseconds, of how long a worker took to
+// acquire its runs' leases, by the histogram that it tells Prometheus.
+func (c *crew) acquisitions(pod string) (p50, p99 float64, n uint64) {
+	c.t.Helper()
 	parser := expfmt.NewTextParser(prometheus.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(c.scrape(pod)))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -296,23 +306,26 @@ func (c *crew) acquisitions(pod string) (p50, p99 float64, n uint64) {
 	return quantile(0.5), quantile(0.99), n
 }
 
-// feedAtOnce takes locks that are due already.
+// feedAtOnce puts locks of one seat that are due into the database, evenly over
+// the events, as an import would.
 func (c *crew) feedAtOnce(events []ids.ID, n int) {
 	c.t.Helper()
-	var all sync.WaitGroup
-	const customers = 64
-	for range customers {
-		all.Go(func() {
-			for range n / customers {
-				_, _, err := c.w.Seats.Take(context.Background(), seats.LockRequest{
-					EventID: events[rand.IntN(len(events))], UserID: ids.New(), Seats: 1, Until: testenv.Past()})
-				if err != nil {
-					c.t.Error(err)
-				}
-			}
-		})
+	each := n / len(events)
+	for _, event := range events {
+		due := make([]any, 0, each)
+		for range each {
+			due = append(due, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: ids.New()},
+				{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}})
+		}
+		_, err := c.w.DB.Collection("events").UpdateByID(context.Background(), event,
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -each}}}})
+		if err == nil {
+			_, err = c.w.DB.Collection("seatlocks").InsertMany(context.Background(), due)
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
 	}
-	all.Wait()
 }
 
 // awaitRun waits until a run is under way.
