@@ -264,3 +264,25 @@ func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 		t.Errorf("%d seats are available", available)
 	}
 }
+
+// Pods' clocks ten minutes off, both ways, expire nothing early and nothing late.
+func TestSweep_GoesByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		wrong := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+			o.Clock = func() time.Time { return time.Now().Add(off) }
+		})
+		ahead := w.Take(event, 1, seats.Until{For: 5 * time.Minute})
+		due := w.Take(event, 1, seats.Until{At: time.Now().Add(-time.Minute)})
+		wrong.Recover()
+		report := wrong.SweepLocks()
+		if got := w.Lock(ahead.ID).Status; got != seats.Active {
+			t.Errorf("clock %v off: a lock that is not due is %s", off, got)
+		}
+		if got := w.Lock(due.ID).Status; got != seats.Expired {
+			t.Errorf("clock %v off: a due lock is %s after %+v", off, got, report)
+		}
+	}
+}

@@ -111,18 +111,24 @@ func TestSchedule_EachTickOnce(t *testing.T) {
 				stops[leader]()
 				delete(pods, leader)
 			}
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			for tick, by := range k.by {
-				if len(by) > 1 {
-					t.Errorf("the tick of %v was run by %v", tick, by)
-				}
-			}
-			if len(k.by) < 9 {
-				t.Errorf("only %d ticks", len(k.by))
+			if n := k.eachOnce(t); n < 9 {
+				t.Errorf("only %d ticks", n)
 			}
 		})
 	}
+}
+
+// eachOnce fails where two ran the same tick, and returns how many there were.
+func (k *ticks) eachOnce(t *testing.T) int {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for tick, by := range k.by {
+		if len(by) > 1 {
+			t.Errorf("the tick of %v was run by %v", tick, by)
+		}
+	}
+	return len(k.by)
 }
 
 func (k *ticks) count(pod string) (n int) {
@@ -164,11 +170,12 @@ func TestElector_AWrongClockLeadsAndStealsNothing(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	right := open(t, w, nil)
-	right.schedule(t)
+	stop := right.schedule(t)
 	right.awaitLeader(t)
+	k := &ticks{every: 100 * time.Millisecond, by: map[time.Time][]string{}}
 	var wrong []pod
 	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
-		p := open(t, w, nil, func(o *jobs.Options) {
+		p := open(t, w, []jobs.Job{k.job("wrong")}, func(o *jobs.Options) {
 			o.Clock = clock.Clock(func() time.Time { return time.Now().Add(off) })
 		})
 		p.schedule(t)
@@ -179,6 +186,12 @@ func TestElector_AWrongClockLeadsAndStealsNothing(t *testing.T) {
 			t.Fatal("the leadership moved")
 		}
 	}
+	if n := k.count("wrong"); n != 0 {
+		t.Errorf("%d runs by those that don't lead", n)
+	}
+	stop()
+	eventually(t, func() bool { return k.count("wrong") > 3 })
+	k.eachOnce(t)
 }
 
 // With a Redis that goes and comes back, fail-closed leads no more and

@@ -54,6 +54,7 @@ func (r *Runner) runExclusive(process context.Context, job Job, t Trigger, x exc
 	defer release()
 	if x.unless != nil {
 		if done, err := x.unless(ctx); err == nil && done {
+			r.Metrics.skipped(job.Name)
 			return Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: t}}, nil
 		}
 	}
@@ -107,6 +108,7 @@ func (r *Runner) keep(process context.Context, run Run, h holding, cancel contex
 	key, last := lease.Of(run.Job), context.WithoutCancel(process)
 	ctx, done := context.WithCancel(last)
 	var keeping sync.WaitGroup
+	lost := false
 	if !h.solo {
 		keeping.Go(func() {
 			err := lease.Keeper{Terms: r.Terms, Clock: r.Clock}.Keep(ctx, h, h.deadline)
@@ -119,6 +121,7 @@ func (r *Runner) keep(process context.Context, run Run, h holding, cancel contex
 				run.Log.WarnContext(ctx, "Lease unavailable", append(line, "fallbackMode", "single-instance", "error", down)...)
 				return
 			}
+			lost = true
 			run.Log.WarnContext(ctx, "Lease lost", line...)
 			cancel(fmt.Errorf("%w: %w", ErrLeaseLost, err))
 		})
@@ -126,7 +129,10 @@ func (r *Runner) keep(process context.Context, run Run, h holding, cancel contex
 	return func() {
 		done()
 		keeping.Wait()
-		err := h.Release(last)
+		err := h.Release(last) // also after a loss that may only be feared
+		if lost {
+			return
+		}
 		line := []any{"lockKey", key, "acquired", false, "ttlMs", ms(r.Terms.Term()), "durationMs", ms(r.Clock.Since(h.since)), "holder", r.Holder}
 		if err != nil {
 			run.Log.WarnContext(last, "Lease not given back; it ends with its term", append(line, "reason", reasonOf(err), "error", err)...)
@@ -167,7 +173,7 @@ func (r *Runner) execute(process context.Context, job Job, run Run, h holding, s
 			"found", counts.Found, "applied", counts.Applied, "errors", counts.Errors)
 		r.Metrics.overrun(job.Name, errors.Is(err, limit))
 	}
-	r.Metrics.ran(record, took)
+	r.Metrics.ran(record, took, r.Clock())
 	return r.History.finish(process, record), err
 }
 

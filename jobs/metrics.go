@@ -133,7 +133,7 @@ func (m *Metrics) overrun(job string, yes bool) {
 }
 
 // ran counts a run's end.
-func (m *Metrics) ran(r Record, took time.Duration) {
+func (m *Metrics) ran(r Record, took time.Duration, now time.Time) {
 	m.runs.WithLabelValues(r.Job, string(r.Outcome)).Inc()
 	m.seconds.WithLabelValues(r.Job).Observe(took.Seconds())
 	for result, n := range map[string]int{"found": r.Found, "applied": r.Applied, "skipped": r.Skipped, "errors": r.Errors} {
@@ -143,6 +143,6 @@ func (m *Metrics) ran(r Record, took time.Duration) {
 	if r.Outcome == Completed {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.completed[r.Job] = r.FinishedAt
+		m.completed[r.Job] = now
 	}
 }

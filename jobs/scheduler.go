@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-co-op/gocron/v2"
 
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
@@ -61,18 +62,24 @@ func (r *Runner) Schedule(ctx context.Context) error {
 func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) error {
 	_, err := scheduler.NewJob(gocron.DurationJob(job.Interval),
 		gocron.NewTask(func(ctx context.Context) error {
-			_, err := r.RunExclusive(ctx, job, Scheduled) // logged and counted there
-			return err
+			_, err := r.runExclusive(ctx, job, Scheduled, exclusive{alone: r.AloneWhenDown, unless: r.ledByAnother})
+			return err // logged and counted there
 		}),
 		gocron.WithName(job.Name), gocron.WithContext(ctx),
-		gocron.WithStartAt(gocron.WithStartDateTime(nextTick(r.Clock(), job.Interval))))
+		gocron.WithStartAt(gocron.WithStartDateTime(nextTick(clock.System(), job.Interval))))
 	if err == nil {
 		r.Log.InfoContext(ctx, "Scheduled", "job", job.Name, "interval", job.Interval.String())
 	}
 	return err
 }
 
-// nextTick is the first multiple of the interval that leaves time to start.
+// ledByAnother is asked again under a run's lease: this process may have been
+// paused since its tick, and another one has run that.
+func (r *Runner) ledByAnother(ctx context.Context) (bool, error) {
+	return r.elector.IsLeader(ctx) != nil, nil
+}
+
+// nextTick is, by the clock that gocron goes by, the first multiple of the interval that leaves time to start.
 func nextTick(now time.Time, interval time.Duration) time.Time {
 	const lead = 50 * time.Millisecond // gocron refuses a start that has passed
 	return now.Add(lead).Truncate(interval).Add(interval)

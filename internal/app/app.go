@@ -116,8 +116,12 @@ func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 	if err != nil {
 		level, text = slog.LevelWarn, "The store of leases is unavailable; it is asked again until it answers"
 	}
-	a.Log.Log(ctx, level, text, "store", kind, "why", why, "mode", mode, "holder", o.Holder, "ttlMs", c.LeaseTTL.Milliseconds(),
-		"disableCronsOnRedisDown", c.DisableCronsOnRedisDown, "error", err)
+	line := []any{"store", kind, "why", why, "mode", mode, "holder", o.Holder, "leaseTTL", c.LeaseTTL.String(),
+		"disableCronsOnRedisDown", c.DisableCronsOnRedisDown}
+	if err != nil {
+		line = append(line, "error", err)
+	}
+	a.Log.Log(ctx, level, text, line...)
 }
 
 // ensureSchema makes indexes and validators, on one process at a time. Where

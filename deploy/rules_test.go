@@ -1,0 +1,69 @@
+// Package deploy_test checks the files that operators deploy.
+package deploy_test
+
+import (
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/lease"
+)
+
+// metrics are the names of all that a process tells.
+func metrics(t *testing.T) (names []string) {
+	t.Helper()
+	m := telemetry.NewMetrics()
+	jobs.New(jobs.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System, Leases: lease.NewLocal(), Metrics: jobs.NewMetrics(m.Registry)},
+		jobs.Job{Name: "lock-expiry"})
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		m.Registry.Describe(descriptions)
+		close(descriptions)
+	}()
+	name := regexp.MustCompile(`fqName: "([^"]+)"`)
+	for d := range descriptions {
+		names = append(names, name.FindStringSubmatch(d.String())[1])
+	}
+	return names
+}
+
+// The rules are such that Prometheus takes them, and ask for metrics that there
+// are.
+func TestRules_AskForWhatThereIs(t *testing.T) {
+	t.Parallel()
+	groups, errs := rulefmt.ParseFile("prometheus/holdfast.rules.yml", false)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	have, rules := metrics(t), 0
+	for _, g := range groups.Groups {
+		for _, rule := range g.Rules {
+			rules++
+			expr, err := parser.ParseExpr(rule.Expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
+				t.Errorf("%s says not what is wrong, or how bad", rule.Alert)
+			}
+			parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+				if s, ok := n.(*parser.VectorSelector); ok && !slices.Contains(have, strings.TrimSuffix(s.Name, "_bucket")) {
+					t.Errorf("%s asks for %s, which no process tells", rule.Alert, s.Name)
+				}
+				return nil
+			})
+		}
+	}
+	if rules < 10 {
+		t.Errorf("only %d rules", rules)
+	}
+}

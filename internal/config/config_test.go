@@ -1,0 +1,77 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+// Where leases live, by what is set.
+func TestLeaseStore_BySettings(t *testing.T) {
+	for settings, want := range map[string]string{
+		"":                                      "mongo",
+		"REDIS_URL=redis://r:1":                 "redis r:1",
+		"REDIS_HOST=r":                          "redis r:6379",
+		"REDIS_HOST=r REDIS_PORT=2":             "redis r:2",
+		"REDIS_PORT=2":                          "mongo",
+		"REDIS_URL=redis://u:1 REDIS_HOST=r":    "redis u:1",
+		"REDIS_ENABLED=true":                    "redis localhost:6379",
+		"REDIS_ENABLED=false REDIS_HOST=r":      "mongo",
+		"REDIS_ENABLED= REDIS_HOST=r":           "redis r:6379",
+		"JOB_LEASES=mongo REDIS_HOST=r":         "mongo",
+		"JOB_LEASES=redis":                      "redis localhost:6379",
+		"JOB_LEASES=redis REDIS_HOST=r":         "redis r:6379",
+		"JOB_LEASES=none REDIS_HOST=r":          "none",
+		"JOB_LEASES=auto REDIS_URL=redis://r:1": "redis r:1",
+	} {
+		t.Run(settings, func(t *testing.T) {
+			c := parse(t, settings)
+			store, why := c.LeaseStore()
+			if store == "redis" {
+				store += " " + c.Redis().Addr
+			}
+			if store != want || why == "" {
+				t.Errorf("got %s (%s), want %s", store, why, want)
+			}
+		})
+	}
+}
+
+func TestRedis_TakesNameSecretAndTLS(t *testing.T) {
+	o := parse(t, "REDIS_HOST=r REDIS_TLS=true REDIS_USERNAME=u REDIS_PASSWORD=p").Redis()
+	if o.Username != "u" || o.Password != "p" || o.TLSConfig == nil || o.TLSConfig.ServerName != "r" {
+		t.Errorf("%+v", o)
+	}
+	if o = parse(t, "REDIS_URL=rediss://u:p@r:1/3").Redis(); o.TLSConfig == nil || o.DB != 3 || o.Password != "p" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// The defaults are the contract's.
+func TestDefaults_OfTheJobs(t *testing.T) {
+	c := parse(t, "")
+	if c.LeaseTTL.String() != "30s" || !c.DisableCronsOnRedisDown || c.EndedRetention != 0 || c.PodName == "" {
+		t.Errorf("%+v", c.Leases)
+	}
+	if parse(t, "DISABLE_CRONS_ON_REDIS_DOWN=false").DisableCronsOnRedisDown {
+		t.Error("false is not heard")
+	}
+}
+
+func parse(t *testing.T, settings string) *config.Config {
+	t.Helper()
+	t.Setenv("MONGODB_URI", "mongodb://localhost/?replicaSet=x")
+	for _, name := range []string{"REDIS_URL", "REDIS_HOST", "REDIS_ENABLED", "JOB_LEASES"} {
+		t.Setenv(name, "")
+	}
+	for _, s := range strings.Fields(settings) {
+		name, value, _ := strings.Cut(s, "=")
+		t.Setenv(name, value)
+	}
+	c, err := config.Parse("test", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
