@@ -165,6 +165,44 @@ func TestElector_APausedLeaderIsNone(t *testing.T) {
 	}
 }
 
+// A leader that is paused between its tick and the run's lease, while another
+// one takes over and runs the tick, does not run it again.
+func TestSchedule_APauseAfterTheTickRunsNothing(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var ahead atomic.Int64
+	k := &ticks{every: 100 * time.Millisecond, by: map[time.Time][]string{}}
+	paused := make(chan struct{}, 100)
+	p := open(t, w, []jobs.Job{k.job("p")}, func(o *jobs.Options) {
+		o.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		o.Leases = staged{o.Leases, func(name string) {
+			if name == lease.Of("j") { // the leader has been asked, and said yes
+				ahead.Add(int64(terms.TTL))
+				paused <- struct{}{}
+			}
+		}}
+	})
+	stop := p.schedule(t)
+	for range 3 {
+		<-paused
+	}
+	stop()
+	if n := k.count("p"); n != 0 {
+		t.Errorf("%d ticks were run after a pause", n)
+	}
+}
+
+// staged calls a function before each try to acquire a lease.
+type staged struct {
+	lease.Store
+	before func(name string)
+}
+
+func (s staged) Acquire(ctx context.Context, name, holder string) (lease.Lease, error) {
+	s.before(name)
+	return s.Store.Acquire(ctx, name, holder)
+}
+
 // A clock ten minutes off, either way, changes nothing.
 func TestElector_AWrongClockLeadsAndStealsNothing(t *testing.T) {
 	t.Parallel()

@@ -370,6 +370,34 @@ func TestKeeper_APausedHolderStops(t *testing.T) {
 	}
 }
 
+// A renewal counts from when it was sent: its answer may have been long on the
+// way, and the store's term began before it.
+func TestKeeper_ReckonsFromTheSending(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l := &slow{terms.Valid() / 2, make(chan time.Time, 10)}
+	renewed := make(chan time.Time, 10)
+	go lease.Keeper{Terms: terms, Clock: clock.System, Renewed: func(d time.Time) { renewed <- d }}.Keep(ctx, l, time.Now().Add(terms.Valid())) //nolint:errcheck // it is stopped
+	sent, deadline := <-l.sent, <-renewed
+	if late := deadline.Sub(sent.Add(terms.Valid())); late > 0 {
+		t.Errorf("the deadline is %v later than a term after the renewal was sent", late)
+	}
+}
+
+// slow answers after a while.
+type slow struct {
+	wait time.Duration
+	sent chan time.Time
+}
+
+func (s *slow) Renew(context.Context) error {
+	s.sent <- time.Now()
+	<-time.After(s.wait)
+	return nil
+}
+func (s *slow) Release(context.Context) error { return nil }
+
 type counting struct{ renewals int }
 
 func (c *counting) Renew(context.Context) error   { c.renewals++; return nil }
