@@ -117,14 +117,14 @@ func (s *Service) ExpireDue(ctx context.Context, eventID ID, due []DueBooking, b
 			if _, err := choose(ctx); err != nil {
 				return Swept{}, err
 			}
-			ended, err := s.expireAll(ctx, still, nil)
+			ended, err := s.expireAll(ctx, still, nil, runID)
 			return Swept{Ended: ended}, err
 		}
 		locks, err := s.seats.Expire(ctx, eventID, by, runID, choose)
 		if err != nil {
 			return Swept{}, err
 		}
-		ended, err := s.expireAll(ctx, still, locks.Ended)
+		ended, err := s.expireAll(ctx, still, locks.Ended, runID)
 		return Swept{ended, locks.Busy}, err
 	})
 }
@@ -163,7 +163,7 @@ func (s *Service) stillDue(ctx context.Context, due []DueBooking) (still []Booki
 	return still, lockIDs, nil
 }
 
-func (s *Service) expireAll(ctx context.Context, bookings []Booking, locks []seats.Ended) ([]Ended, error) {
+func (s *Service) expireAll(ctx context.Context, bookings []Booking, locks []seats.Ended, runID string) ([]Ended, error) {
 	if len(bookings) == 0 {
 		return nil, nil
 	}
@@ -180,7 +180,7 @@ func (s *Service) expireAll(ctx context.Context, bookings []Booking, locks []sea
 	if err := s.seats.Detach(ctx, lockIDs, idsOf(bookings)); err != nil {
 		return nil, err
 	}
-	moved, err := s.moveAll(ctx, idsOf(bookings), open, Expired)
+	moved, err := s.moveAll(ctx, idsOf(bookings), open, Expired, bson.E{Key: "runId", Value: runID})
 	if err == nil && moved != int64(len(bookings)) {
 		err = mongodb.ErrAgain
 	}

@@ -25,7 +25,7 @@ func (s *Service) SoldBy(ctx context.Context, lockIDs []ID) (map[ID]ID, error) {
 // ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is
 // CONFIRMED, as hand-written code leaves it when it dies in between. done is
 // false where there is nothing to mend any more.
-func (s *Service) ConsumeSold(ctx context.Context, lockID ID) (done bool, err error) {
+func (s *Service) ConsumeSold(ctx context.Context, lockID ID, runID string) (done bool, err error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (bool, error) {
 		lock, err := s.seats.Claim(ctx, lockID)
 		if fault.Is(err, seats.CodeLockNotFound) || (err == nil && lock.Status != seats.Active) {
@@ -38,7 +38,7 @@ func (s *Service) ConsumeSold(ctx context.Context, lockID ID) (done bool, err er
 		if err != nil || len(sold) == 0 {
 			return false, err
 		}
-		return true, s.seats.ConsumeSold(ctx, lockID)
+		return true, s.seats.ConsumeSold(ctx, lockID, runID)
 	})
 }
 

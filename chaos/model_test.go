@@ -375,7 +375,7 @@ func (m *model) Recover(t *rapid.T) {
 }
 
 func (m *model) Reconcile(t *rapid.T) {
-	if _, _, err := m.w.Seats.Repair(m.w.Ctx(), m.event); err != nil {
+	if _, _, err := m.w.Seats.Repair(m.w.Ctx(), m.event, "run"); err != nil {
 		t.Fatal(err)
 	}
 	m.drift = 0

@@ -69,7 +69,7 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 		name string
 		do   func() error
 	}{
-		{"mark sold locks", func() error { return r.markSold(ctx, log, &report) }},
+		{"mark sold locks", func() error { return r.markSold(ctx, runID, log, &report) }},
 		{"expire stale locks", func() error {
 			pass.Words = staleLocks
 			swept, err := r.Sweeper.SweepLocks(ctx, pass)
@@ -82,7 +82,7 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 			report.Report = report.Add(swept)
 			return err
 		}},
-		{"prove the counters", func() error { return r.reconcile(ctx, log, &report) }},
+		{"prove the counters", func() error { return r.reconcile(ctx, runID, log, &report) }},
 		{"look at INITIATED bookings", func() error { return r.tellInitiated(ctx, log) }},
 	}
 	for i, step := range steps {
@@ -100,9 +100,9 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 }
 
 // Reconcile is the audit alone: every counter is proved against its locks.
-func (r *Recovery) Reconcile(ctx context.Context, log *slog.Logger) (Report, error) {
+func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	var report Report
-	err := r.reconcile(ctx, log, &report)
+	err := r.reconcile(ctx, runID, log, &report)
 	if err == nil && report.Errors > 0 {
 		err = fmt.Errorf("%d events could not be mended; see the log", report.Errors)
 	}
@@ -111,14 +111,14 @@ func (r *Recovery) Reconcile(ctx context.Context, log *slog.Logger) (Report, err
 
 // markSold is the first step, and looks whether what is sold is told the same
 // by bookings and locks.
-func (r *Recovery) markSold(ctx context.Context, log *slog.Logger, report *Report) error {
+func (r *Recovery) markSold(ctx context.Context, runID string, log *slog.Logger, report *Report) error {
 	err := r.Seats.EachLock(ctx, seats.Active, func(ctx context.Context, lockIDs []ids.ID) error {
 		sold, err := r.Bookings.SoldBy(ctx, lockIDs)
 		if err != nil {
 			return err
 		}
 		for lockID, bookingID := range sold {
-			done, err := r.Bookings.ConsumeSold(ctx, lockID)
+			done, err := r.Bookings.ConsumeSold(ctx, lockID, runID)
 			if err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ func (r *Recovery) tellContradictions(ctx context.Context, log *slog.Logger, rep
 	return err
 }
 
-func (r *Recovery) reconcile(ctx context.Context, log *slog.Logger, report *Report) error {
+func (r *Recovery) reconcile(ctx context.Context, runID string, log *slog.Logger, report *Report) error {
 	start, last := r.Clock(), r.Clock()
 	events := 0
 	for after := (ids.ID{}); ; {
@@ -179,7 +179,7 @@ func (r *Recovery) reconcile(ctx context.Context, log *slog.Logger, report *Repo
 			log.WarnContext(ctx, "[RECOVERY] Locks whose seats are no whole number ≥ 1 count 0; mend them by hand", "eventId", p.EventID, "locks", p.Count)
 		}
 		for _, suspect := range page.Suspects {
-			if err := r.repair(ctx, log, suspect, report); err != nil {
+			if err := r.repair(ctx, runID, log, suspect, report); err != nil {
 				return err
 			}
 		}
@@ -193,8 +193,8 @@ func (r *Recovery) reconcile(ctx context.Context, log *slog.Logger, report *Repo
 
 // repair measures one suspect. An event that can't be mended is counted and
 // holds nobody up.
-func (r *Recovery) repair(ctx context.Context, log *slog.Logger, id ids.ID, report *Report) error {
-	c, changed, err := r.Seats.Repair(ctx, id)
+func (r *Recovery) repair(ctx context.Context, runID string, log *slog.Logger, id ids.ID, report *Report) error {
+	c, changed, err := r.Seats.Repair(ctx, id, runID)
 	switch {
 	case fault.Is(err, seats.CodeEventNotFound): // removed meanwhile
 		return nil

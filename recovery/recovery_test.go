@@ -126,7 +126,7 @@ func TestReconcile_MendsEveryKindOfWrongCounter(t *testing.T) {
 		if err := result.Err(); err != nil {
 			t.Fatal(err)
 		}
-		report, err := w.Recovery.Reconcile(w.Ctx(), slog.New(w.Log))
+		report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
 		if available, oversold := w.Available(event); err != nil || report.Corrections != 1 || available != 6 || oversold != 0 {
 			t.Errorf("%s: %+v, %v: available %d, oversold %d; want 6 and 0", name, report, err, available, oversold)
 		}
@@ -146,7 +146,7 @@ func TestReconcile_SeveralAtOnceMendOnce(t *testing.T) {
 		for i := range 8 {
 			world := []*testenv.World{w, other}[i%2]
 			all.Go(func() {
-				if _, _, err := world.Seats.Repair(w.Ctx(), event); err != nil {
+				if _, _, err := world.Seats.Repair(w.Ctx(), event, "run"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -286,7 +286,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	}
 	before := locked.Load()
 	start = time.Now()
-	mended, err := worker.Recovery.Reconcile(w.Ctx(), slog.New(w.Log))
+	mended, err := worker.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
 	if err != nil || mended.Corrections != 1 {
 		t.Errorf("reconcile: %+v, %v; want 1 correction", mended, err)
 	}
@@ -300,5 +300,38 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	if err := w.Seats.Close(w.Ctx()); err != nil {
 		t.Fatal(err)
 	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// Every document that a run changes names the run.
+func TestRuns_AreNamedByWhatTheyChange(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	named := func(collection string, id ids.ID) {
+		t.Helper()
+		var doc struct {
+			RunID string `bson:"runId"`
+		}
+		err := w.DB.Collection(collection).FindOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}).Decode(&doc)
+		if err != nil || doc.RunID != "run" {
+			t.Errorf("%s %s names the run %q, %v", collection, id, doc.RunID, err)
+		}
+	}
+	swept, booked, drifted := w.Event(10), w.Event(10), w.Event(10)
+	lock := w.Take(swept, 1, testenv.Past())
+	pending := w.Take(booked, 1, testenv.Soon())
+	b := w.Book(pending, testenv.Past())
+	sold := w.Take(drifted, 1, testenv.Soon())
+	confirmed := w.Book(sold, testenv.Soon())
+	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // by hand, and the lock forgotten
+	w.Set("events", drifted, bson.D{{Key: "availableSeats", Value: 3}})
+	w.Recover()
+	named("seatlocks", lock.ID)
+	named("events", swept)
+	named("bookings", b.ID)
+	named("seatlocks", pending.ID)
+	named("events", booked)
+	named("seatlocks", sold.ID)
+	named("events", drifted)
 	testenv.CheckInvariants(t, w.DB.Database)
 }

@@ -327,7 +327,7 @@ func (b *batchTx) write(ctx context.Context) error {
 		}
 	}
 	if b.found && b.unsound {
-		if err := b.s.recount(ctx, b.eventID); err != nil {
+		if err := b.s.recount(ctx, b.eventID, ""); err != nil {
 			return err
 		}
 	}

@@ -64,13 +64,13 @@ func (s *Service) taken(ctx context.Context, id ID) (int64, error) {
 // recount sets the counter of an event, which this transaction has written, to
 // what its locks say. The counter of fixes tells a repair under way that its
 // measurement no longer holds.
-func (s *Service) recount(ctx context.Context, id ID) error {
+func (s *Service) recount(ctx context.Context, id ID, runID string) error {
 	taken, err := s.taken(ctx, id)
 	if err != nil {
 		return err
 	}
 	_, err = s.events().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", id), wholeTotal), mongo.Pipeline{{{
-		Key: "$set", Value: append(counterSet(bson.D{{Key: "$subtract", Value: bson.A{"$totalSeats", taken}}}), fixed...),
+		Key: "$set", Value: append(counterSet(bson.D{{Key: "$subtract", Value: bson.A{"$totalSeats", taken}}}), fixed(runID)...),
 	}}})
 	return err
 }
@@ -78,8 +78,14 @@ func (s *Service) recount(ctx context.Context, id ID) error {
 // wholeTotal keeps events out whose capacity says nothing.
 var wholeTotal = bson.D{{Key: "totalSeats", Value: bson.D{{Key: "$type", Value: "number"}, {Key: "$gte", Value: 0}}}}
 
-// fixed notes a repair of the counter.
-var fixed = bson.D{
-	{Key: "fixes", Value: bson.D{{Key: "$add", Value: bson.A{bson.D{{Key: "$ifNull", Value: bson.A{"$fixes", int64(0)}}}, int64(1)}}}},
-	{Key: "updatedAt", Value: "$$NOW"},
+// fixed notes a repair of the counter, and the run that made it, if one did.
+func fixed(runID string) bson.D {
+	set := bson.D{
+		{Key: "fixes", Value: bson.D{{Key: "$add", Value: bson.A{bson.D{{Key: "$ifNull", Value: bson.A{"$fixes", int64(0)}}}, int64(1)}}}},
+		{Key: "updatedAt", Value: "$$NOW"},
+	}
+	if runID != "" {
+		set = append(set, bson.E{Key: "runId", Value: runID})
+	}
+	return set
 }

@@ -105,13 +105,14 @@ func (s *Service) expireChosen(ctx context.Context, event eventDoc, by ending, c
 	if err != nil {
 		return nil, err
 	}
-	return ended, s.noteSweep(ctx, event.ID)
+	return ended, s.noteSweep(ctx, event.ID, by.RunID)
 }
 
-// noteSweep keeps the event's rev after a sweep's transaction, by which the next
+// noteSweep keeps the run's ID, and the event's rev after a sweep's transaction, by which the next
 // one sees whether others write it too.
-func (s *Service) noteSweep(ctx context.Context, id ID) error {
-	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", id), mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "sweptRev", Value: "$rev"}}}}})
+func (s *Service) noteSweep(ctx context.Context, id ID, runID string) error {
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", id),
+		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "sweptRev", Value: "$rev"}, {Key: "runId", Value: runID}}}}})
 	return err
 }
 
@@ -132,7 +133,7 @@ func (s *Service) expireAll(ctx context.Context, event eventDoc, docs []lockDoc,
 		return nil, err
 	}
 	if !sound { // the counter was wrong already: what the locks say holds
-		if err := s.recount(ctx, event.ID); err != nil {
+		if err := s.recount(ctx, event.ID, by.RunID); err != nil {
 			return nil, err
 		}
 	}
@@ -218,6 +219,6 @@ func (s *Service) EachLock(ctx context.Context, status Status, visit func(contex
 
 // ConsumeSold marks a lock sold whose booking is confirmed, due or not, in the
 // caller's transaction. A lock that has ended meanwhile makes it start again.
-func (s *Service) ConsumeSold(ctx context.Context, id ID) error {
-	return s.endLocks(ctx, []ID{id}, Active, Consume, ending{})
+func (s *Service) ConsumeSold(ctx context.Context, id ID, runID string) error {
+	return s.endLocks(ctx, []ID{id}, Active, Consume, ending{RunID: runID})
 }

@@ -97,7 +97,7 @@ const repairTries = 10
 //
 // It fails with CodeEventNotFound, or with fault.CodeInvalid where the event's
 // totalSeats is no whole number ≥ 0.
-func (s *Service) Repair(ctx context.Context, id ID) (c Correction, changed bool, err error) {
+func (s *Service) Repair(ctx context.Context, id ID, runID string) (c Correction, changed bool, err error) {
 	for range repairTries {
 		m, err := s.measure(ctx, id)
 		if err != nil {
@@ -107,9 +107,9 @@ func (s *Service) Repair(ctx context.Context, id ID) (c Correction, changed bool
 			return Correction{}, false, nil
 		}
 		if !m.event.AvailableSeats.Valid || m.event.Oversold.Wrong || m.event.Oversold.Or(0) < 0 {
-			return s.rewrite(ctx, id) // nothing can be sold from it: no sale to disturb
+			return s.rewrite(ctx, id, runID) // nothing can be sold from it: no sale to disturb
 		}
-		after, mended, err := s.mend(ctx, m)
+		after, mended, err := s.mend(ctx, m, runID)
 		if err != nil {
 			return Correction{}, false, err
 		}
@@ -146,12 +146,12 @@ func (s *Service) measure(ctx context.Context, id ID) (measurement, error) {
 }
 
 // mend takes the drift off, unless another repair was made since the measurement.
-func (s *Service) mend(ctx context.Context, m measurement) (after eventDoc, mended bool, err error) {
+func (s *Service) mend(ctx context.Context, m measurement, runID string) (after eventDoc, mended bool, err error) {
 	guard := bson.D{{Key: "fixes", Value: m.event.Fixes.N}}
 	if !m.event.Fixes.Valid {
 		guard = bson.D{{Key: "fixes", Value: bson.D{{Key: "$exists", Value: false}}}}
 	}
-	set := append(counterSet(bson.D{{Key: "$subtract", Value: bson.A{net, m.drift}}}), fixed...)
+	set := append(counterSet(bson.D{{Key: "$subtract", Value: bson.A{net, m.drift}}}), fixed(runID)...)
 	after, mended, err = s.updateEvent(ctx, mongodb.And(mongodb.Is("_id", m.event.ID), guard), set)
 	return after, mended, mongodb.TranslateWrite(err)
 }
@@ -165,13 +165,13 @@ func correction(drift int64, after eventDoc) Correction {
 
 // rewrite sets the counter from the locks in one transaction that writes the
 // event first.
-func (s *Service) rewrite(ctx context.Context, id ID) (Correction, bool, error) {
+func (s *Service) rewrite(ctx context.Context, id ID, runID string) (Correction, bool, error) {
 	c, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) (Correction, error) {
 		before, found, err := s.touch(ctx, id)
 		if err != nil || !found {
 			return Correction{}, err
 		}
-		if err := s.recount(ctx, id); err != nil {
+		if err := s.recount(ctx, id, runID); err != nil {
 			return Correction{}, err
 		}
 		after, _, err := s.readEvent(ctx, id)

@@ -52,7 +52,7 @@ func (a *App) sweepBookings(ctx context.Context, run jobs.Run) (jobs.Counts, err
 }
 
 func (a *App) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	report, err := a.Recovery.Reconcile(ctx, run.Log)
+	report, err := a.Recovery.Reconcile(ctx, run.ID, run.Log)
 	a.Metrics.OversoldEvents.Set(float64(report.Oversold))
 	return jobs.Counts(report.Report), err
 }
