@@ -15,10 +15,7 @@ import (
 type wiretap struct {
 	uri   string // where the process connects to
 	heard atomic.Int64
-
-	word []byte
-	mu   sync.Mutex
-	open []net.Conn
+	word  []byte
 }
 
 func tapped(t *testing.T, uri, word string) *wiretap {
@@ -32,42 +29,8 @@ func tapped(t *testing.T, uri, word string) *wiretap {
 		t.Fatal(err)
 	}
 	w := &wiretap{uri: "mongodb://" + listener.Addr().String() + "/?directConnection=true", word: []byte(word)}
-	var passing sync.WaitGroup
-	passing.Go(func() {
-		for {
-			process, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mongod, err := net.Dial("tcp", server.Host)
-			if err != nil {
-				t.Error(err)
-				process.Close() //nolint:errcheck // nothing was sent
-				return
-			}
-			w.mu.Lock()
-			w.open = append(w.open, process, mongod)
-			w.mu.Unlock()
-			passing.Go(func() { pass(mongod, io.TeeReader(process, &listening{wiretap: w})) })
-			passing.Go(func() { pass(process, mongod) })
-		}
-	})
-	t.Cleanup(func() {
-		listener.Close() //nolint:errcheck // the test is over
-		w.mu.Lock()
-		for _, c := range w.open {
-			c.Close() //nolint:errcheck // the test is over
-		}
-		w.mu.Unlock()
-		passing.Wait()
-	})
+	relay(t, listener, server.Host, func() io.Writer { return &listening{wiretap: w} })
 	return w
-}
-
-// pass copies until one side ends, and then ends the other.
-func pass(to net.Conn, from io.Reader) {
-	io.Copy(to, from) //nolint:errcheck // connections end
-	to.Close()        //nolint:errcheck // it may be closed
 }
 
 // listening counts the word in one connection.
@@ -81,4 +44,50 @@ func (l *listening) Write(b []byte) (int, error) {
 	l.heard.Add(int64(bytes.Count(text, l.word)))
 	l.tail = bytes.Clone(text[max(0, len(text)-len(l.word)+1):])
 	return len(b), nil
+}
+
+// relay passes what comes to listener on to an address, until the test ends.
+// Each connection's ear, if there is one, hears what is sent there.
+func relay(t *testing.T, listener net.Listener, to string, ear func() io.Writer) {
+	t.Helper()
+	var mu sync.Mutex
+	var open []net.Conn
+	var passing sync.WaitGroup
+	passing.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				client.Close() //nolint:errcheck // nothing was sent
+				continue
+			}
+			mu.Lock()
+			open = append(open, client, server)
+			mu.Unlock()
+			var said io.Reader = client
+			if ear != nil {
+				said = io.TeeReader(client, ear())
+			}
+			passing.Go(func() { pass(server, said) })
+			passing.Go(func() { pass(client, server) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close() //nolint:errcheck // the test is over
+		mu.Lock()
+		for _, c := range open {
+			c.Close() //nolint:errcheck // the test is over
+		}
+		mu.Unlock()
+		passing.Wait()
+	})
+}
+
+// pass copies until one side ends, and then ends the other.
+func pass(to net.Conn, from io.Reader) {
+	io.Copy(to, from) //nolint:errcheck // connections end
+	to.Close()        //nolint:errcheck // it may be closed
 }

@@ -28,17 +28,14 @@ func (k Keeper) Keep(ctx context.Context, l Lease, deadline time.Time) error {
 	next := k.Terms.Every()
 	var last error // of the renewals since the last good one
 	for {
-		left := deadline.Sub(k.Clock())
-		if left <= 0 {
-			return k.passed(last)
-		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(min(next, left)):
+		case <-time.After(min(next, deadline.Sub(k.Clock()))):
 		}
 		sent := k.Clock()
-		if left = deadline.Sub(sent); left <= 0 {
+		left := deadline.Sub(sent)
+		if left <= 0 {
 			return k.passed(last)
 		}
 		err := k.renew(ctx, l, left)
