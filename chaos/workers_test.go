@@ -45,7 +45,18 @@ type crew struct {
 // newCrew starts n workers with leases of a kind, and waits until they are ready.
 func newCrew(t *testing.T, kind string, n int, env ...string) *crew {
 	t.Helper()
-	c := &crew{t: t, w: testenv.New(t), workers: map[string]*process{}, metrics: map[string]string{}, taps: map[string]*wiretap{}}
+	c := crewOn(t, testenv.New(t), kind, env...)
+	for i := range n {
+		c.start("pod-" + strconv.Itoa(i))
+	}
+	c.ready()
+	return c
+}
+
+// crewOn is a crew of nobody yet on a database.
+func crewOn(t *testing.T, w *testenv.World, kind string, env ...string) *crew {
+	t.Helper()
+	c := &crew{t: t, w: w, workers: map[string]*process{}, metrics: map[string]string{}, taps: map[string]*wiretap{}}
 	c.env = slices.Concat([]string{"MONGODB_DATABASE=" + c.w.DB.Name(), "LEASE_TTL=" + leaseTTL.String(),
 		"LOCK_EXPIRY_INTERVAL=" + tick.String(), "BOOKING_EXPIRY_INTERVAL=" + tick.String()}, env)
 	terms := lease.Terms{TTL: leaseTTL}
@@ -59,10 +70,6 @@ func newCrew(t *testing.T, kind string, n int, env ...string) *crew {
 		c.env = append(c.env, "JOB_LEASES=mongo")
 		c.leases = lease.NewMongo(c.w.DB, terms)
 	}
-	for i := range n {
-		c.start("pod-" + strconv.Itoa(i))
-	}
-	c.ready()
 	t.Cleanup(func() {
 		for _, p := range c.workers {
 			p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // gone already is as good

@@ -57,14 +57,23 @@ type ticks struct {
 	mu    sync.Mutex
 	every time.Duration
 	by    map[time.Time][]string
+	least map[string]time.Duration // from a tick to its run, by pod
+}
+
+func newTicks(every time.Duration) *ticks {
+	return &ticks{every: every, by: map[time.Time][]string{}, least: map[string]time.Duration{}}
 }
 
 func (k *ticks) job(pod string) jobs.Job {
 	j := job("j", func(context.Context) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		tick := time.Now().Truncate(k.every)
+		now := time.Now()
+		tick := now.Truncate(k.every)
 		k.by[tick] = append(k.by[tick], pod)
+		if late, ran := k.least[pod]; !ran || now.Sub(tick) < late {
+			k.least[pod] = now.Sub(tick)
+		}
 		return nil
 	})
 	j.Interval = k.every
@@ -81,7 +90,7 @@ func TestSchedule_EachTickOnce(t *testing.T) {
 		t.Run(leases, func(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
-			k := &ticks{every: 200 * time.Millisecond, by: map[time.Time][]string{}}
+			k := newTicks(200 * time.Millisecond)
 			stops := map[string]func(){}
 			pods := map[string]pod{}
 			for _, name := range []string{"a", "b", "c"} {
@@ -91,6 +100,7 @@ func TestSchedule_EachTickOnce(t *testing.T) {
 				}
 				p := open(t, w, []jobs.Job{k.job(name)}, change)
 				pods[name], stops[name] = p, p.schedule(t)
+				<-time.After(k.every / 3) // ticks don't begin with their process
 			}
 			for len(pods) > 0 {
 				var leader string
@@ -107,12 +117,27 @@ func TestSchedule_EachTickOnce(t *testing.T) {
 					return n == 1
 				})
 				seen := k.count(leader)
-				eventually(t, func() bool { return k.count(leader) >= seen+3 })
-				stops[leader]()
 				delete(pods, leader)
+				asked := func() (n float64) {
+					for _, other := range pods {
+						n += other.count(t, "holdfast_lease_acquisitions_total", "lease=j")
+					}
+					return n
+				}
+				before := asked()
+				eventually(t, func() bool { return k.count(leader) >= seen+3 })
+				if n := asked(); n != before {
+					t.Errorf("those who don't lead asked %v times for the job's lease", n-before)
+				}
+				stops[leader]()
 			}
 			if n := k.eachOnce(t); n < 9 {
 				t.Errorf("only %d ticks", n)
+			}
+			for name := range stops {
+				if late := k.least[name]; late > k.every/4 {
+					t.Errorf("%s runs %v after the tick", name, late)
+				}
 			}
 		})
 	}
@@ -171,7 +196,7 @@ func TestSchedule_APauseAfterTheTickRunsNothing(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	var ahead atomic.Int64
-	k := &ticks{every: 100 * time.Millisecond, by: map[time.Time][]string{}}
+	k := newTicks(100 * time.Millisecond)
 	paused := make(chan struct{}, 100)
 	p := open(t, w, []jobs.Job{k.job("p")}, func(o *jobs.Options) {
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -210,7 +235,7 @@ func TestElector_AWrongClockLeadsAndStealsNothing(t *testing.T) {
 	right := open(t, w, nil)
 	stop := right.schedule(t)
 	right.awaitLeader(t)
-	k := &ticks{every: 100 * time.Millisecond, by: map[time.Time][]string{}}
+	k := newTicks(100 * time.Millisecond)
 	var wrong []pod
 	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
 		p := open(t, w, []jobs.Job{k.job("wrong")}, func(o *jobs.Options) {
@@ -238,7 +263,7 @@ func TestElector_RedisStopsFreezesForgetsAndRestarts(t *testing.T) {
 	t.Parallel()
 	for _, alone := range []bool{false, true} {
 		w, r := testenv.New(t), testenv.OwnRedis(t)
-		k := &ticks{every: 100 * time.Millisecond, by: map[time.Time][]string{}}
+		k := newTicks(100 * time.Millisecond)
 		p := open(t, w, []jobs.Job{k.job("p")}, withRedis(t, r.URL, alone))
 		p.schedule(t)
 		runsOn := func() {
@@ -284,7 +309,7 @@ func TestSchedule_RunsAloneAndEndsInOrder(t *testing.T) {
 				t.Error("two runs at once")
 			}
 			defer beside.Add(-1)
-			<-time.After(20 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 			if runs.Add(1) == 2 {
 				panic("x")
 			}
@@ -292,11 +317,20 @@ func TestSchedule_RunsAloneAndEndsInOrder(t *testing.T) {
 		}}
 	p := open(t, w, []jobs.Job{j})
 	stop := p.schedule(t)
-	eventually(t, func() bool { return runs.Load() >= 4 })
-	stop()
+	eventually(t, func() bool { return runs.Load() >= 4 && beside.Load() > 0 })
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	eventually(t, func() bool {
+		h, err := p.Leases.Look(t.Context(), lease.Leader)
+		return err == nil && !h.Held()
+	})
 	if beside.Load() != 0 {
-		t.Error("a run was left behind")
+		t.Error("the leadership was given back before the run's end")
 	}
+	<-stopped
 	if n := p.leases(t); n != 0 {
 		t.Errorf("%d leases are left", n)
 	}
@@ -306,7 +340,7 @@ func TestSchedule_RunsAloneAndEndsInOrder(t *testing.T) {
 func TestSchedule_WithoutLeasesThisProcessLeads(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	k := &ticks{every: 50 * time.Millisecond, by: map[time.Time][]string{}}
+	k := newTicks(50 * time.Millisecond)
 	p := open(t, w, []jobs.Job{k.job("p")}, func(o *jobs.Options) { o.Leases = lease.NewLocal() })
 	stop := p.schedule(t)
 	eventually(t, func() bool { return k.count("p") > 2 && p.leads(t) })
@@ -319,7 +353,7 @@ func TestSchedule_WithoutLeasesThisProcessLeads(t *testing.T) {
 // A hundred starts and stops leave no goroutine and no lease.
 func TestSchedule_LeavesNothingBehind(t *testing.T) {
 	w, r := testenv.New(t), testenv.OwnRedis(t)
-	k := &ticks{every: 10 * time.Millisecond, by: map[time.Time][]string{}}
+	k := newTicks(10 * time.Millisecond)
 	before := goleak.IgnoreCurrent()
 	mongo := open(t, w, []jobs.Job{k.job("mongo")})
 	onRedis := open(t, w, []jobs.Job{k.job("redis")}, withRedis(t, r.URL, false))

@@ -15,7 +15,7 @@ import (
 
 // stopTimeout is how long runs in progress may take to end once they are told
 // to; a transaction is the longest thing that they finish first.
-const stopTimeout = 6 * time.Second
+const stopTimeout = 5 * time.Second
 
 // Schedule runs the jobs at their intervals, as long as this process leads,
 // until ctx ends; then it lets runs in progress end at their next transaction

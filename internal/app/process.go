@@ -17,8 +17,13 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
-// drainTime is how long requests and runs in progress may take to end.
-const drainTime = 8 * time.Second
+const (
+	// drainTime is how long requests and runs in progress may take to end.
+	drainTime = 8 * time.Second
+	// stopTime is how long a process that was told to stop may last, whatever it
+	// waits for. What it leaves open then is ended by whoever meets it.
+	stopTime = 9 * time.Second
+)
 
 // Main runs a process from its settings to its exit status: 0 after a signal,
 // 1 for a failure, 2 for wrong settings.
@@ -31,6 +36,12 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	log := telemetry.NewLog(os.Stderr, c.LogLevel, c.LogFormat)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(stopTime, func() {
+			log.Warn("Stopped before everything had ended", "after", stopTime.String())
+			os.Exit(0)
+		})
+	})
 	err = run(ctx, c, log)
 	switch {
 	case err != nil && ctx.Err() != nil: // it was told to stop, and has

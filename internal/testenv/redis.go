@@ -71,14 +71,10 @@ func (r *Redis) Restart() {
 }
 
 // Freeze stops the server's clock and all its work; Wake lets it go on.
-func (r *Redis) Freeze() { r.signal(syscall.SIGSTOP) }
+func (r *Redis) Freeze() { signal(r.Process, syscall.SIGSTOP) }
 
 // Wake ends Freeze.
-func (r *Redis) Wake() { r.signal(syscall.SIGCONT) }
-
-func (r *Redis) signal(s syscall.Signal) {
-	syscall.Kill(-r.Pid(), s) //nolint:errcheck // gone already is as good
-}
+func (r *Redis) Wake() { signal(r.Process, syscall.SIGCONT) }
 
 // RedisClient connects to a Redis and is closed with the test.
 func RedisClient(t testing.TB, url string) *redis.Client {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,12 +78,35 @@ func URI(t testing.TB) string {
 // one of at a time.
 func OwnServer(t testing.TB) string {
 	t.Helper()
+	return OwnMongod(t).URI
+}
+
+// Mongod is a server of one test's own.
+type Mongod struct{ *devserver.Mongod }
+
+// OwnMongod is OwnServer for tests that stop the server's clock.
+func OwnMongod(t testing.TB) *Mongod {
+	t.Helper()
 	server, err := devserver.StartMongod(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.Stop)
-	return server.URI
+	m := &Mongod{server}
+	t.Cleanup(func() {
+		m.Wake()
+		m.Stop()
+	})
+	return m
+}
+
+// Freeze stops the server's work; Wake lets it go on.
+func (m *Mongod) Freeze() { signal(m.Process, syscall.SIGSTOP) }
+
+// Wake ends Freeze.
+func (m *Mongod) Wake() { signal(m.Process, syscall.SIGCONT) }
+
+func signal(p *devserver.Process, s syscall.Signal) {
+	syscall.Kill(-p.Pid(), s) //nolint:errcheck // gone already is as good
 }
 
 // World is the services on a database of the test's own.
