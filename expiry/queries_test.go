@@ -1,6 +1,7 @@
 package expiry_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,13 @@ func fill(t *testing.T, w *testenv.World) (event, user ids.ID) {
 		if i%50 == 0 {
 			add(others[i%3], who, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(-time.Hour))
 		}
+		if i%20 == 0 { // ended long ago; every other one has no date of its end
+			old := time.Now().Add(-48 * time.Hour)
+			add(others[i%3], who, "EXPIRED", "EXPIRED", old)
+			if i%40 == 0 {
+				locks[len(locks)-1] = append(locks[len(locks)-1].(bson.D), bson.E{Key: "updatedAt", Value: old})
+			}
+		}
 		if i%200 == 0 {
 			add(others[i%3], who, "RELEASED", "INITIATED", time.Now().Add(-time.Hour))
 		}
@@ -131,6 +139,9 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		}},
 		{"booking sweep", "bookings", func() { w.SweepBookings() }},
 		{"lock sweep", "seatlocks", func() { w.SweepLocks() }},
+		{"retention", "seatlocks", func() {
+			must(w.Seats.Forgettable(w.Ctx(), time.Now().Add(-24*time.Hour), testenv.Batch, func(context.Context, []ids.ID) error { return nil }))
+		}},
 	}
 	for _, c := range cases {
 		reads := examined(t, w, c.collection, c.do)

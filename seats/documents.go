@@ -55,7 +55,7 @@ func RetentionIndexes() []mongodb.Collection {
 	ended := mongodb.Collection{Name: locksName, Validator: mongodb.OneOf("status", Statuses...)}
 	for _, s := range forgettable {
 		ended.Indexes = append(ended.Indexes, mongodb.Index{
-			Keys: mongodb.Keys("updatedAt", "_id"), Partial: mongodb.Is("status", string(s))})
+			Keys: mongodb.Keys(byChange, byExpiry, "_id"), Partial: mongodb.Is("status", string(s))})
 	}
 	return []mongodb.Collection{ended}
 }

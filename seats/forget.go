@@ -34,38 +34,50 @@ func (s *Service) Forgettable(ctx context.Context, before time.Time, batch int, 
 	return nil
 }
 
+// endedDoc is a lock's place in the order of the walk.
+type endedDoc struct {
+	ID        ID           `bson:"_id"`
+	UpdatedAt mongodb.Date `bson:"updatedAt"`
+	ExpiresAt mongodb.Date `bson:"expiresAt"`
+}
+
 func (s *Service) walkEnded(ctx context.Context, status Status, age string, before time.Time, batch int, visit func(context.Context, []ID) error) error {
 	old := bson.D{{Key: age, Value: bson.D{{Key: "$type", Value: "date"}, {Key: "$lte", Value: before}}}}
 	if age == byExpiry {
 		old = append(old, mongodb.Is(byChange, nil)...)
 	}
-	var after After
+	var behind bson.D
 	for {
-		behind := after.Filter(byChange)
-		if age == byExpiry && after != (After{}) {
-			behind = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after.ID}}}}
-		}
-		docs, err := mongodb.All[struct {
-			ID        ID           `bson:"_id"`
-			UpdatedAt mongodb.Date `bson:"updatedAt"`
-		}](ctx, s.locks(), mongo.Pipeline{
+		docs, err := mongodb.All[endedDoc](ctx, s.locks(), mongo.Pipeline{
 			mongodb.Match(mongodb.Is("status", string(status)), old, behind),
-			mongodb.Sort(byChange, "_id"), mongodb.Limit(batch), mongodb.Only(byChange),
+			mongodb.Sort(byChange, byExpiry, "_id"), mongodb.Limit(batch), mongodb.Only(byChange, byExpiry),
 		})
-		if err != nil {
+		if err != nil || len(docs) == 0 {
 			return mongodb.Translate(err)
-		}
-		if len(docs) == 0 {
-			return nil
 		}
 		found := make([]ID, 0, len(docs))
 		for _, d := range docs {
 			found = append(found, d.ID)
-			after = After{d.UpdatedAt.Time, d.ID}
 		}
-		if err := visit(ctx, found); err != nil {
+		if err := visit(ctx, found); err != nil || len(docs) < batch {
 			return err
 		}
+		behind = docs[len(docs)-1].behind(age)
+	}
+}
+
+// behind continues the walk after the lock.
+func (d endedDoc) behind(age string) bson.D {
+	byID := After{At: d.ExpiresAt.Time, ID: d.ID}.Filter(byExpiry)
+	if age == byExpiry {
+		return byID
+	}
+	return bson.D{
+		{Key: byChange, Value: bson.D{{Key: "$gte", Value: d.UpdatedAt.Time}}},
+		{Key: "$or", Value: bson.A{
+			bson.D{{Key: byChange, Value: bson.D{{Key: "$gt", Value: d.UpdatedAt.Time}}}},
+			mongodb.And(mongodb.Is(byChange, d.UpdatedAt.Time), byID),
+		}},
 	}
 }
 
