@@ -331,6 +331,9 @@ func TestSchedule_RunsAloneAndEndsInOrder(t *testing.T) {
 		t.Error("the leadership was given back before the run's end")
 	}
 	<-stopped
+	if n := p.count(t, "holdfast_lease_acquisitions_total", "lease=j", "outcome=contention"); n != 0 {
+		t.Errorf("it asked %v times for a lease that it held itself", n)
+	}
 	if n := p.leases(t); n != 0 {
 		t.Errorf("%d leases are left", n)
 	}
