@@ -2,6 +2,7 @@ package booking
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -10,17 +11,17 @@ import (
 type Forgotten struct{ Locks, Bookings int }
 
 // Forget removes ended locks together with their ended bookings, in one
-// transaction. A lock that a live or confirmed booking names stays, whatever its
-// status: somebody has to look at it.
+// transaction. A lock stays that has not ended, or that a booking names which has
+// not: somebody has to look at that.
 func (s *Service) Forget(ctx context.Context, lockIDs []ID) (Forgotten, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Forgotten, error) {
-		counts, err := s.find(ctx, mongodb.And(mongodb.In("seatLockId", lockIDs), mongodb.In("status", live)))
+		all, err := s.find(ctx, mongodb.In("seatLockId", lockIDs))
 		if err != nil {
 			return Forgotten{}, err
 		}
-		named := make(map[ID]bool, len(counts))
-		for _, b := range counts {
-			named[b.LockID] = true
+		named, over := map[ID]bool{}, make([]ID, 0, len(all))
+		for _, b := range all {
+			named[b.LockID] = named[b.LockID] || !slices.Contains(ended, b.Status)
 		}
 		gone := make([]ID, 0, len(lockIDs))
 		for _, id := range lockIDs {
@@ -35,7 +36,12 @@ func (s *Service) Forget(ctx context.Context, lockIDs []ID) (Forgotten, error) {
 		if err != nil {
 			return Forgotten{}, err
 		}
-		result, err := s.bookings().DeleteMany(ctx, mongodb.And(mongodb.In("seatLockId", gone), mongodb.In("status", ended)))
+		for _, b := range all {
+			if !named[b.LockID] {
+				over = append(over, b.ID)
+			}
+		}
+		result, err := s.bookings().DeleteMany(ctx, mongodb.In("_id", over))
 		if err != nil {
 			return Forgotten{}, err
 		}

@@ -86,6 +86,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 		note(&goes, "an EXPIRED lock", expired, ids.ID{})
 	}
 	contradiction := w.Take(event, 1, testenv.Past())
+	note(&stays, "a lock that was due long ago and expired just now", w.Take(event, 1, seats.Until{At: long}), ids.ID{})
 	w.SweepLocks()
 	for _, k := range goes {
 		if k.collection == "seatlocks" {
@@ -142,6 +143,23 @@ func TestRetention_FreesIdempotencyKeys(t *testing.T) {
 	retain(t, w, time.Minute)
 	if second, replayed, err := w.Seats.Take(w.Ctx(), request); err != nil || replayed || second.ID == first.ID {
 		t.Errorf("%+v, replayed %v, %v", second, replayed, err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// Whatever locks are named, only those that have ended are removed.
+func TestForget_LeavesLocksThatCount(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	active, sold, expired := w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Past())
+	if _, err := w.Bookings.Confirm(w.Ctx(), w.Book(sold, testenv.Soon()).ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.SweepLocks()
+	gone, err := w.Bookings.Forget(w.Ctx(), []ids.ID{active.ID, sold.ID, expired.ID, ids.New()})
+	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) || !exists(t, w, "seatlocks", sold.ID) {
+		t.Errorf("%+v, %v", gone, err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }

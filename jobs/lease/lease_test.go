@@ -100,6 +100,11 @@ func TestLease_IsGivenBackOnceAndDuringShutdown(t *testing.T) {
 		l := acquire(t, a, n, "a")
 		ended, end := context.WithCancel(t.Context())
 		end()
+		if late, err := a.Acquire(ended, name(), "a"); err != nil { // or something might be left behind, and nobody know
+			t.Errorf("a try was cut short: %v", err)
+		} else if err := late.Release(ended); err != nil {
+			t.Error(err)
+		}
 		if err := l.Release(ended); err != nil {
 			t.Error(err)
 		}
