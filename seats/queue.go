@@ -2,6 +2,7 @@ package seats
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -49,6 +50,9 @@ type answer struct {
 
 type queue struct {
 	waiting []*request
+	// readFirst counts the next batches that don't try to be quick; only the
+	// committer uses it.
+	readFirst int
 }
 
 // submit queues a request at its event and waits for the answer, but not
@@ -117,7 +121,7 @@ func (s *Service) commitAll(eventID ID, q *queue) {
 			continue
 		}
 		s.queues.slots <- struct{}{}
-		answers := s.commitGuarded(eventID, batch)
+		answers := s.commitGuarded(eventID, q, batch)
 		<-s.queues.slots
 		carried = carried[:0]
 		for i, r := range batch {
@@ -173,21 +177,21 @@ func (s *Service) deliver(eventID ID, r *request, a answer) {
 
 // commitGuarded answers everybody even if deciding panics, which then ends
 // neither the process nor the event's queue.
-func (s *Service) commitGuarded(eventID ID, batch []*request) (answers []answer) {
+func (s *Service) commitGuarded(eventID ID, q *queue, batch []*request) (answers []answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.db.Log().Error("Committing a batch panicked", "eventId", eventID, "error", p, "stack", string(debug.Stack()))
 			answers = sameAnswer(batch, func(r *request) error { return outcomeUnknown(r.lockID) })
 		}
 	}()
-	return s.commit(eventID, batch)
+	return s.commit(eventID, q, batch)
 }
 
 // commit decides a batch in one transaction and returns an answer for each
 // request. It runs on its own time: a caller that leaves ends nobody's commit.
-func (s *Service) commit(eventID ID, batch []*request) []answer {
+func (s *Service) commit(eventID ID, q *queue, batch []*request) []answer {
 	ctx := context.Background()
-	answers, err := s.commitOnce(ctx, eventID, batch, false)
+	answers, err := s.commitFirst(ctx, eventID, q, batch)
 	switch {
 	case err == nil:
 		return answers
@@ -197,7 +201,7 @@ func (s *Service) commit(eventID ID, batch []*request) []answer {
 		// One request's document may be at fault: each gets its own transaction.
 		answers = answers[:0]
 		for _, r := range batch {
-			answers = append(answers, s.commit(eventID, []*request{r})...)
+			answers = append(answers, s.commit(eventID, q, []*request{r})...)
 		}
 		return answers
 	default:
@@ -229,6 +233,33 @@ func sameAnswer(batch []*request, errOf func(*request) error) []answer {
 		answers[i] = answer{err: errOf(r)}
 	}
 	return answers
+}
+
+// commitFirst decides a batch quickly, if it may be, and else by reading.
+func (s *Service) commitFirst(ctx context.Context, eventID ID, q *queue, batch []*request) ([]answer, error) {
+	total, may := mayBeQuick(batch, s.limits)
+	if q.readFirst > 0 {
+		q.readFirst--
+		may = false
+	}
+	if !may {
+		return s.commitOnce(ctx, eventID, batch, false)
+	}
+	var quick bool
+	answers, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) (answers []answer, err error) {
+		b := &batchTx{s: s, eventID: eventID, requests: batch}
+		if answers, quick, err = b.quick(ctx, total); quick || err != nil {
+			return answers, err
+		}
+		return b.decide(ctx)
+	})
+	if errors.Is(err, errNotQuick) {
+		return s.commitOnce(ctx, eventID, batch, false)
+	}
+	if err == nil && !quick {
+		q.readFirst = readOn
+	}
+	return answers, err
 }
 
 func (s *Service) commitOnce(ctx context.Context, eventID ID, batch []*request, settling bool) ([]answer, error) {

@@ -1,0 +1,93 @@
+package seats
+
+import (
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// While seats last, nearly every batch is one of new requests that all fit. Such
+// a batch is written without being read first: one guarded update of the event,
+// which tells what it found and the database's time, and one insert. Whatever
+// makes a batch another one fails its guard, or the unique index of idempotency
+// keys, and the batch is then decided by reading: see batchTx.
+
+// errNotQuick says that a batch has to be read first. It never reaches a caller.
+var errNotQuick = fault.New("READ_FIRST", "The batch has to be read first.")
+
+// readOn is how many of an event's batches are read first after one that could
+// not be quick: an event that is sold out, or limits its customers, stays so.
+const readOn = 20
+
+// mayBeQuick reports whether a batch holds nothing that has to be read first,
+// and the seats that it asks for.
+func mayBeQuick(batch []*request, limits Limits) (total int64, ok bool) {
+	keys := make(map[userKey]bool, len(batch))
+	for _, r := range batch {
+		q := r.take
+		if q == nil || q.Until.For > limits.MaxTTL {
+			return 0, false
+		}
+		if k := (userKey{q.UserID, q.Key}); q.Key != "" {
+			if keys[k] {
+				return 0, false
+			}
+			keys[k] = true
+		}
+		total += q.Seats
+	}
+	return total, true
+}
+
+// quick decides a batch in the caller's transaction. ok is false where nothing
+// was written and the batch has to be read; errNotQuick where something was, and
+// the transaction has to end.
+func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, ok bool, err error) {
+	err = b.s.events().FindOneAndUpdate(ctx, quickEvent(b.eventID, total),
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -total}, {Key: "rev", Value: int64(1)}}}, mongodb.TouchDate},
+		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&b.event)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	before := b.event // outside hands may have left a counter that can't be
+	before.AvailableSeats.N += total
+	if !before.sound() {
+		return nil, false, errNotQuick
+	}
+	b.now = b.event.UpdatedAt.Time // the database's clock has just written it
+	inserts := make([]any, 0, len(b.requests))
+	for _, r := range b.requests {
+		lock, refusal := b.newLock(r)
+		if refusal != nil {
+			return nil, false, errNotQuick
+		}
+		inserts, answers = append(inserts, insertOf(lock, b.now)), append(answers, answer{lock: lock})
+	}
+	_, err = b.s.locks().InsertMany(ctx, inserts)
+	if mongodb.IsDuplicate(err) { // a key was used before
+		err = errNotQuick
+	}
+	return answers, err == nil, err
+}
+
+// quickEvent matches an event on sale that has the seats, is not oversold, and
+// asks for no look at what its customers hold.
+func quickEvent(id ID, total int64) bson.D {
+	none := bson.D{{Key: "$in", Value: bson.A{nil, 0}}}
+	return bson.D{
+		{Key: "_id", Value: id},
+		{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: total}}},
+		{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(OnSale)}}}},
+		{Key: "maxSeatsPerUser", Value: none},
+		{Key: "oversold", Value: none},
+	}
+}
