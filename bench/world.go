@@ -38,7 +38,7 @@ func newWorld(ctx context.Context, uri string) (*world, error) {
 		return nil, err
 	}
 	w := &world{uri: uri, db: db, users: users.New(db)}
-	w.seats = seats.New(db, seats.Limits{DefaultTTL: 10 * time.Minute, MaxTTL: 2 * time.Hour})
+	w.seats = seats.New(db, seats.Limits{DefaultTTL: 10 * time.Minute, MaxTTL: 2 * time.Hour}, nil)
 	w.bookings = booking.New(db, w.seats, booking.Limits{MaxPaymentTTL: 24 * time.Hour}, booking.Observer{})
 	var all []mongodb.Collection
 	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)

@@ -18,6 +18,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -26,6 +27,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
+	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -47,6 +49,8 @@ func open(t *testing.T, keys ...config.Key) *site {
 	w := testenv.New(t)
 	s := &site{t: t, w: w}
 	s.serving.Store(true)
+	w.Seats = seats.New(w.DB, seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL}, w.Users.Unknown)
+	w.Bookings = booking.New(w.DB, w.Seats, booking.Limits{MaxPaymentTTL: testenv.MaxPaymentTTL}, booking.Observer{})
 	metrics := telemetry.NewMetrics()
 	terms := lease.Terms{TTL: 2 * time.Second}
 	s.begun, s.end = make(chan struct{}), make(chan struct{})
@@ -70,6 +74,9 @@ func open(t *testing.T, keys ...config.Key) *site {
 			t.Error(err)
 		}
 		s.server.Close()
+		if err := w.Seats.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 		transport.CloseIdleConnections()
 	})
 	return s

@@ -22,7 +22,8 @@ type batchTx struct {
 	s        *Service
 	eventID  ID
 	requests []*request
-	settling bool // an earlier commit of the same requests may be there or come
+	users    *lookUp // of the requests' users; nil where they are known
+	settling bool    // an earlier commit of the same requests may be there or come
 
 	event eventDoc
 	found bool
@@ -64,12 +65,15 @@ func (b *batchTx) decide(ctx context.Context) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answers, b.write(ctx)
+	if err := b.write(ctx); err != nil {
+		return nil, err
+	}
+	return answers, b.users.wait()
 }
 
 func (b *batchTx) attempt(ctx context.Context) ([]answer, error) {
 	*b = batchTx{
-		s: b.s, eventID: b.eventID, requests: b.requests, settling: b.settling, unsound: b.unsound,
+		s: b.s, eventID: b.eventID, requests: b.requests, users: b.users, settling: b.settling, unsound: b.unsound,
 		byKey: map[userKey]Lock{}, byID: map[ID]lockDoc{}, held: map[ID]int64{}, seen: map[ID]bool{}, gone: map[ID]bool{}, released: map[Status][]ID{},
 	}
 	if err := b.read(ctx); err != nil {

@@ -191,10 +191,13 @@ func (s *Service) commitGuarded(eventID ID, q *queue, batch []*request) (answers
 // request. It runs on its own time: a caller that leaves ends nobody's commit.
 func (s *Service) commit(eventID ID, q *queue, batch []*request) []answer {
 	ctx := context.Background()
-	answers, err := s.commitFirst(ctx, eventID, q, batch)
+	users := s.ask(ctx, batch)
+	answers, err := s.commitFirst(ctx, eventID, q, batch, users)
 	switch {
 	case err == nil:
 		return answers
+	case errors.Is(err, errStrangers):
+		return s.commitWithout(eventID, q, batch, users)
 	case fault.Is(err, mongodb.CodeOutcomeUnknown):
 		return s.settle(ctx, eventID, batch)
 	case len(batch) > 1 && mongodb.RejectedByServer(err):
@@ -209,6 +212,24 @@ func (s *Service) commit(eventID ID, q *queue, batch []*request) []answer {
 	}
 }
 
+// commitWithout refuses the requests of unknown users and commits the others.
+func (s *Service) commitWithout(eventID ID, q *queue, batch []*request, users *lookUp) []answer {
+	others, refusals := users.without(batch)
+	var committed []answer
+	if len(others) > 0 {
+		committed = s.commit(eventID, q, others)
+	}
+	answers := make([]answer, 0, len(batch))
+	for _, refusal := range refusals {
+		if refusal != nil {
+			answers = append(answers, answer{err: refusal})
+			continue
+		}
+		answers, committed = append(answers, committed[0]), committed[1:]
+	}
+	return answers
+}
+
 // settle learns what became of a batch whose commit was never answered, by
 // deciding it again with the same IDs in a transaction that writes the same
 // event: once that commits, the earlier one is either there or can't come any more.
@@ -216,7 +237,7 @@ func (s *Service) settle(ctx context.Context, eventID ID, batch []*request) []an
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	for ctx.Err() == nil {
-		if answers, err := s.commitOnce(ctx, eventID, batch, true); err == nil {
+		if answers, err := s.commitOnce(ctx, eventID, batch, nil, true); err == nil {
 			return answers
 		}
 		select {
@@ -236,25 +257,25 @@ func sameAnswer(batch []*request, errOf func(*request) error) []answer {
 }
 
 // commitFirst decides a batch quickly, if it may be, and else by reading.
-func (s *Service) commitFirst(ctx context.Context, eventID ID, q *queue, batch []*request) ([]answer, error) {
+func (s *Service) commitFirst(ctx context.Context, eventID ID, q *queue, batch []*request, users *lookUp) ([]answer, error) {
 	total, may := mayBeQuick(batch, s.limits)
 	if q.readFirst > 0 {
 		q.readFirst--
 		may = false
 	}
 	if !may {
-		return s.commitOnce(ctx, eventID, batch, false)
+		return s.commitOnce(ctx, eventID, batch, users, false)
 	}
 	var quick bool
 	answers, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) (answers []answer, err error) {
-		b := &batchTx{s: s, eventID: eventID, requests: batch}
+		b := &batchTx{s: s, eventID: eventID, requests: batch, users: users}
 		if answers, quick, err = b.quick(ctx, total); quick || err != nil {
 			return answers, err
 		}
 		return b.decide(ctx)
 	})
 	if errors.Is(err, errNotQuick) {
-		return s.commitOnce(ctx, eventID, batch, false)
+		return s.commitOnce(ctx, eventID, batch, users, false)
 	}
 	if err == nil && !quick {
 		q.readFirst = readOn
@@ -262,9 +283,9 @@ func (s *Service) commitFirst(ctx context.Context, eventID ID, q *queue, batch [
 	return answers, err
 }
 
-func (s *Service) commitOnce(ctx context.Context, eventID ID, batch []*request, settling bool) ([]answer, error) {
+func (s *Service) commitOnce(ctx context.Context, eventID ID, batch []*request, users *lookUp, settling bool) ([]answer, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]answer, error) {
-		b := &batchTx{s: s, eventID: eventID, requests: batch, settling: settling}
+		b := &batchTx{s: s, eventID: eventID, requests: batch, users: users, settling: settling}
 		return b.decide(ctx)
 	})
 }

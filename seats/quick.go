@@ -76,6 +76,9 @@ func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, ok 
 	if mongodb.IsDuplicate(err) { // a key was used before
 		err = errNotQuick
 	}
+	if err == nil {
+		err = b.users.wait()
+	}
 	return answers, err == nil, err
 }
 

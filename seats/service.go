@@ -16,11 +16,13 @@ type Service struct {
 	db     *mongodb.DB
 	limits Limits
 	queues queues
+
+	customers Customers
 }
 
-// New returns the inventory of db.
-func New(db *mongodb.DB, limits Limits) *Service {
-	return &Service{db: db, limits: limits, queues: queues{
+// New returns the inventory of db. customers may be nil.
+func New(db *mongodb.DB, limits Limits, customers Customers) *Service {
+	return &Service{db: db, limits: limits, customers: customers, queues: queues{
 		byEvent: map[ID]*queue{},
 		slots:   make(chan struct{}, maxInFlight),
 	}}

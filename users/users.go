@@ -69,6 +69,30 @@ func (s *Service) Create(ctx context.Context, fullName, email string) (User, err
 	return u, mongodb.TranslateWrite(err)
 }
 
+// Unknown returns, of some users, those that there are not, each with the
+// refusal CodeNotFound.
+func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]error, error) {
+	found, err := mongodb.All[struct {
+		ID ids.ID `bson:"_id"`
+	}](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.In("_id", userIDs)), mongodb.Only("_id")})
+	if err != nil {
+		return nil, mongodb.Translate(err)
+	}
+	known := make(map[ID]bool, len(found))
+	for _, f := range found {
+		known[f.ID] = true
+	}
+	unknown := map[ID]error{}
+	for _, id := range userIDs {
+		if !known[id] {
+			unknown[id] = notFound()
+		}
+	}
+	return unknown, nil
+}
+
+func notFound() error { return fault.New(CodeNotFound, "There is no such user.") }
+
 // Get returns a user, or CodeNotFound.
 func (s *Service) Get(ctx context.Context, id ID) (User, error) {
 	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
@@ -76,7 +100,7 @@ func (s *Service) Get(ctx context.Context, id ID) (User, error) {
 	case err != nil:
 		return User{}, mongodb.Translate(err)
 	case !found:
-		return User{}, fault.New(CodeNotFound, "There is no such user.")
+		return User{}, notFound()
 	}
 	created := d.CreatedAt.Time
 	if created.IsZero() {

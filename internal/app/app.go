@@ -69,7 +69,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 		return nil, err
 	}
 	a := &App{Config: c, Log: log, Metrics: metrics, DB: db, Users: users.New(db)}
-	a.Seats = seats.New(db, seats.Limits{DefaultTTL: c.LockDefaultTTL, MaxTTL: c.LockMaxTTL})
+	a.Seats = seats.New(db, seats.Limits{DefaultTTL: c.LockDefaultTTL, MaxTTL: c.LockMaxTTL}, a.Users.Unknown)
 	a.Bookings = booking.New(db, a.Seats, booking.Limits{MaxPaymentTTL: c.PaymentMaxTTL},
 		booking.Observer{PaidAndRefused: metrics.PaidAndRefused.Inc})
 	a.sweeper = &expiry.Sweeper{Seats: a.Seats, Bookings: a.Bookings, Batch: c.SweepBatch}

@@ -165,7 +165,7 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 		t.Fatal(err)
 	}
 	w.DB, w.Users = db, users.New(db)
-	w.Seats = seats.New(db, seats.Limits{DefaultTTL: DefaultTTL, MaxTTL: MaxTTL})
+	w.Seats = seats.New(db, seats.Limits{DefaultTTL: DefaultTTL, MaxTTL: MaxTTL}, nil)
 	w.Bookings = booking.New(db, w.Seats, booking.Limits{MaxPaymentTTL: MaxPaymentTTL}, booking.Observer{})
 	w.Sweeper = &expiry.Sweeper{Seats: w.Seats, Bookings: w.Bookings, Batch: Batch}
 	w.Recovery = &recovery.Recovery{DB: db, Seats: w.Seats, Bookings: w.Bookings, Sweeper: w.Sweeper, Clock: clock.System}

@@ -1,0 +1,83 @@
+package seats_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// Unknown users in a batch are refused, each by itself: their neighbours get
+// their seats, in one batch and each their own.
+func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	stranger, refusal := ids.New(), fault.New("USER_NOT_FOUND", "Nobody.")
+	service := seats.New(w.DB, seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL},
+		func(_ context.Context, userIDs []ids.ID) (map[ids.ID]error, error) {
+			unknown := map[ids.ID]error{}
+			for _, id := range userIDs {
+				if id == stranger {
+					unknown[id] = refusal
+				}
+			}
+			return unknown, nil
+		})
+	event := w.Event(1000)
+	release := holdEvent(t, w, event) // so that the requests come together
+	var asked sync.WaitGroup
+	var mu sync.Mutex
+	seen := map[ids.ID]bool{}
+	for i := range 40 {
+		asked.Go(func() {
+			user := ids.New()
+			if i%4 == 0 {
+				user = stranger
+			}
+			lock, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
+			if (user == stranger) != errors.Is(err, refusal) || (user != stranger && err != nil) {
+				t.Errorf("user %s: %v", user, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && (seen[lock.ID] || lock.UserID != user) {
+				t.Errorf("%s was given %+v", user, lock)
+			}
+			seen[lock.ID] = true
+		})
+	}
+	waitFor(t, func() bool { return service.Waiting(event) > 30 })
+	release()
+	asked.Wait()
+	if available, _ := w.Available(event); available != 970 {
+		t.Errorf("%d seats are available", available)
+	}
+	if err := service.Close(w.Ctx()); err != nil {
+		t.Error(err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// Where the users can't be looked up, nothing is kept.
+func TestCustomers_ALookUpThatFailsKeepsNothing(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	service := seats.New(w.DB, seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL},
+		func(context.Context, []ids.ID) (map[ids.ID]error, error) {
+			return nil, fault.New(mongodb.CodeUnavailable, "No answer.")
+		})
+	event := w.Event(10)
+	if _, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); !fault.Is(err, mongodb.CodeUnavailable) {
+		t.Error(err)
+	}
+	if available, _ := w.Available(event); available != 10 {
+		t.Errorf("%d seats are available", available)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
