@@ -17,6 +17,7 @@ type operation func(ctx context.Context, client, n int) (granted bool, err error
 type measure struct {
 	Granted, Refused int
 	Seconds          float64
+	note             string
 	took             []time.Duration
 }
 

@@ -2,53 +2,103 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
+// settings of a run.
+type settings struct {
+	only     *regexp.Regexp
+	rounds   int
+	lasting  time.Duration // of a turn
+	out      string
+	binaries string // where the API's is
+	uri      string
+}
+
 func main() {
-	ctx := context.Background()
-	m, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr})
-	if err != nil {
-		panic(err)
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(told(serve(os.Args[2:])))
 	}
-	defer m.Stop()
-	for _, clients := range []int{1, 8, 64, 256} {
-		for _, name := range []string{"engine", "insertMany", "increment", "transaction", "mutex"} {
-			w, err := newWorld(ctx, m.URI)
-			if err != nil {
-				panic(err)
-			}
-			ev, err := w.event(ctx, 10_000_000)
-			if err != nil {
-				panic(err)
-			}
-			var s side
-			switch name {
-			case "engine":
-				s = engine{w.seats}
-			case "insertMany":
-				s = newInsertMany(ctx, w.db.Database)
-			case "increment":
-				s = increment{w.db.Database}
-			case "transaction":
-				s = transaction{w.db.Database}
-			case "mutex":
-				s = &mutex{transaction: transaction{w.db.Database}}
-			}
-			user := ids.New()
-			r, err := closedLoop(ctx, clock.System, clients, 3*time.Second, 0, func(ctx context.Context, c, n int) (bool, error) {
-				return s.lock(ctx, ev, user, 1, fmt.Sprintf("%d-%d", c, n))
-			})
-			fmt.Println(clients, name, int(r.perSecond()), r.quantile(.5), r.quantile(.99), r.quantile(.999), err)
-			if err := w.close(ctx); err != nil {
-				panic(err)
+	var s settings
+	only := flag.String("only", ".", "scenarios whose names match this regular expression")
+	flag.IntVar(&s.rounds, "rounds", 3, "turns of each side")
+	flag.DurationVar(&s.lasting, "time", 3*time.Second, "duration of a turn")
+	flag.StringVar(&s.out, "out", ".build/benchmarks", "folder for the results")
+	flag.StringVar(&s.binaries, "binaries", ".build", "folder of the API's binary")
+	flag.StringVar(&s.uri, "mongodb-uri", "", "a MongoDB to measure on; empty: one of its own")
+	flag.Parse()
+	var err error
+	if s.only, err = regexp.Compile(*only); err != nil || s.rounds < 1 || s.lasting < time.Millisecond || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2) //nolint:gocritic // nothing runs yet
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(told(measureAll(ctx, s)))
+}
+
+func told(err error) (status int) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// measureAll lets each side of each scenario have its turn in every round.
+func measureAll(ctx context.Context, s settings) error {
+	if s.uri == "" {
+		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr})
+		if err != nil {
+			return err
+		}
+		defer mongod.Stop()
+		s.uri = mongod.URI
+	}
+	if err := os.MkdirAll(s.out, 0o750); err != nil {
+		return err
+	}
+	start := clock.System()
+	var results []*result
+	for _, scenario := range scenarios {
+		if !s.only.MatchString(scenario.name) {
+			continue
+		}
+		fmt.Printf("\n%s: %s\n", scenario.name, scenario.what)
+		rows := scenario.rows(s)
+		for round := range s.rounds {
+			for i := range rows {
+				r := rows[(i+round)%len(rows)] // nobody is always first
+				fmt.Fprintf(os.Stderr, "\r\033[K  round %d of %d: %s", round+1, s.rounds, r.title())
+				m, err := r.turn(ctx)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", scenario.name, r.title(), err)
+				}
+				r.turns = append(r.turns, m)
 			}
 		}
+		fmt.Fprint(os.Stderr, "\r\033[K")
+		for _, r := range rows {
+			r.Scenario = scenario.name
+			r.sum()
+		}
+		printTable(os.Stdout, rows)
+		results = append(results, rows...)
 	}
+	file := filepath.Join(s.out, "results.json")
+	if err := writeJSON(file, s, start, results); err != nil {
+		return err
+	}
+	fmt.Printf("\nAll invariants were proved after each turn. %s holds the figures; it took %v.\n", file, clock.Clock(clock.System).Since(start).Round(time.Second))
+	return nil
 }

@@ -82,15 +82,13 @@ func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, ok 
 	return answers, err == nil, err
 }
 
-// quickEvent matches an event on sale that has the seats, is not oversold, and
-// asks for no look at what its customers hold.
+// quickEvent matches an event on sale that has the seats and asks for no look at
+// what its customers hold.
 func quickEvent(id ID, total int64) bson.D {
-	none := bson.D{{Key: "$in", Value: bson.A{nil, 0}}}
 	return bson.D{
 		{Key: "_id", Value: id},
 		{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: total}}},
 		{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(OnSale)}}}},
-		{Key: "maxSeatsPerUser", Value: none},
-		{Key: "oversold", Value: none},
+		{Key: "maxSeatsPerUser", Value: bson.D{{Key: "$in", Value: bson.A{nil, 0}}}},
 	}
 }
