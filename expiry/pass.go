@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
@@ -69,9 +70,14 @@ const (
 	maxFailures = 10
 )
 
+// inFlight is how many events' transactions a sweep has under way at a time: so
+// that MongoDB has the next one to work on while it commits another.
+const inFlight = 4
+
 // pass is a Pass under way.
 type pass struct {
 	Pass
+	mu       sync.Mutex // guards what follows
 	report   Report
 	lines    int
 	failures int    // in a row
@@ -80,6 +86,8 @@ type pass struct {
 }
 
 func (p *pass) say(ctx context.Context, line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	level := slog.LevelInfo
 	if p.lines++; p.lines > loudLines {
 		level = slog.LevelDebug
@@ -89,6 +97,8 @@ func (p *pass) say(ctx context.Context, line string) {
 
 func (p *pass) found(ctx context.Context, n int) {
 	if n > 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.report.Found += n
 		p.Log.InfoContext(ctx, p.Words.Found(n), "found", n)
 	}
@@ -103,9 +113,85 @@ func (p *pass) success(ctx context.Context) {
 }
 
 // setAside counts documents that a sweep must not or can't end.
-func (p *pass) setAside(ctx context.Context, why string, documents ...any) {
-	p.report.Skipped++
+func (p *pass) setAside(ctx context.Context, n int, why string, documents ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Skipped += n
 	p.Log.WarnContext(ctx, "Set aside: "+why, documents...)
+}
+
+// applied counts a transaction that ended so many of a group, and reports
+// whether the one before it was of the same event.
+func (p *pass) applied(event ids.ID, ended, of int) (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures = 0
+	p.report.Applied += ended
+	p.report.Skipped += of - ended
+	again = event == p.last
+	p.last = event
+	return again
+}
+
+// failed counts a group that is left, and returns how many were in a row.
+func (p *pass) failed(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Errors += n
+	p.failures++
+	return p.failures
+}
+
+// alsoEnded counts locks that were ended along with a page, and are none of it.
+func (p *pass) alsoEnded(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beyond += n
+	p.report.Applied += n
+}
+
+// restored counts seats that came back.
+func (p *pass) restored(seats int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.SeatsRestored += seats
+}
+
+// eachGroup lets up to inFlight groups be ended at a time, and returns the first
+// error of a pass that can't go on.
+func eachGroup[T any](ctx context.Context, groups []group[T], end func(context.Context, group[T]) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var working sync.WaitGroup
+	waiting := make(chan group[T])
+	var mu sync.Mutex
+	var failed error
+	for range min(inFlight, len(groups)) {
+		working.Go(func() {
+			for g := range waiting {
+				if err := end(ctx, g); err != nil {
+					mu.Lock()
+					if failed == nil {
+						failed = err
+					}
+					mu.Unlock()
+					stop(err)
+				}
+			}
+		})
+	}
+	for _, g := range groups {
+		if ctx.Err() != nil {
+			break
+		}
+		waiting <- g
+	}
+	close(waiting)
+	working.Wait()
+	if failed == nil && ctx.Err() != nil {
+		failed = fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
+	}
+	return failed
 }
 
 // busyPause is the room that a sweep leaves, between two transactions, to those
@@ -126,22 +212,15 @@ func apply[T any](ctx context.Context, p *pass, event ids.ID, group []T, end fun
 	ended, busy, err := end(ctx, group)
 	switch {
 	case err == nil:
-		p.failures = 0
-		p.report.Applied += ended
-		p.report.Skipped += len(group) - ended
-		if busy && event == p.last { // another event's turn is room enough
+		if again := p.applied(event, ended, len(group)); busy && again { // another event's turn is room enough
 			giveWay(ctx)
 		}
-		p.last = event
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
 	case fault.Is(err, seats.CodeEventNotFound):
-		p.failures = 0
-		for range group[1:] {
-			p.report.Skipped++
-		}
-		p.setAside(ctx, "there is no such event", "eventId", event, "documents", len(group))
+		p.applied(event, 0, 0)
+		p.setAside(ctx, len(group), "there is no such event", "eventId", event, "documents", len(group))
 		return nil
 	case mongodb.RejectedByServer(err) && len(group) > 1:
 		half := len(group) / 2
@@ -150,9 +229,9 @@ func apply[T any](ctx context.Context, p *pass, event ids.ID, group []T, end fun
 		}
 		return apply(ctx, p, event, group[half:], end)
 	}
-	p.report.Errors += len(group)
+	failures := p.failed(len(group))
 	p.Log.ErrorContext(ctx, "Could not expire; the next run tries again", "eventId", event, "documents", len(group), "error", err)
-	if p.failures++; p.failures == maxFailures {
+	if failures == maxFailures {
 		return fmt.Errorf("%d groups in a row failed, the last one by: %w", maxFailures, err)
 	}
 	return nil

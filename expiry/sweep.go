@@ -53,33 +53,28 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *pass, due []seats.DueLock)
 	}
 	groups := groupBy(due, func(d seats.DueLock) (ids.ID, bool) {
 		if d.Poison {
-			p.setAside(ctx, "the lock's seats are no whole number ≥ 1", "lockId", d.ID, "eventId", d.EventID)
+			p.setAside(ctx, 1, "the lock's seats are no whole number ≥ 1", "lockId", d.ID, "eventId", d.EventID)
 		}
 		return d.EventID, !d.Poison
 	})
-	for _, g := range groups {
-		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []seats.DueLock) (ended int, busy bool, err error) {
+	return eachGroup(ctx, groups, func(ctx context.Context, g group[seats.DueLock]) error {
+		return apply(ctx, p, g.event, g.items, func(ctx context.Context, group []seats.DueLock) (ended int, busy bool, err error) {
 			lockIDs, named := make([]ids.ID, 0, len(group)), make(map[ids.ID]bool, len(group))
 			for _, d := range group {
 				lockIDs, named[d.ID] = append(lockIDs, d.ID), true
 			}
 			swept, err := s.Seats.ExpireDue(ctx, g.event, lockIDs, upTo, p.By, p.RunID)
 			for _, e := range swept.Ended {
-				p.report.SeatsRestored += e.Seats
+				p.restored(e.Seats)
 				p.say(ctx, p.Words.Locks(e, g.event))
 				if named[e.ID] {
 					ended++
 				}
 			}
-			p.beyond += len(swept.Ended) - ended
-			p.report.Applied += len(swept.Ended) - ended
+			p.alsoEnded(len(swept.Ended) - ended)
 			return ended, swept.Busy, err
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // SweepBookings ends the PAYMENT_PENDING bookings whose window has passed and,
@@ -132,24 +127,20 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *pass, due []booking.Due
 	p.found(ctx, len(due))
 	groups := groupBy(due, func(d booking.DueBooking) (ids.ID, bool) {
 		if d.Poison {
-			p.setAside(ctx, "the seats of the booking's lock are no whole number ≥ 1", "bookingId", d.ID, "lockId", d.LockID)
+			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", "bookingId", d.ID, "lockId", d.LockID)
 		}
 		return d.EventID, !d.Poison
 	})
-	for _, g := range groups {
-		err := apply(ctx, p, g.event, g.items, func(ctx context.Context, group []booking.DueBooking) (ended int, busy bool, err error) {
+	return eachGroup(ctx, groups, func(ctx context.Context, g group[booking.DueBooking]) error {
+		return apply(ctx, p, g.event, g.items, func(ctx context.Context, group []booking.DueBooking) (ended int, busy bool, err error) {
 			swept, err := s.Bookings.ExpireDue(ctx, g.event, group, p.By, p.RunID)
 			for _, e := range swept.Ended {
-				p.report.SeatsRestored += e.Seats
+				p.restored(e.Seats)
 				p.say(ctx, p.Words.Booking(e.ID, e.LockID, e.Seats))
 			}
 			return len(swept.Ended), swept.Busy, err
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 type group[T any] struct {

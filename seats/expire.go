@@ -77,6 +77,40 @@ type Swept struct {
 // into a caller's transaction, and fails with CodeEventNotFound if there is no
 // such event.
 func (s *Service) Expire(ctx context.Context, eventID ID, by EndedBy, runID string, choose func(context.Context) ([]ID, error)) (Swept, error) {
+	return s.expire(ctx, eventID, ending{By: by, RunID: runID}, func(ctx context.Context) ([]lockDoc, error) {
+		lockIDs, err := choose(ctx)
+		if err != nil || len(lockIDs) == 0 {
+			return nil, err
+		}
+		return s.toEnd(ctx, 0, mongodb.In("_id", lockIDs), mongodb.Is("eventId", eventID))
+	})
+}
+
+// ExpireDue is Expire for locks found by DueLocks: of these, it ends the ones
+// that are still due by the database's clock. upTo above their number means that
+// the event has more: its due locks are then ended, oldest first, up to so many.
+func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, upTo int, by EndedBy, runID string) (Swept, error) {
+	return s.expire(ctx, eventID, ending{By: by, RunID: runID}, func(ctx context.Context) ([]lockDoc, error) {
+		if upTo > len(lockIDs) {
+			return s.toEnd(ctx, upTo, mongodb.Is("eventId", eventID), due)
+		}
+		return s.toEnd(ctx, 0, mongodb.In("_id", lockIDs), mongodb.Is("eventId", eventID), due)
+	})
+}
+
+// toEnd reads what a sweep needs of ACTIVE locks with whole seats; with a limit,
+// the oldest by expiry.
+func (s *Service) toEnd(ctx context.Context, limit int, filters ...bson.D) ([]lockDoc, error) {
+	pipeline := mongo.Pipeline{mongodb.Match(append(filters, mongodb.Is("status", string(Active)))...), mongodb.Match(wholeSeats)}
+	if limit > 0 {
+		pipeline = append(pipeline, mongodb.Sort("expiresAt", "_id"), mongodb.Limit(limit))
+	}
+	return mongodb.All[lockDoc](ctx, s.locks(), append(pipeline, mongodb.Only("seats")))
+}
+
+// expire ends the locks that choose reads, in a transaction that writes the
+// event before that.
+func (s *Service) expire(ctx context.Context, eventID ID, by ending, choose func(context.Context) ([]lockDoc, error)) (Swept, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Swept, error) {
 		event, found, err := s.touch(ctx, eventID)
 		if err != nil {
@@ -85,31 +119,21 @@ func (s *Service) Expire(ctx context.Context, eventID ID, by EndedBy, runID stri
 		if !found {
 			return Swept{}, eventNotFound()
 		}
-		ended, err := s.expireChosen(ctx, event, ending{By: by, RunID: runID}, choose)
-		return Swept{ended, event.SweptRev.Valid && event.Rev.N > event.SweptRev.N+1}, err
+		docs, err := choose(ctx)
+		if err != nil || len(docs) == 0 {
+			return Swept{}, err
+		}
+		ended, err := s.expireAll(ctx, event, docs, by)
+		if err != nil {
+			return Swept{}, err
+		}
+		busy := event.SweptRev.Valid && event.Rev.N > event.SweptRev.N+1
+		return Swept{ended, busy}, s.noteSweep(ctx, event.ID, by.RunID)
 	})
 }
 
-func (s *Service) expireChosen(ctx context.Context, event eventDoc, by ending, choose func(context.Context) ([]ID, error)) ([]Ended, error) {
-	lockIDs, err := choose(ctx)
-	if err != nil || len(lockIDs) == 0 {
-		return nil, err
-	}
-	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
-		mongodb.Match(mongodb.In("_id", lockIDs), mongodb.Is("eventId", event.ID), mongodb.Is("status", string(Active))), mongodb.Match(wholeSeats),
-	})
-	if err != nil || len(docs) == 0 {
-		return nil, err
-	}
-	ended, err := s.expireAll(ctx, event, docs, by)
-	if err != nil {
-		return nil, err
-	}
-	return ended, s.noteSweep(ctx, event.ID, by.RunID)
-}
-
-// noteSweep keeps the run's ID, and the event's rev after a sweep's transaction, by which the next
-// one sees whether others write it too.
+// noteSweep keeps the run's ID, and the event's rev after a sweep's transaction,
+// by which the next one sees whether others write it too.
 func (s *Service) noteSweep(ctx context.Context, id ID, runID string) error {
 	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", id),
 		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "sweptRev", Value: "$rev"}, {Key: "runId", Value: runID}}}}})
@@ -140,39 +164,9 @@ func (s *Service) expireAll(ctx context.Context, event eventDoc, docs []lockDoc,
 	return ended, nil
 }
 
-// ExpireDue is Expire for locks found by DueLocks: of these, it ends the ones
-// that are still due by the database's clock, and with them the event's other
-// due locks, oldest first, up to upTo in all (0: only the ones named).
-func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, upTo int, by EndedBy, runID string) (Swept, error) {
-	return s.Expire(ctx, eventID, by, runID, func(ctx context.Context) ([]ID, error) {
-		named, err := s.readLocks(ctx, mongodb.In("_id", lockIDs), mongodb.Is("status", string(Active)), due)
-		if err != nil {
-			return nil, err
-		}
-		still := make([]ID, 0, len(named))
-		for id := range named {
-			still = append(still, id)
-		}
-		if len(still) >= upTo {
-			return still, nil
-		}
-		others, err := s.oldestDue(ctx, eventID, upTo)
-		for _, d := range others {
-			if _, already := named[d.ID]; !already && len(still) < upTo {
-				still = append(still, d.ID)
-			}
-		}
-		return still, err
-	})
-}
-
 // oldestDue reads an event's due locks that have whole seats, oldest first.
 func (s *Service) oldestDue(ctx context.Context, eventID ID, limit int) ([]lockDoc, error) {
-	return mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("eventId", eventID), mongodb.Is("status", string(Active)), due), mongodb.Match(wholeSeats),
-		mongodb.Sort("expiresAt", "_id"),
-		mongodb.Limit(limit),
-	})
+	return s.toEnd(ctx, limit, mongodb.Is("eventId", eventID), due)
 }
 
 // Claims returns those of the locks that exist, each with the database's time.
