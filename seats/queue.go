@@ -50,6 +50,7 @@ type answer struct {
 
 type queue struct {
 	waiting []*request
+	pace    pace
 	// readFirst counts the next batches that don't try to be quick; only the
 	// committer uses it.
 	readFirst int
@@ -120,6 +121,7 @@ func (s *Service) commitAll(eventID ID, q *queue) {
 			}
 			continue
 		}
+		q.pace.giveWay()
 		s.queues.slots <- struct{}{}
 		answers := s.commitGuarded(eventID, q, batch)
 		<-s.queues.slots
@@ -190,7 +192,7 @@ func (s *Service) commitGuarded(eventID ID, q *queue, batch []*request) (answers
 // commit decides a batch in one transaction and returns an answer for each
 // request. It runs on its own time: a caller that leaves ends nobody's commit.
 func (s *Service) commit(eventID ID, q *queue, batch []*request) []answer {
-	ctx := context.Background()
+	ctx := mongodb.Brisk(context.Background())
 	users := s.ask(ctx, batch)
 	answers, err := s.commitFirst(ctx, eventID, q, batch, users)
 	switch {
@@ -264,20 +266,31 @@ func (s *Service) commitFirst(ctx context.Context, eventID ID, q *queue, batch [
 		may = false
 	}
 	if !may {
+		q.pace.lostCount()
 		return s.commitOnce(ctx, eventID, batch, users, false)
 	}
-	var quick bool
+	var (
+		b     *batchTx
+		quick bool
+		began time.Time // of the attempt that got through
+	)
 	answers, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) (answers []answer, err error) {
-		b := &batchTx{s: s, eventID: eventID, requests: batch, users: users}
+		began = s.db.Clock()()
+		b = &batchTx{s: s, eventID: eventID, requests: batch, users: users}
 		if answers, quick, err = b.quick(ctx, total); quick || err != nil {
 			return answers, err
 		}
 		return b.decide(ctx)
 	})
+	if err == nil && quick {
+		q.pace.saw(b.event.Rev.N, s.db.Clock().Since(began))
+		return answers, nil
+	}
+	q.pace.lostCount()
 	if errors.Is(err, errNotQuick) {
 		return s.commitOnce(ctx, eventID, batch, users, false)
 	}
-	if err == nil && !quick {
+	if err == nil {
 		q.readFirst = readOn
 	}
 	return answers, err

@@ -22,6 +22,7 @@ const (
 	// Between attempts: a jittered wait that doubles from firstWait to longestWait.
 	firstWait   = time.Millisecond
 	longestWait = 50 * time.Millisecond
+	briskWait   = 2 * time.Millisecond
 	// commitTime bounds the repetition of a commit whose outcome is unknown.
 	commitTime = 10 * time.Second
 	abortTime  = 5 * time.Second
@@ -29,6 +30,13 @@ const (
 	conflictPatience = 2 * time.Second
 	lookAgain        = 500 * time.Millisecond
 )
+
+type briskKey struct{}
+
+// Brisk makes transactions of the context wait no longer than some milliseconds
+// between attempts: for who holds a document again and again, in turns with few
+// others. Everybody else backs off, or many would keep each other from working.
+func Brisk(ctx context.Context) context.Context { return context.WithValue(ctx, briskKey{}, true) }
 
 // ErrAgain is for a transaction's function to return; it repeats it as a conflict
 // would: what was read and what could be written did not fit together.
@@ -75,7 +83,10 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 
 	start := db.clock()
 	nextLook := start.Add(conflictPatience)
-	wait := firstWait
+	wait, longest := firstWait, longestWait
+	if ctx.Value(briskKey{}) != nil {
+		longest = briskWait
+	}
 	for attempt := 1; ; attempt++ {
 		err, committing := db.attempt(ctx, session, fn)
 		if err == nil {
@@ -100,7 +111,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // jitter
 			return Conflict, attempt, busy(err)
 		}
-		wait = min(2*wait, longestWait)
+		wait = min(2*wait, longest)
 	}
 }
 
