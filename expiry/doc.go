@@ -6,8 +6,9 @@
 //
 // Each document is ended once and its seats come back once, however often and
 // in how many processes a sweep runs at the same time: every change is a
-// transaction of one event, guarded by status. A sweep ends what is
-// due when it comes by, and goes on while there is more than a page of it.
+// transaction of one event, guarded by status. A sweep ends what is due when it
+// comes by, several events at a time, and goes on while there is more than a
+// page of it. Retention removes what ended long ago, if that is asked for.
 //
 // # How it fails
 //

@@ -15,13 +15,18 @@
 //
 // It knows nothing of bookings. Who ends a lock together with something of
 // theirs passes a function that runs in the same transaction. Users are
-// identities only; whether one exists is for the caller to ask.
+// identities only; whether one exists is asked of a function that New is given,
+// once for a batch (customers.go).
 //
 // # How locks are taken
 //
 // All requests that wait for one event are committed together by one committer
 // per event and process (queue.go), in one transaction (batch.go), in order of
 // arrival by what fits. Requests for other events don't wait for each other.
+//
+// A batch of new requests that all fit is written without being read first
+// (quick.go): a guarded update of the event, and one insert. Committers of
+// several processes take turns on an event (pace.go).
 //
 // # How it fails
 //
