@@ -101,6 +101,25 @@ func TestInTx_ObeysItsContextBetweenRepetitions(t *testing.T) {
 	}
 }
 
+// Who is brisk does not use up all attempts before what a dead process left open
+// is old enough to be ended.
+func TestInTx_BriskIsSoForAShortTime(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	ctx, cancel := context.WithTimeout(mongodb.Brisk(w.Ctx()), 3*time.Second)
+	defer cancel()
+	early, runs, start := 0, 0, time.Now()
+	err := mongodb.Do(ctx, w.DB, func(context.Context) error {
+		if runs++; time.Since(start) < 500*time.Millisecond {
+			early++
+		}
+		return mongodb.ErrAgain
+	})
+	if err == nil || ctx.Err() == nil || runs-early > 200 || early < 30 {
+		t.Errorf("%v after %d attempts, %d of them in the first half second", err, runs, early)
+	}
+}
+
 func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -23,6 +23,7 @@ const (
 	firstWait   = time.Millisecond
 	longestWait = 50 * time.Millisecond
 	briskWait   = 2 * time.Millisecond
+	briskTime   = 500 * time.Millisecond
 	// commitTime bounds the repetition of a commit whose outcome is unknown.
 	commitTime = 10 * time.Second
 	abortTime  = 5 * time.Second
@@ -33,9 +34,11 @@ const (
 
 type briskKey struct{}
 
-// Brisk makes transactions of the context wait no longer than some milliseconds
-// between attempts: for who holds a document again and again, in turns with few
-// others. Everybody else backs off, or many would keep each other from working.
+// Brisk makes transactions of the context wait no longer than briskWait between
+// their first attempts: for who holds a document again and again, in turns with
+// few others. Everybody else backs off, or many would keep each other from
+// working; and so do they after briskTime, when nobody's turn can last so long,
+// or their attempts would be used up before an orphan is old enough to be ended.
 func Brisk(ctx context.Context) context.Context { return context.WithValue(ctx, briskKey{}, true) }
 
 // ErrAgain is for a transaction's function to return; it repeats it as a conflict
@@ -83,10 +86,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 
 	start := db.clock()
 	nextLook := start.Add(conflictPatience)
-	wait, longest := firstWait, longestWait
-	if ctx.Value(briskKey{}) != nil {
-		longest = briskWait
-	}
+	wait, brisk := firstWait, ctx.Value(briskKey{}) != nil
 	for attempt := 1; ; attempt++ {
 		err, committing := db.attempt(ctx, session, fn)
 		if err == nil {
@@ -111,7 +111,9 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // jitter
 			return Conflict, attempt, busy(err)
 		}
-		wait = min(2*wait, longest)
+		if wait = min(2*wait, longestWait); brisk && db.clock.Since(start) < briskTime {
+			wait = min(wait, briskWait)
+		}
 	}
 }
 
