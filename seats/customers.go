@@ -41,12 +41,12 @@ func (s *Service) ask(ctx context.Context, batch []*request) *lookUp {
 		userIDs = append(userIDs, id)
 	}
 	l := &lookUp{done: make(chan struct{})}
-	go func() {
+	s.queues.committers.Go(func() { // which Close waits for; the caller is one
 		defer close(l.done)
 		ctx, cancel := context.WithTimeout(ctx, askTime)
 		defer cancel()
 		l.unknown, l.err = s.customers(ctx, userIDs)
-	}()
+	})
 	return l
 }
 

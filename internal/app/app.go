@@ -143,7 +143,11 @@ func (a *App) ensureSchema(ctx context.Context) error {
 			return counts, err
 		}}
 		// Each process looks for itself what is still missing, and what was refused.
-		_, err = a.Jobs.RunAtBoot(ctx, migration, never)
+		bounded, cancel := context.WithTimeout(ctx, schemaTime)
+		defer cancel()
+		if _, err = a.Jobs.RunAtBoot(bounded, migration, never); bounded.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("another process held the lease %s for %v; if none does this work, free it: %w", lease.Of(migration.Name), schemaTime, err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("making indexes and validators: %w", err)
@@ -151,7 +155,7 @@ func (a *App) ensureSchema(ctx context.Context) error {
 	return nil
 }
 
-// schemaTime bounds the building of indexes; never is after every run.
+// schemaTime bounds the building of indexes, and the wait for who builds them; never is after every run.
 const schemaTime = 10 * time.Minute
 
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
