@@ -23,10 +23,15 @@ type Holder struct {
 	lease.Holding
 }
 
-// States are all jobs, and who schedules them.
+// States are all jobs, and who schedules them. A store of leases that does not
+// answer is asked once, not for each job.
 func (r *Runner) States(ctx context.Context) (states []State, leader Holder, err error) {
+	leader = r.holder(ctx, lease.Leader)
 	for _, job := range r.jobs {
-		s := State{Job: job, Lease: r.holder(ctx, lease.Of(job.Name))}
+		s := State{Job: job, Lease: Holder{Name: lease.Of(job.Name)}}
+		if leader.Known {
+			s.Lease = r.holder(ctx, s.Lease.Name)
+		}
 		last, found, err := r.History.last(ctx, job.Name)
 		if err != nil {
 			return nil, Holder{}, err
@@ -36,7 +41,7 @@ func (r *Runner) States(ctx context.Context) (states []State, leader Holder, err
 		}
 		states = append(states, s)
 	}
-	return states, r.holder(ctx, lease.Leader), nil
+	return states, leader, nil
 }
 
 func (r *Runner) holder(ctx context.Context, name string) Holder {
