@@ -129,7 +129,7 @@ func (b *batchTx) read(ctx context.Context) (err error) {
 		}
 	}
 	if len(keys) > 0 {
-		used, err := b.s.readLocks(ctx, mongodb.Is("eventId", b.eventID), mongodb.In("userId", users), mongodb.In("idempotencyKey", keys))
+		used, err := b.s.readLocks(ctx, usedKeys(b.eventID, users, keys)...)
 		if err != nil {
 			return err
 		}
@@ -141,6 +141,12 @@ func (b *batchTx) read(ctx context.Context) (err error) {
 		return b.readHeld(ctx, users)
 	}
 	return nil
+}
+
+// usedKeys finds the locks of users that were made under keys, and more: each
+// key has its own user.
+func usedKeys(eventID ID, users []ID, keys []string) []bson.D {
+	return []bson.D{mongodb.Is("eventId", eventID), mongodb.In("userId", users), mongodb.In("idempotencyKey", keys)}
 }
 
 // readHeld sums what each user holds: CONSUMED seats and ACTIVE ones not due.
@@ -195,8 +201,7 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 		b.full = again
 		return answer{again: again}, err
 	} else if !fits {
-		return answer{err: fault.New(CodeSeatsUnavailable, "Fewer seats are available than requested.").
-			With("requested", q.Seats).With("available", b.tally.available)}, nil
+		return answer{err: b.tooFew(q.Seats)}, nil
 	}
 	if !lock.Due(b.now) {
 		b.held[q.UserID] += q.Seats
@@ -206,6 +211,11 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 	}
 	b.inserts = append(b.inserts, insertOf(lock, b.now))
 	return answer{lock: lock}, nil
+}
+
+func (b *batchTx) tooFew(requested int64) error {
+	return fault.New(CodeSeatsUnavailable, "Fewer seats are available than requested.").
+		With("requested", requested).With("available", b.tally.available)
 }
 
 func notOnSale() error { return fault.New(CodeNotOnSale, "The event is not on sale.") }

@@ -25,8 +25,9 @@
 // arrival by what fits. Requests for other events don't wait for each other.
 //
 // A batch of new requests that all fit is written without being read first
-// (quick.go): a guarded update of the event, and one insert. Committers of
-// several processes take turns on an event (pace.go).
+// (quick.go): a guarded update of the event, and one insert. A batch that is
+// refused as a whole for want of seats costs one read (soldout.go). Committers
+// of several processes take turns on an event (pace.go).
 //
 // # How it fails
 //

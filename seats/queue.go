@@ -258,42 +258,51 @@ func sameAnswer(batch []*request, errOf func(*request) error) []answer {
 	return answers
 }
 
-// commitFirst decides a batch quickly, if it may be, and else by reading.
+// commitFirst decides a batch in the cheapest way that may do: refused by one
+// read, written without one, or by reading.
 func (s *Service) commitFirst(ctx context.Context, eventID ID, q *queue, batch []*request, users *lookUp) ([]answer, error) {
-	total, may := mayBeQuick(batch, s.limits)
-	if q.readFirst > 0 {
-		q.readFirst--
-		may = false
+	total, plain := mayBeQuick(batch, s.limits)
+	if plain && s.queues.looksSoldOut(eventID) {
+		if answers, ok, err := s.refuse(ctx, eventID, batch, users); ok {
+			return answers, err
+		}
+		s.queues.noteSoldOut(eventID, false)
 	}
-	if !may {
+	if !plain || q.readFirst > 0 {
+		q.readFirst = max(0, q.readFirst-1)
 		q.pace.lostCount()
 		return s.commitOnce(ctx, eventID, batch, users, false)
 	}
-	var (
-		b     *batchTx
-		quick bool
-		began time.Time // of the attempt that got through
-	)
-	answers, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) (answers []answer, err error) {
-		began = s.db.Clock()()
-		b = &batchTx{s: s, eventID: eventID, requests: batch, users: users}
-		if answers, quick, err = b.quick(ctx, total); quick || err != nil {
+	answers, err := s.commitQuick(ctx, eventID, q, batch, users, total)
+	switch {
+	case errors.Is(err, errNotFitting):
+		if answers, ok, err := s.refuse(ctx, eventID, batch, users); ok {
+			s.queues.noteSoldOut(eventID, true)
 			return answers, err
 		}
-		return b.decide(ctx)
-	})
-	if err == nil && quick {
-		q.pace.saw(b.event.Rev.N, s.db.Clock().Since(began))
-		return answers, nil
-	}
-	q.pace.lostCount()
-	if errors.Is(err, errNotQuick) {
-		return s.commitOnce(ctx, eventID, batch, users, false)
-	}
-	if err == nil {
 		q.readFirst = readOn
+		return s.commitOnce(ctx, eventID, batch, users, false)
+	case errors.Is(err, errNotQuick):
+		return s.commitOnce(ctx, eventID, batch, users, false)
+	default:
+		return answers, err
 	}
-	return answers, err
+}
+
+func (s *Service) commitQuick(ctx context.Context, eventID ID, q *queue, batch []*request, users *lookUp, total int64) ([]answer, error) {
+	var b *batchTx
+	var began time.Time // of the attempt that got through
+	answers, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]answer, error) {
+		began = s.db.Clock()()
+		b = &batchTx{s: s, eventID: eventID, requests: batch, users: users}
+		return b.quick(ctx, total)
+	})
+	if err != nil {
+		q.pace.lostCount()
+		return nil, err
+	}
+	q.pace.saw(b.event.Rev.N, s.db.Clock().Since(began))
+	return answers, nil
 }
 
 func (s *Service) commitOnce(ctx context.Context, eventID ID, batch []*request, users *lookUp, settling bool) ([]answer, error) {

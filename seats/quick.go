@@ -18,11 +18,15 @@ import (
 // makes a batch another one fails its guard, or the unique index of idempotency
 // keys, and the batch is then decided by reading: see batchTx.
 
-// errNotQuick says that a batch has to be read first. It never reaches a caller.
-var errNotQuick = fault.New("READ_FIRST", "The batch has to be read first.")
+// These say why a batch has to be read first. They never reach a caller.
+var (
+	errNotQuick = fault.New("READ_FIRST", "The batch has to be read first.")
+	// errNotFitting: the event has not the seats, or has a rule of its own.
+	errNotFitting = fault.New("READ_FIRST", "The event has to be read first.")
+)
 
 // readOn is how many of an event's batches are read first after one that could
-// not be quick: an event that is sold out, or limits its customers, stays so.
+// not be quick: an event that limits its customers goes on to do so.
 const readOn = 20
 
 // mayBeQuick reports whether a batch holds nothing that has to be read first,
@@ -45,30 +49,29 @@ func mayBeQuick(batch []*request, limits Limits) (total int64, ok bool) {
 	return total, true
 }
 
-// quick decides a batch in the caller's transaction. ok is false where nothing
-// was written and the batch has to be read; errNotQuick where something was, and
-// the transaction has to end.
-func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, ok bool, err error) {
+// quick decides a batch in the caller's transaction, or fails with
+// errNotQuick or errNotFitting.
+func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, err error) {
 	err = b.s.events().FindOneAndUpdate(ctx, quickEvent(b.eventID, total),
 		bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -total}, {Key: "rev", Value: int64(1)}}}, mongodb.TouchDate},
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&b.event)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return nil, false, nil
+		err = errNotFitting
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	before := b.event // outside hands may have left a counter that can't be
 	before.AvailableSeats.N += total
 	if !before.sound() {
-		return nil, false, errNotQuick
+		return nil, errNotQuick
 	}
 	b.now = b.event.UpdatedAt.Time // the database's clock has just written it
 	inserts := make([]any, 0, len(b.requests))
 	for _, r := range b.requests {
 		lock, refusal := b.newLock(r)
 		if refusal != nil {
-			return nil, false, errNotQuick
+			return nil, errNotQuick
 		}
 		inserts, answers = append(inserts, insertOf(lock, b.now)), append(answers, answer{lock: lock})
 	}
@@ -79,16 +82,17 @@ func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, ok 
 	if err == nil {
 		err = b.users.wait()
 	}
-	return answers, err == nil, err
+	return answers, err
 }
 
-// quickEvent matches an event on sale that has the seats and asks for no look at
-// what its customers hold.
+// quickEvent matches an event that has the seats and asks for no look at what
+// its customers hold.
 func quickEvent(id ID, total int64) bson.D {
-	return bson.D{
-		{Key: "_id", Value: id},
-		{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: total}}},
-		{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(OnSale)}}}},
-		{Key: "maxSeatsPerUser", Value: bson.D{{Key: "$in", Value: bson.A{nil, 0}}}},
-	}
+	return mongodb.And(mongodb.Is("_id", id), onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: total}}}})
+}
+
+// onSaleForAll matches events on sale that limit no customer's seats.
+var onSaleForAll = bson.D{
+	{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(OnSale)}}}},
+	{Key: "maxSeatsPerUser", Value: bson.D{{Key: "$in", Value: bson.A{nil, 0}}}},
 }

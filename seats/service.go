@@ -24,6 +24,7 @@ type Service struct {
 func New(db *mongodb.DB, limits Limits, customers Customers) *Service {
 	return &Service{db: db, limits: limits, customers: customers, queues: queues{
 		byEvent: map[ID]*queue{},
+		soldOut: map[ID]bool{},
 		slots:   make(chan struct{}, maxInFlight),
 	}}
 }
@@ -104,6 +105,7 @@ func ListFilter[S ~string](event, user ID, status string, statuses []S) (filter 
 type queues struct {
 	mu         sync.Mutex
 	byEvent    map[ID]*queue // only of events with work
+	soldOut    map[ID]bool   // events whose last batch was refused as a whole
 	slots      chan struct{} // one for each transaction in flight
 	committers sync.WaitGroup
 }

@@ -1,0 +1,131 @@
+package seats_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// A batch of requests for an event that is known to be sold out costs one read.
+func TestSoldOut_OneReadForABatch(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1)
+	w.Take(event, 1, testenv.Soon())
+	ask := func(key string) error {
+		_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		return err
+	}
+	if err := ask("first"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+		t.Fatal(err)
+	}
+	asked := commands(t, w, func() {
+		if err := ask("second"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+			t.Fatal(err)
+		}
+	})
+	if !slices.Equal(asked, []string{"aggregate"}) {
+		t.Errorf("MongoDB was asked for %v", asked)
+	}
+	release := holdEvent(t, w, event)
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if err := ask(""); !fault.Is(err, seats.CodeSeatsUnavailable) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait() // none waits for the open transaction: nothing is written
+	release()
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// What is not a plain refusal is found behind a sold-out event all the same.
+func TestSoldOut_StaysExact(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(w *testenv.World, event ids.ID, lock seats.Lock)
+		ask    func(*seats.LockRequest)
+		want   fault.Code
+	}{
+		"a seat given back": {change: func(w *testenv.World, _ ids.ID, lock seats.Lock) {
+			if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
+				w.T.Fatal(err)
+			}
+		}},
+		"a lock that is due": {change: func(w *testenv.World, _ ids.ID, lock seats.Lock) {
+			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}}) //nolint:forbidigo // the database's clock is this machine's
+		}},
+		"a larger capacity": {change: func(w *testenv.World, event ids.ID, _ seats.Lock) {
+			three := int64(3)
+			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{TotalSeats: &three}); err != nil {
+				w.T.Fatal(err)
+			}
+		}},
+		"a key that was used":        {ask: func(r *seats.LockRequest) { r.Key = "made before" }},
+		"the key of another request": {ask: func(r *seats.LockRequest) { r.Key, r.Seats = "made before", 2 }, want: seats.CodeIdempotencyReused},
+		"nothing that changes it":    {want: seats.CodeSeatsUnavailable},
+		"an event that is not there": {ask: func(r *seats.LockRequest) { r.EventID = ids.New() }, want: seats.CodeEventNotFound},
+		"beyond the longest lock":    {ask: func(r *seats.LockRequest) { r.Until.For = 1000 * time.Hour }, want: fault.CodeInvalid},
+		"a time beyond the longest": {ask: func(r *seats.LockRequest) {
+			r.Until.At = time.Now().Add(1000 * time.Hour) //nolint:forbidigo // far from every clock
+		}, want: fault.CodeInvalid},
+		"an event taken off the sale": {change: setStatus(seats.Cancelled), want: seats.CodeNotOnSale},
+		"a limit that was reached": {change: func(w *testenv.World, event ids.ID, _ seats.Lock) {
+			one := int64(1)
+			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{MaxSeatsPerUser: &one}); err != nil {
+				w.T.Fatal(err)
+			}
+		}, want: seats.CodeSeatLimit},
+		"a counter that cannot be": {change: func(w *testenv.World, event ids.ID, _ seats.Lock) {
+			if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
+				w.T.Fatal(err)
+			}
+			w.Set("events", event, bson.D{{Key: "availableSeats", Value: -1}, {Key: "totalSeats", Value: 2}})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			event, user := w.Event(1), ids.New()
+			lock, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "made before"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := seats.LockRequest{EventID: event, UserID: user, Seats: 1}
+			for range 2 { // the second one by one read
+				if _, _, err := w.Seats.Take(w.Ctx(), request); !fault.Is(err, seats.CodeSeatsUnavailable) {
+					t.Fatal(err)
+				}
+			}
+			if c.change != nil {
+				c.change(w, event, lock)
+			}
+			if c.ask != nil {
+				c.ask(&request)
+			}
+			_, _, err = w.Seats.Take(w.Ctx(), request)
+			if fault.CodeOf(err) != c.want || (c.want == "" && err != nil) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
+
+func setStatus(status seats.SaleStatus) func(*testenv.World, ids.ID, seats.Lock) {
+	return func(w *testenv.World, event ids.ID, _ seats.Lock) {
+		if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{Status: &status}); err != nil {
+			w.T.Fatal(err)
+		}
+	}
+}
