@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -30,7 +31,7 @@ func main() {
 		os.Exit(told(serve(os.Args[2:])))
 	}
 	var s settings
-	only := flag.String("only", ".", "scenarios whose names match this regular expression")
+	only := flag.String("only", ".", "what matches this regular expression of scenario, side, load, such as hot-event-http,.*256")
 	flag.IntVar(&s.rounds, "rounds", 3, "turns of each side")
 	flag.DurationVar(&s.lasting, "time", 3*time.Second, "duration of a turn")
 	flag.StringVar(&s.out, "out", ".build/benchmarks", "folder for the results")
@@ -71,11 +72,13 @@ func measureAll(ctx context.Context, s settings) error {
 	start := clock.System()
 	var results []*result
 	for _, scenario := range scenarios {
-		if !s.only.MatchString(scenario.name) {
+		rows := slices.DeleteFunc(scenario.rows(s), func(r *result) bool {
+			return !s.only.MatchString(scenario.name + ", " + r.title())
+		})
+		if len(rows) == 0 {
 			continue
 		}
 		fmt.Printf("\n%s: %s\n", scenario.name, scenario.what)
-		rows := scenario.rows(s)
 		for round := range s.rounds {
 			for i := range rows {
 				r := rows[(i+round)%len(rows)] // nobody is always first

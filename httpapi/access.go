@@ -42,31 +42,39 @@ func (ring keyring) find(secret string) (found hashedKey, ok bool) {
 	return found, ok
 }
 
-// caller is who sent a request.
-type caller struct {
-	scope config.Scope // "" for nobody known
-}
-
-type callerKey struct{}
-
-// identify reads the request's key. Whether it is enough is asked after the
-// request's shape, by allow.
-func (ring keyring) identify(r *http.Request) caller {
+// identify reads what the request's key reaches; "" for nobody known. Whether it
+// is enough is asked after the request's shape, by allow.
+func (ring keyring) identify(r *http.Request) config.Scope {
 	if len(ring) == 0 { // no keys: whoever reaches this loopback address may do all
-		return caller{config.ScopeAdmin}
+		return config.ScopeAdmin
 	}
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return caller{}
+		return ""
 	}
 	key, _ := ring.find(strings.TrimSpace(secret))
-	return caller{key.scope}
+	return key.scope
+}
+
+// visit is what is known of a request before its handler runs.
+type visit struct {
+	requestID string
+	scope     config.Scope
+}
+
+type visitKey struct{}
+
+// visitOf is never nil.
+func visitOf(ctx context.Context) *visit {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		return v
+	}
+	return &visit{}
 }
 
 // allow refuses a caller whose key does not reach scope.
 func allow(ctx context.Context, scope config.Scope) error {
-	c, _ := ctx.Value(callerKey{}).(caller)
-	switch c.scope {
+	switch visitOf(ctx).scope {
 	case config.ScopeAdmin, scope:
 		return nil
 	case "":
@@ -100,8 +108,6 @@ func hostOf(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-type requestIDKey struct{}
-
 var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // withRequestID takes the client's ID over, or makes one, and echoes it.
@@ -112,14 +118,11 @@ func withRequestID(next http.Handler) http.Handler {
 			id = rand.Text()
 		}
 		w.Header().Set("X-Request-Id", id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{requestID: id})))
 	})
 }
 
-func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
+func requestID(ctx context.Context) string { return visitOf(ctx).requestID }
 
 // logFailure logs the cause of an answer that is our failure rather than the
 // client's.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -120,7 +121,8 @@ func (a *api) openRoutes(mux *http.ServeMux) {
 
 func (a *api) withCaller(ring keyring, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, ring.identify(r))))
+		visitOf(r.Context()).scope = ring.identify(r)
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -144,10 +146,6 @@ func (a *api) whileServing(next http.Handler) http.Handler {
 func (a *api) observed(mux *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := a.Clock()
-		_, route := mux.Handler(r)
-		if route == "" {
-			route = "none"
-		}
 		seen := &statusWriter{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil {
@@ -156,11 +154,21 @@ func (a *api) observed(mux *http.ServeMux, next http.Handler) http.Handler {
 					writeProblem(seen, problemOf(fmt.Errorf("panic: %v", p)))
 				}
 			}
+			route := routeOf(mux, r)
 			a.Metrics.Requests.WithLabelValues(method(r), route, strconv.Itoa(seen.status)).Inc()
 			a.Metrics.RequestSeconds.WithLabelValues(method(r), route).Observe(a.Clock.Since(start).Seconds())
 		}()
 		next.ServeHTTP(seen, r)
 	})
+}
+
+// routeOf is a label: the pattern that the request was served by, or would be.
+func routeOf(mux *http.ServeMux, r *http.Request) string {
+	route := r.Pattern
+	if route == "" {
+		_, route = mux.Handler(r)
+	}
+	return cmp.Or(route, "none")
 }
 
 // method is a label: what is no method of ours shares one.

@@ -42,7 +42,7 @@ type batchTx struct {
 
 	due      []lockDoc // due locks, oldest first; read when seats are short
 	dueRead  bool
-	inserts  []any
+	inserts  []bson.D
 	released map[Status][]ID // by the status they had
 	expired  []ID
 	refused  []ID // ACTIVE, and due
@@ -336,7 +336,7 @@ func (b *batchTx) write(ctx context.Context) error {
 		return err
 	}
 	if len(b.inserts) > 0 {
-		if _, err := b.s.locks().InsertMany(ctx, b.inserts); err != nil {
+		if err := b.s.db.Insert(ctx, locksName, b.inserts); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, err
 		return nil, errNotQuick
 	}
 	b.now = b.event.UpdatedAt.Time // the database's clock has just written it
-	inserts := make([]any, 0, len(b.requests))
+	inserts := make([]bson.D, 0, len(b.requests))
 	for _, r := range b.requests {
 		lock, refusal := b.newLock(r)
 		if refusal != nil {
@@ -75,7 +75,7 @@ func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, err
 		}
 		inserts, answers = append(inserts, insertOf(lock, b.now)), append(answers, answer{lock: lock})
 	}
-	_, err = b.s.locks().InsertMany(ctx, inserts)
+	err = b.s.db.Insert(ctx, locksName, inserts)
 	if mongodb.IsDuplicate(err) { // a key was used before
 		err = errNotQuick
 	}
