@@ -24,11 +24,19 @@ type settings struct {
 	out      string
 	binaries string // where the API's is
 	uri      string
+	later    func(func(context.Context) error) // once a scenario's turns are over
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		os.Exit(told(serve(os.Args[2:])))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) > 1 {
+		switch os.Args[1] { // processes that scenarios start
+		case "serve":
+			os.Exit(told(serve(os.Args[2:]))) //nolint:gocritic // nothing is left to do
+		case "recover":
+			os.Exit(told(recoverProcess(ctx, os.Args[2:])))
+		}
 	}
 	var s settings
 	only := flag.String("only", ".", "what matches this regular expression of scenario, side, load, such as hot-event-http,.*256")
@@ -41,10 +49,8 @@ func main() {
 	var err error
 	if s.only, err = regexp.Compile(*only); err != nil || s.rounds < 1 || s.lasting < time.Millisecond || flag.NArg() > 0 {
 		flag.Usage()
-		os.Exit(2) //nolint:gocritic // nothing runs yet
+		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	os.Exit(told(measureAll(ctx, s)))
 }
 
@@ -72,6 +78,8 @@ func measureAll(ctx context.Context, s settings) error {
 	start := clock.System()
 	var results []*result
 	for _, scenario := range scenarios {
+		var after []func(context.Context) error
+		s.later = func(do func(context.Context) error) { after = append(after, do) }
 		rows := slices.DeleteFunc(scenario.rows(s), func(r *result) bool {
 			return !s.only.MatchString(scenario.name + ", " + r.title())
 		})
@@ -96,6 +104,11 @@ func measureAll(ctx context.Context, s settings) error {
 			r.sum()
 		}
 		printTable(os.Stdout, rows)
+		for _, do := range after {
+			if err := do(ctx); err != nil {
+				return err
+			}
+		}
 		results = append(results, rows...)
 	}
 	file := filepath.Join(s.out, "results.json")

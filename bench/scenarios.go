@@ -25,6 +25,7 @@ var scenarios = []scenario{
 	{"many-events", "256 callers lock seats of 1,000 events at random", manyEvents},
 	{"sold-out", "256 callers ask for an event that has no seat left", soldOut},
 	{"sold-out-http", "the same through HTTP, beside a handler that does nothing", soldOutHTTP},
+	{"recovery", "100,000 events with 1,000,000 locks, one counter in 100 wrong", recoverAll},
 	{"sweep", "100,000 due locks are expired", sweep},
 }
 

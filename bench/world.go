@@ -31,7 +31,19 @@ type world struct {
 
 // newWorld opens an empty database with all indexes and validators.
 func newWorld(ctx context.Context, uri string) (*world, error) {
-	name := "bench_" + strings.ToLower(rand.Text()[:12])
+	w, err := openWorld(ctx, uri, "bench_"+strings.ToLower(rand.Text()[:12]))
+	if err != nil {
+		return nil, err
+	}
+	var all []mongodb.Collection
+	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)
+	if degraded, err := mongodb.EnsureSchema(ctx, w.db, all...); err != nil || len(degraded) > 0 {
+		return nil, fmt.Errorf("indexes and validators: %w %v", err, degraded)
+	}
+	return w, nil
+}
+
+func openWorld(ctx context.Context, uri, name string) (*world, error) {
 	db, err := mongodb.Connect(ctx, uri, name, mongodb.Options{
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Clock: clock.System})
 	if err != nil {
@@ -40,11 +52,6 @@ func newWorld(ctx context.Context, uri string) (*world, error) {
 	w := &world{uri: uri, db: db, users: users.New(db)}
 	w.seats = seats.New(db, seats.Limits{DefaultTTL: 10 * time.Minute, MaxTTL: 2 * time.Hour}, nil)
 	w.bookings = booking.New(db, w.seats, booking.Limits{MaxPaymentTTL: 24 * time.Hour}, booking.Observer{})
-	var all []mongodb.Collection
-	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)
-	if degraded, err := mongodb.EnsureSchema(ctx, db, all...); err != nil || len(degraded) > 0 {
-		return nil, fmt.Errorf("indexes and validators: %w %v", err, degraded)
-	}
 	return w, nil
 }
 
