@@ -4,22 +4,82 @@ import (
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// SoldBy returns, of the locks given, those with a CONFIRMED booking, and that
-// booking.
-func (s *Service) SoldBy(ctx context.Context, lockIDs []ID) (map[ID]ID, error) {
-	found, err := s.find(ctx, mongodb.And(mongodb.In("seatLockId", lockIDs), mongodb.Is("status", string(Confirmed))))
-	sold := make(map[ID]ID, len(found))
-	for _, b := range found {
-		sold[b.LockID] = b.ID
+// Sale is a CONFIRMED booking and its lock.
+type Sale struct{ ID, LockID ID }
+
+// EachSale walks all CONFIRMED bookings, and hands them over in batches of up to size.
+func (s *Service) EachSale(ctx context.Context, size int, visit func([]Sale) error) error {
+	return mongodb.Translate(mongodb.Each(ctx, s.bookings(), mongodb.Is("status", string(Confirmed)), mongodb.Keys("_id", "seatLockId"), size,
+		func(doc bson.Raw) Sale { return Sale{mongodb.IDOf(doc, "_id"), mongodb.IDOf(doc, "seatLockId")} }, visit))
+}
+
+// Unmarked returns those of the sales whose lock is not CONSUMED: it still is
+// ACTIVE, or it has ended and its seats may be sold again. Nearly always there
+// are none, which costs one read.
+func (s *Service) Unmarked(ctx context.Context, sales []Sale) (active, ended []Sale, err error) {
+	bookingIDs, lockIDs := make([]ID, 0, len(sales)), make([]ID, 0, len(sales))
+	for _, sale := range sales {
+		bookingIDs, lockIDs = append(bookingIDs, sale.ID), append(lockIDs, sale.LockID)
 	}
-	return sold, mongodb.Translate(err)
+	if all, err := s.seats.AllConsumed(ctx, lockIDs); err != nil || all {
+		return nil, nil, err
+	}
+	locks, err := s.seats.Claims(ctx, lockIDs)
+	if err != nil {
+		return nil, nil, mongodb.Translate(err)
+	}
+	still, err := s.confirmed(ctx, "_id", bookingIDs) // one may have been cancelled since it was read
+	for _, sale := range sales {
+		switch status := locks[sale.LockID].Status; {
+		case !still[sale.ID], status == seats.Consumed:
+		case status == seats.Active:
+			active = append(active, sale)
+		default:
+			ended = append(ended, sale)
+		}
+	}
+	return active, ended, mongodb.Translate(err)
+}
+
+// Unsold returns those of the CONSUMED locks that no CONFIRMED booking has.
+func (s *Service) Unsold(ctx context.Context, lockIDs []ID) ([]ID, error) {
+	sold, err := s.confirmed(ctx, "seatLockId", lockIDs)
+	if err != nil || len(sold) == len(lockIDs) {
+		return nil, mongodb.Translate(err)
+	}
+	locks, err := s.seats.Claims(ctx, lockIDs) // one may have been released since it was read
+	var unsold []ID
+	for _, id := range lockIDs {
+		if !sold[id] && locks[id].Status == seats.Consumed {
+			unsold = append(unsold, id)
+		}
+	}
+	return unsold, mongodb.Translate(err)
+}
+
+// confirmed tells for which of the values of field, which holds IDs, there is a
+// CONFIRMED booking; it reads no more than that field.
+func (s *Service) confirmed(ctx context.Context, field string, values []ID) (map[ID]bool, error) {
+	there := make(map[ID]bool, len(values))
+	projection := bson.D{{Key: "_id", Value: 0}, {Key: field, Value: 1}}
+	if field == "_id" {
+		projection = mongodb.Keys(field)
+	}
+	err := mongodb.Each(ctx, s.bookings(), mongodb.And(mongodb.In(field, values), mongodb.Is("status", string(Confirmed))), projection, len(values),
+		func(doc bson.Raw) ID { return mongodb.IDOf(doc, field) },
+		func(found []ID) error {
+			for _, id := range found {
+				there[id] = true
+			}
+			return nil
+		})
+	return there, err
 }
 
 // ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is
@@ -34,40 +94,12 @@ func (s *Service) ConsumeSold(ctx context.Context, lockID ID, runID string) (don
 		if err != nil {
 			return false, err
 		}
-		sold, err := s.SoldBy(ctx, []ID{lockID})
+		sold, err := s.confirmed(ctx, "seatLockId", []ID{lockID})
 		if err != nil || len(sold) == 0 {
 			return false, err
 		}
 		return true, s.seats.ConsumeSold(ctx, lockID, runID)
 	})
-}
-
-// SoldWithoutLock looks at up to limit CONFIRMED bookings behind a place, and
-// returns those whose lock is neither CONSUMED nor ACTIVE. last is the place to
-// go on behind, zero at the end.
-func (s *Service) SoldWithoutLock(ctx context.Context, after ID, limit int) (found []ID, last ID, err error) {
-	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		mongodb.Match(mongodb.And(mongodb.Is("status", string(Confirmed)), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}}))),
-		mongodb.Sort("_id"),
-		mongodb.Limit(limit),
-		mongodb.Only("seatLockId"),
-	})
-	if err != nil || len(docs) == 0 {
-		return nil, ID{}, mongodb.Translate(err)
-	}
-	_, locks, err := s.withEvents(ctx, docs)
-	if err != nil {
-		return nil, ID{}, err
-	}
-	for _, d := range docs {
-		if status := locks[d.LockID].Status; status != seats.Consumed && status != seats.Active {
-			found = append(found, d.ID)
-		}
-	}
-	if len(docs) == limit {
-		last = docs[limit-1].ID
-	}
-	return found, last, nil
 }
 
 // CountInitiated counts the INITIATED bookings.

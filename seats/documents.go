@@ -138,23 +138,20 @@ var (
 	notDue = mongodb.Ahead("expiresAt")
 )
 
-// countedSeats is a lock's weight in every sum: its seats if they are a whole
-// number ≥ 1, else 0.
-var countedSeats = bson.D{{Key: "$cond", Value: bson.A{
-	bson.D{{Key: "$and", Value: bson.A{
-		bson.D{{Key: "$isNumber", Value: "$seats"}},
-		bson.D{{Key: "$gte", Value: bson.A{"$seats", 1}}},
-		bson.D{{Key: "$lte", Value: bson.A{"$seats", mongodb.MaxWhole}}},
-		bson.D{{Key: "$eq", Value: bson.A{"$seats", bson.D{{Key: "$trunc", Value: bson.D{{Key: "$cond", Value: bson.A{
-			bson.D{{Key: "$isNumber", Value: "$seats"}}, "$seats", 0,
-		}}}}}}}},
-	}}},
-	bson.D{{Key: "$toLong", Value: "$seats"}},
-	int64(0),
+// wholeSeats is true of locks whose seats are a whole number ≥ 1; no sweep may
+// end another one. Values of all types compare, numbers with numbers only.
+var wholeSeats = bson.D{{Key: "$and", Value: bson.A{
+	bson.D{{Key: "$gte", Value: bson.A{"$seats", 1}}},
+	bson.D{{Key: "$lte", Value: bson.A{"$seats", mongodb.MaxWhole}}},
+	bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$mod", Value: bson.A{"$seats", 1}}}, 0}}},
 }}}
 
-// wholeSeats keeps locks out that no sweep may end.
-var wholeSeats = bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{countedSeats, 0}}}}}
+// countedSeats is a lock's weight in every sum: its seats if they are a whole
+// number ≥ 1, else 0.
+var countedSeats = bson.D{{Key: "$cond", Value: bson.A{wholeSeats, "$seats", 0}}}
+
+// withWholeSeats keeps the others out.
+var withWholeSeats = bson.D{{Key: "$expr", Value: wholeSeats}}
 
 func (s *Service) events() *mongo.Collection { return s.db.Collection(eventsName) }
 func (s *Service) locks() *mongo.Collection  { return s.db.Collection(locksName) }

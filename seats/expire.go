@@ -6,7 +6,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -101,7 +100,7 @@ func (s *Service) ExpireDue(ctx context.Context, eventID ID, lockIDs []ID, upTo 
 // toEnd reads what a sweep needs of ACTIVE locks with whole seats; with a limit,
 // the oldest by expiry.
 func (s *Service) toEnd(ctx context.Context, limit int, filters ...bson.D) ([]lockDoc, error) {
-	pipeline := mongo.Pipeline{mongodb.Match(append(filters, mongodb.Is("status", string(Active)))...), mongodb.Match(wholeSeats)}
+	pipeline := mongo.Pipeline{mongodb.Match(append(filters, mongodb.Is("status", string(Active)))...), mongodb.Match(withWholeSeats)}
 	if limit > 0 {
 		pipeline = append(pipeline, mongodb.Sort("expiresAt", "_id"), mongodb.Limit(limit))
 	}
@@ -177,38 +176,6 @@ func (s *Service) Claims(ctx context.Context, lockIDs []ID) (map[ID]Claim, error
 		claims[id] = Claim{d.lock(), d.Now.Time}
 	}
 	return claims, err
-}
-
-// eachBatch is how many locks EachLock hands over at once.
-const eachBatch = 1000
-
-// EachLock walks all locks of a status, by event, and hands their IDs over in
-// batches; memory does not grow with their number.
-func (s *Service) EachLock(ctx context.Context, status Status, visit func(context.Context, []ID) error) error {
-	cursor, err := s.locks().Find(ctx,
-		bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}, {Key: "status", Value: string(status)}},
-		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetBatchSize(eachBatch))
-	if err != nil {
-		return mongodb.Translate(err)
-	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // read only
-	batch := make([]ID, 0, eachBatch)
-	for cursor.Next(ctx) {
-		var doc lockDoc
-		if err := cursor.Decode(&doc); err != nil {
-			return mongodb.Translate(err)
-		}
-		if batch = append(batch, doc.ID); len(batch) == eachBatch {
-			if err := visit(ctx, batch); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
-	}
-	if err := cursor.Err(); err != nil || len(batch) == 0 {
-		return mongodb.Translate(err)
-	}
-	return visit(ctx, batch)
 }
 
 // ConsumeSold marks a lock sold whose booking is confirmed, due or not, in the

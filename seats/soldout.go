@@ -90,7 +90,7 @@ func soldOutPipeline(eventID ID, batch []*request, least int64) mongo.Pipeline {
 	}
 	pipeline := mongo.Pipeline{
 		mongodb.Match(mongodb.Is("_id", eventID), onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$lt", Value: least}}}}),
-		anyLock("due", mongodb.Match(mongodb.Is("eventId", eventID), mongodb.Is("status", string(Active)), due), mongodb.Match(wholeSeats)),
+		anyLock("due", mongodb.Match(mongodb.Is("eventId", eventID), mongodb.Is("status", string(Active)), due), mongodb.Match(withWholeSeats)),
 	}
 	if len(keys) > 0 {
 		pipeline = append(pipeline, anyLock("used", mongodb.Match(usedKeys(eventID, users, keys)...)))
@@ -100,8 +100,12 @@ func soldOutPipeline(eventID ID, batch []*request, least int64) mongo.Pipeline {
 
 // anyLock joins the first lock that the stages find, by its ID.
 func anyLock(as string, stages ...bson.D) bson.D {
+	return lookUpLocks(as, append(stages, mongodb.Limit(1), mongodb.Only("_id"))...)
+}
+
+// lookUpLocks joins what the stages make of the locks.
+func lookUpLocks(as string, stages ...bson.D) bson.D {
 	return bson.D{{Key: "$lookup", Value: bson.D{
-		{Key: "from", Value: locksName}, {Key: "as", Value: as},
-		{Key: "pipeline", Value: append(stages, mongodb.Limit(1), mongodb.Only("_id"))},
+		{Key: "from", Value: locksName}, {Key: "as", Value: as}, {Key: "pipeline", Value: stages},
 	}}}
 }

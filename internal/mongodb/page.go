@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -93,6 +94,36 @@ func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipel
 		return item, false, err
 	}
 	return items[0], true, nil
+}
+
+// Each walks what a find gives and hands it over in batches of up to size, each
+// a slice of its own; memory does not grow with the number of documents. It
+// serves transactions too, so the driver's errors stay as they are.
+func Each[T any](ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, visit func([]T) error) error {
+	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(projection).SetBatchSize(int32(size))) //nolint:gosec // some thousand
+	if err != nil {
+		return err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // read only
+	batch := make([]T, 0, size)
+	for cursor.Next(ctx) {
+		if batch = append(batch, read(cursor.Current)); len(batch) == size {
+			if err := visit(batch); err != nil {
+				return err
+			}
+			batch = make([]T, 0, size)
+		}
+	}
+	if err := cursor.Err(); err != nil || len(batch) == 0 {
+		return err
+	}
+	return visit(batch)
+}
+
+// IDOf reads a field of a raw document that holds an ID.
+func IDOf(doc bson.Raw, field string) ids.ID {
+	id, _ := doc.Lookup(field).ObjectIDOK()
+	return ids.ID(id)
 }
 
 func writeToken(id ids.ID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }

@@ -1,0 +1,53 @@
+package recovery_test
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// Several passes at once over more events than a page holds, a tenth of them
+// wrong: each counter is mended once, and told of once.
+func TestReconcile_SeveralAtOnceMendEachCounterOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const events, wrong = 2500, 250
+	var docs, locks []any
+	for i := range events {
+		id, available := ids.New(), 8
+		if i%(events/wrong) == 0 {
+			available += 1 - 2*(i%20/10) // one too many, or too few
+		}
+		docs = append(docs, bson.D{{Key: "_id", Value: id}, {Key: "name", Value: "Event"}, {Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: available}})
+		locks = append(locks, bson.D{{Key: "eventId", Value: id}, {Key: "userId", Value: ids.New()}, {Key: "seats", Value: 2},
+			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
+	}
+	for name, all := range map[string][]any{"events": docs, "seatlocks": locks} {
+		if _, err := w.DB.Collection(name).InsertMany(w.Ctx(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var runs sync.WaitGroup
+	var corrections atomic.Int64
+	for range 3 {
+		runs.Go(func() {
+			report, err := w.Recovery.Reconcile(w.Ctx(), ids.New().String(), slog.New(w.Log))
+			if err != nil {
+				t.Error(err)
+			}
+			corrections.Add(int64(report.Corrections))
+		})
+	}
+	runs.Wait()
+	if n := corrections.Load(); n != wrong {
+		t.Errorf("%d corrections of %d wrong counters", n, wrong)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
