@@ -23,7 +23,7 @@ import (
 func hotEventHTTP(s settings) (rows []*result) {
 	for _, clients := range []int{1, 8, 64, 256} {
 		for _, name := range []string{engineName, sideTransaction, sideMutex} {
-			rows = append(rows, overHTTP(s, name, 1, clients, plenty))
+			rows = append(rows, closedHTTP(s, name, 1, clients, plenty))
 		}
 	}
 	return rows
@@ -31,7 +31,7 @@ func hotEventHTTP(s settings) (rows []*result) {
 
 func severalProcesses(s settings) (rows []*result) {
 	for processes := 1; processes <= 3; processes++ {
-		r := overHTTP(s, engineName, processes, 256, plenty)
+		r := closedHTTP(s, engineName, processes, 256, plenty)
 		r.Load = fmt.Sprintf("%d processes", processes)
 		rows = append(rows, r)
 	}
@@ -39,14 +39,23 @@ func severalProcesses(s settings) (rows []*result) {
 }
 
 func soldOutHTTP(s settings) []*result {
-	busy := overHTTP(s, engineName, 1, 256, plenty)
+	busy := closedHTTP(s, engineName, 1, 256, plenty)
 	busy.Side = "engine, with seats"
-	return []*result{overHTTP(s, engineName, 1, 256, 1), overHTTP(s, sideEmpty, 1, 256, plenty), busy}
+	return []*result{closedHTTP(s, engineName, 1, 256, 1), closedHTTP(s, sideEmpty, 1, 256, plenty), busy}
 }
 
-// overHTTP measures a side behind its own server processes.
-func overHTTP(s settings, name string, processes, clients int, seats int64) *result {
-	return &result{Side: name, Load: fmt.Sprintf("%d clients", clients), turn: func(ctx context.Context) (measure, error) {
+// closedHTTP measures a side with so many clients, see closedLoop.
+func closedHTTP(s settings, name string, processes, clients int, seats int64) *result {
+	r := overHTTP(s, name, processes, seats, func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measure, error) {
+		return hammer(ctx, s, servers, clients, event, user)
+	})
+	r.Load = fmt.Sprintf("%d clients", clients)
+	return r
+}
+
+// overHTTP measures a side behind its own server processes, by a load.
+func overHTTP(s settings, name string, processes int, seats int64, load func(context.Context, []*server, ids.ID, users.User) (measure, error)) *result {
+	return &result{Side: name, turn: func(ctx context.Context) (measure, error) {
 		w, err := newWorld(ctx, s.uri)
 		if err != nil {
 			return measure{}, err
@@ -66,9 +75,12 @@ func overHTTP(s settings, name string, processes, clients int, seats int64) *res
 			}
 			defer servers[i].Stop()
 		}
-		m, err := hammer(ctx, s, servers, clients, event, user)
+		m, err := load(ctx, servers, event, user)
 		if err == nil && name != sideEmpty {
-			err = w.prove(ctx, int64(m.Granted), true, true)
+			for _, server := range servers {
+				server.Stop() // what it has taken up is decided then
+			}
+			err = w.prove(ctx, int64(m.Granted), int64(m.failed), true, true)
 		}
 		if err != nil {
 			return m, err

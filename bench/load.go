@@ -17,6 +17,7 @@ type operation func(ctx context.Context, client, n int) (granted bool, err error
 type measure struct {
 	Granted, Refused int
 	Seconds          float64
+	failed           int // of an open loop: who was not answered may have been granted
 	note             string
 	took             []time.Duration
 }

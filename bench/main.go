@@ -24,6 +24,7 @@ type settings struct {
 	out      string
 	binaries string // where the API's is
 	uri      string
+	postgres string                            // the URL of one; empty where none is at hand
 	later    func(func(context.Context) error) // once a scenario's turns are over
 }
 
@@ -71,6 +72,16 @@ func measureAll(ctx context.Context, s settings) error {
 		}
 		defer mongod.Stop()
 		s.uri = mongod.URI
+	}
+	stop, url, found, err := startPostgres(ctx)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "PostgreSQL is left out:", err)
+	case found:
+		defer stop()
+		s.postgres = url
+	default:
+		fmt.Fprintln(os.Stderr, "PostgreSQL is left out: there is none (Debian's package is postgresql)")
 	}
 	if err := os.MkdirAll(s.out, 0o750); err != nil {
 		return err

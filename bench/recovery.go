@@ -132,7 +132,7 @@ func (l *largeWorld) recover(ctx context.Context, what string) (measure, error) 
 	}
 	const all = manyEventsToProve * locksPerEvent
 	m := measure{Granted: all, Seconds: told.Seconds, note: fmt.Sprintf("%d mended; %.1f s, peak memory %d MiB", wrong, told.Seconds, told.peak(command.ProcessState)>>20)}
-	return m, l.prove(ctx, 2*all, true, false)
+	return m, l.prove(ctx, 2*all, 0, true, false)
 }
 
 // recovered is what a process tells that ran a recovery.

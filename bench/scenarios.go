@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
@@ -21,6 +22,8 @@ const engineName = "engine"
 var scenarios = []scenario{
 	{"hot-event", "everybody locks a seat of the same event, in one process", hotEvent},
 	{"hot-event-http", "the same through HTTP, servers and clients on the same cores", hotEventHTTP},
+	{"open-loop", "requests at fixed rates through HTTP, answered or not", openLoop},
+	{"replica-set", "64 and 256 callers on one event, the database a replica set of three on the same cores", onReplicaSet},
 	{"processes", "one, two and three API processes on one event, 256 clients in all", severalProcesses},
 	{"many-events", "256 callers lock seats of 1,000 events at random", manyEvents},
 	{"sold-out", "256 callers ask for an event that has no seat left", soldOut},
@@ -37,6 +40,9 @@ type contender struct {
 	locks   bool
 }
 
+// byPostgres names the side that is opened on another database.
+const byPostgres = "PostgreSQL, row lock"
+
 var contenders = []contender{
 	{engineName, func(_ context.Context, w *world) side { return engine{w.seats} }, true, true},
 	{"insertMany alone", func(ctx context.Context, w *world) side { return newInsertMany(ctx, w.db.Database) }, false, true},
@@ -51,6 +57,38 @@ func hotEvent(s settings) (rows []*result) {
 	for _, clients := range []int{1, 8, 64, 256} {
 		for _, c := range contenders {
 			rows = append(rows, inProcess(s, c, clients, 1, plenty))
+		}
+		if s.postgres != "" {
+			rows = append(rows, inProcess(s, contender{name: byPostgres}, clients, 1, plenty))
+		}
+	}
+	return rows
+}
+
+// onReplicaSet has a set of its own, for all of its turns.
+func onReplicaSet(s settings) (rows []*result) {
+	var set *devserver.ReplicaSet
+	s.later(func(context.Context) error {
+		if set != nil {
+			set.Stop()
+		}
+		return nil
+	})
+	for _, clients := range []int{64, 256} {
+		for _, c := range contenders {
+			r := inProcess(s, c, clients, 1, plenty)
+			r.turn = func(ctx context.Context) (m measure, err error) {
+				if set == nil {
+					const members = 3
+					if set, err = devserver.StartReplicaSet(ctx, devserver.MongodOptions{}, members); err != nil {
+						return measure{}, err
+					}
+				}
+				there := s
+				there.uri = set.URI
+				return inProcess(there, c, clients, 1, plenty).turn(ctx)
+			}
+			rows = append(rows, r)
 		}
 	}
 	return rows
@@ -91,7 +129,18 @@ func inProcess(s settings, c contender, clients, events int, seats int64) *resul
 				return measure{}, err
 			}
 		}
-		side, user := c.open(ctx, w), ids.New()
+		prove := func(granted int64) error { return w.prove(ctx, granted, 0, c.counter, c.locks) }
+		var side side
+		if c.name == byPostgres {
+			other, err := openRowLock(ctx, s.postgres, all, seats)
+			if err != nil {
+				return measure{}, err
+			}
+			side, prove = other, func(granted int64) error { return other.prove(ctx, granted) }
+		} else {
+			side = c.open(ctx, w)
+		}
+		user := ids.New()
 		var granted atomic.Int64
 		m, err := closedLoop(ctx, clock.System, clients, s.lasting, 0, func(ctx context.Context, client, n int) (bool, error) {
 			event := all[0]
@@ -105,7 +154,7 @@ func inProcess(s settings, c contender, clients, events int, seats int64) *resul
 			return ok, err
 		})
 		if err == nil {
-			err = w.prove(ctx, granted.Load(), c.counter, c.locks)
+			err = prove(granted.Load())
 		}
 		if err != nil {
 			return m, err

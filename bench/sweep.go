@@ -56,7 +56,7 @@ func sweepTurn(ctx context.Context, s settings, events, locks int, counter bool,
 		return measure{}, err
 	}
 	m := measure{Granted: locks, Seconds: clock.Clock(clock.System).Since(start).Seconds()}
-	if err := w.prove(ctx, 0, counter, true); err != nil {
+	if err := w.prove(ctx, 0, 0, counter, true); err != nil {
 		return m, err
 	}
 	return m, w.close(ctx)

@@ -19,7 +19,7 @@ type tally struct {
 func (t *tally) add(r Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.Report.Report = t.Report.Add(r.Report)
+	t.Report.Report = t.Add(r.Report)
 	t.Consumed += r.Consumed
 	t.Corrections += r.Corrections
 	t.Oversold += r.Oversold

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -30,6 +32,29 @@ type Mongod struct {
 	URI string
 }
 
+// ReplicaSet is a running replica set of several members.
+type ReplicaSet struct {
+	Members []*Member
+	URI     string
+}
+
+// Member is a mongod at its address.
+type Member struct {
+	*Process
+	Host   string
+	output *bytes.Buffer
+	log    string
+}
+
+// Stop stops all members.
+func (r *ReplicaSet) Stop() {
+	var all sync.WaitGroup
+	for _, m := range r.Members {
+		all.Go(m.Stop)
+	}
+	all.Wait()
+}
+
 // MongodOptions say how: DataDir "" means a throw-away folder; Test allows fail points.
 type MongodOptions struct {
 	DataDir  string
@@ -40,14 +65,56 @@ type MongodOptions struct {
 // StartMongod finds or fetches a mongod, starts it and waits until it takes
 // writes. A data folder of an earlier start is taken on, on a new port.
 func StartMongod(ctx context.Context, o MongodOptions) (*Mongod, error) {
+	set, err := startMembers(ctx, o, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &Mongod{Process: set.Members[0].Process, URI: set.URI}, nil
+}
+
+// StartReplicaSet is StartMongod for a set of several members with throw-away
+// folders. Without a primary, they elect one after two seconds.
+func StartReplicaSet(ctx context.Context, o MongodOptions, members int) (*ReplicaSet, error) {
+	o.DataDir = ""
+	return startMembers(ctx, o, members)
+}
+
+func startMembers(ctx context.Context, o MongodOptions, members int) (set *ReplicaSet, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // a slow line may take long to fetch
 	defer cancel()
 	binary, libraries, err := mongodBundle.find(ctx, o.Progress)
 	if err != nil {
 		return nil, err
 	}
+	set = &ReplicaSet{}
+	defer func() {
+		if err != nil {
+			set.Stop()
+		}
+	}()
+	var hosts []string
+	for range members {
+		m, err := startMember(o, binary, libraries)
+		if err != nil {
+			return set, err
+		}
+		set.Members, hosts = append(set.Members, m), append(hosts, m.Host)
+	}
+	ctx, cancel = context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	first := set.Members[0]
+	if err := initiate(ctx, first.Process, hosts); err != nil {
+		first.Stop()
+		return set, fmt.Errorf("%w\n%s\nIts log is %s; if another process uses the same data folder, stop that first", err, lastLines(first.output.Bytes()), first.log)
+	}
+	set.URI = "mongodb://" + strings.Join(hosts, ",") + "/?replicaSet=" + replicaSet
+	return set, nil
+}
+
+func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
 	dir, scratch := o.DataDir, ""
 	if dir == "" {
+		var err error
 		if dir, err = os.MkdirTemp("", "mongod-"); err != nil {
 			return nil, err
 		}
@@ -60,24 +127,17 @@ func StartMongod(ctx context.Context, o MongodOptions) (*Mongod, error) {
 	if err != nil {
 		return nil, err
 	}
-	var output bytes.Buffer
+	output := &bytes.Buffer{}
 	p, err := Start(Command{
 		Args:    mongodArgs(binary, dir, port, o.Test),
 		Env:     libraryPath(libraries),
 		Scratch: scratch,
-		Output:  &output,
+		Output:  output,
 	})
 	if err != nil {
 		return nil, err
 	}
-	host := "127.0.0.1:" + strconv.Itoa(port)
-	ctx, cancel = context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := initiate(ctx, p, host); err != nil {
-		p.Stop()
-		return nil, fmt.Errorf("%w\n%s\nIts log is %s; if another process uses the same data folder, stop that first", err, lastLines(output.Bytes()), filepath.Join(dir, "mongod.log"))
-	}
-	return &Mongod{Process: p, URI: "mongodb://" + host + "/?replicaSet=" + replicaSet}, nil
+	return &Member{p, "127.0.0.1:" + strconv.Itoa(port), output, filepath.Join(dir, "mongod.log")}, nil
 }
 
 func mongodArgs(binary, dir string, port int, test bool) []string {
@@ -96,10 +156,10 @@ func mongodArgs(binary, dir string, port int, test bool) []string {
 	return args
 }
 
-// initiate makes the server a replica set of one at host and waits until it
-// is its primary. A set that was made at another port moves to this one.
-func initiate(ctx context.Context, p *Process, host string) error {
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + host + "/?directConnection=true").
+// initiate makes the servers a replica set and waits until the first one is its
+// primary. A set of one that was made at another port moves to this one.
+func initiate(ctx context.Context, first *Process, hosts []string) error {
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + hosts[0] + "/?directConnection=true").
 		SetServerSelectionTimeout(2 * time.Second))
 	if err != nil {
 		return err
@@ -107,7 +167,7 @@ func initiate(ctx context.Context, p *Process, host string) error {
 	defer client.Disconnect(context.WithoutCancel(ctx)) //nolint:errcheck // a helper connection
 	admin := client.Database("admin")
 	asked := false
-	return p.await(ctx, "mongod", func(ctx context.Context) error {
+	return first.await(ctx, "mongod", func(ctx context.Context) error {
 		var hello struct {
 			Primary bool   `bson:"isWritablePrimary"`
 			Me      string `bson:"me"`
@@ -115,11 +175,11 @@ func initiate(ctx context.Context, p *Process, host string) error {
 		if err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
 			return err
 		}
-		if hello.Primary && hello.Me == host {
+		if hello.Primary && hello.Me == hosts[0] {
 			return nil
 		}
 		if !asked {
-			if err := configure(ctx, admin, host); err != nil {
+			if err := configure(ctx, admin, hosts); err != nil {
 				return err
 			}
 			asked = true
@@ -128,7 +188,7 @@ func initiate(ctx context.Context, p *Process, host string) error {
 	})
 }
 
-func configure(ctx context.Context, admin *mongo.Database, host string) error {
+func configure(ctx context.Context, admin *mongo.Database, hosts []string) error {
 	var got struct {
 		Config struct {
 			Version int32 `bson:"version"`
@@ -137,7 +197,12 @@ func configure(ctx context.Context, admin *mongo.Database, host string) error {
 			} `bson:"members"`
 		} `bson:"config"`
 	}
-	members := bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: host}}}
+	members := bson.A{}
+	for i, host := range hosts {
+		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: host}, {Key: "priority", Value: len(hosts) - i}})
+	}
+	// A set of one has nobody to wait for at an election.
+	settings := bson.D{{Key: "electionTimeoutMillis", Value: 1000 * min(len(hosts), 2)}}
 	err := admin.RunCommand(ctx, bson.D{{Key: "replSetGetConfig", Value: 1}}).Decode(&got)
 	const notYetInitialized = 94
 	var failed mongo.CommandError
@@ -149,7 +214,7 @@ func configure(ctx context.Context, admin *mongo.Database, host string) error {
 	if err != nil {
 		return err
 	}
-	if len(got.Config.Members) == 1 && got.Config.Members[0].Host == host {
+	if len(got.Config.Members) == 1 && got.Config.Members[0].Host == hosts[0] {
 		return nil
 	}
 	return admin.RunCommand(ctx, bson.D{
@@ -160,9 +225,6 @@ func configure(ctx context.Context, admin *mongo.Database, host string) error {
 		{Key: "force", Value: true},
 	}).Err()
 }
-
-// settings: a set of one has nobody to wait for at an election.
-var settings = bson.D{{Key: "electionTimeoutMillis", Value: 1000}}
 
 func libraryPath(dir string) []string {
 	if dir == "" {
