@@ -126,6 +126,9 @@ func measureAll(ctx context.Context, s settings) error {
 	if err := writeJSON(file, s, start, results); err != nil {
 		return err
 	}
+	if err := writePlot(filepath.Join(s.out, "hot-event.svg"), results); err != nil {
+		return err
+	}
 	fmt.Printf("\nAll invariants were proved after each turn. %s holds the figures; it took %v.\n", file, clock.Clock(clock.System).Since(start).Round(time.Second))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,8 +59,11 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 // Server is an HTTP server that has its address.
 type Server struct {
 	*http.Server
-	Addr   net.Addr
-	failed chan error
+	Addr     net.Addr
+	listener net.Listener
+	failed   chan error
+	parting  atomic.Bool
+	open     atomic.Int64 // connections
 }
 
 // Serve listens on addr and serves in the background.
@@ -68,23 +72,60 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: httpapi.NewServer(handler, log), Addr: listener.Addr(), failed: make(chan error, 1)}
-	go func() { s.failed <- s.Serve(listener) }()
+	s := &Server{Addr: listener.Addr(), listener: listener, failed: make(chan error, 1)}
+	s.Server = httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.parting.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	}), log)
+	s.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			s.open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			s.open.Add(-1)
+		}
+	}
+	go func() { s.failed <- s.Server.Serve(listener) }()
 	return s, nil
 }
 
 // Failed tells why a server ended by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Drain lets requests in progress end, and closes the rest.
+// partTime is how long clients have to learn that their connections end: one
+// that was closed under a client's next request would leave that unanswered.
+const partTime = 500 * time.Millisecond
+
+// Drain takes no new connection, asks the clients of the others to close them,
+// lets requests in progress end, and closes the rest.
 func (s *Server) Drain(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
+	s.parting.Store(true)
+	s.listener.Close() //nolint:errcheck,gosec // Serve tells of it
+	s.partWithClients(ctx)
 	if err := s.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	return nil
+}
+
+func (s *Server) partWithClients(ctx context.Context) {
+	enough := time.After(partTime)
+	tick := time.NewTicker(partTime / 50)
+	defer tick.Stop()
+	for s.open.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-enough:
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // DrainContext bounds a process's last steps; ctx, which has ended, is its parent.

@@ -1,0 +1,142 @@
+package seats_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// Who comes first is served first: of many who wait for an event, in a known
+// order, those are granted whose seats fit when it is their turn.
+func TestTake_InOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const total, waiting = 100, 120
+	event := w.Event(total)
+	release := holdEvent(t, w, event)
+	granted := make([]bool, waiting)
+	wanted := make([]int64, waiting)
+	var asked sync.WaitGroup
+	take := func(i int) {
+		_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
+		if granted[i] = err == nil; err != nil && !fault.Is(err, seats.CodeSeatsUnavailable) {
+			t.Error(err)
+		}
+	}
+	for i := range waiting {
+		wanted[i] = 1 + rand.Int64N(4)
+		asked.Go(func() { take(i) })
+		if i == 0 { // tried alone, until the event is free
+			waitFor(t, func() bool { return w.Seats.InFlight() == 1 && w.Seats.Waiting(event) == 0 })
+			continue
+		}
+		waitFor(t, func() bool { return w.Seats.Waiting(event) == i })
+	}
+	release()
+	asked.Wait()
+	left, want := int64(total), make([]bool, waiting)
+	for i, n := range wanted {
+		if want[i] = n <= left; want[i] {
+			left -= n
+		}
+	}
+	if !slices.Equal(granted, want) {
+		t.Errorf("granted %v, want %v for %v", granted, want, wanted)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// Many callers with little patience among many with much: whoever was told
+// that no seats are kept has none, a key finds what its caller was not told,
+// and nobody else has a lock that was not acknowledged.
+func TestTake_ImpatientCallersAmongMany(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const patient, impatient = 2000, 200
+	event := w.Event(1_000_000)
+	var mu sync.Mutex
+	known := map[ids.ID]bool{} // locks that somebody was told of
+	told := func(l seats.Lock) {
+		mu.Lock()
+		defer mu.Unlock()
+		known[l.ID] = true
+	}
+	var all sync.WaitGroup
+	for i := range patient {
+		all.Go(func() {
+			lock, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			told(lock)
+		})
+	}
+	left := make([]int, 3) // by what they were told
+	for i := range impatient {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(w.Ctx(), time.Duration(5+rand.IntN(46))*time.Millisecond)
+			defer cancel()
+			request := seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}
+			if i%2 == 0 {
+				request.Key = "key"
+			}
+			lock, _, err := w.Seats.Take(ctx, request)
+			switch {
+			case err == nil:
+				told(lock)
+			case fault.Is(err, mongodb.CodeOutcomeUnknown) && request.Key != "":
+				lock, _, err := w.Seats.Take(w.Ctx(), request)
+				if err != nil {
+					t.Error(err)
+				}
+				told(lock)
+				mu.Lock()
+				left[1]++
+				mu.Unlock()
+			case fault.Is(err, mongodb.CodeUnavailable):
+				mu.Lock()
+				left[2]++
+				mu.Unlock()
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := w.Seats.Close(w.Ctx()); err != nil { // what was forsaken is given back
+		t.Fatal(err)
+	}
+	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []struct {
+		ID ids.ID `bson:"_id"`
+	}
+	if err := cursor.All(w.Ctx(), &kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, lock := range kept {
+		if !known[lock.ID] {
+			t.Errorf("lock %s is kept, and nobody was told of it", lock.ID)
+		}
+	}
+	if len(kept) != len(known) {
+		t.Errorf("%d locks are kept, %d were told of", len(kept), len(known))
+	}
+	t.Logf("%d were not told and found their lock by its key, %d were told that nothing is kept", left[1], left[2])
+	testenv.CheckInvariants(t, w.DB.Database)
+}
