@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -58,6 +59,9 @@ func closedLoop(ctx context.Context, now clock.Clock, clients int, lasting time.
 					return
 				}
 				granted, err := do(ctx, c, n)
+				if err != nil && ctx.Err() != nil {
+					return // its time was over
+				}
 				if err != nil {
 					cancel(err)
 					return
@@ -79,5 +83,11 @@ func closedLoop(ctx context.Context, now clock.Clock, clients int, lasting time.
 	for _, s := range shares {
 		m.Granted, m.Refused, m.took = m.Granted+s.granted, m.Refused+s.refused, append(m.took, s.took...)
 	}
-	return m, context.Cause(ctx)
+	if cause := context.Cause(ctx); !errors.Is(cause, errEnough) {
+		return m, cause
+	}
+	return m, nil
 }
+
+// errEnough ends a load before its time.
+var errEnough = errors.New("the load has lasted long enough")

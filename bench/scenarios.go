@@ -30,6 +30,7 @@ var scenarios = []scenario{
 	{"sold-out-http", "the same through HTTP, beside a handler that does nothing", soldOutHTTP},
 	{"recovery", "100,000 events with 1,000,000 locks, one counter in 100 wrong", recoverAll},
 	{"sweep", "100,000 due locks are expired", sweep},
+	{"sweep-on-sale", "50,000 due locks of an event are expired while 256 callers lock seats of it", sweepOnSale},
 }
 
 // contender is a side, and what it keeps that can be proved.

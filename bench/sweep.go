@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -43,12 +44,80 @@ func sweep(s settings) (rows []*result) {
 	return rows
 }
 
+// sweepOnSale asks what a sale of an event and a sweep of its due locks cost each other.
+func sweepOnSale(s settings) []*result {
+	const due = 50_000
+	alone := &result{Side: "the sale alone", Load: "256 clients", turn: func(ctx context.Context) (measure, error) {
+		return saleTurn(ctx, s, due, func(ctx context.Context, _ *world) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(s.lasting):
+			}
+			return ctx.Err()
+		})
+	}}
+	beside := &result{Side: fmt.Sprintf("the sale beside a sweep of %d", due), Load: "256 clients", turn: func(ctx context.Context) (m measure, err error) {
+		var took time.Duration
+		m, err = saleTurn(ctx, s, due, func(ctx context.Context, w *world) error {
+			start := clock.System()
+			err := sweepByEngine(ctx, w)
+			took = clock.Clock(clock.System).Since(start)
+			return err
+		})
+		m.note = fmt.Sprintf("the sweep took %.1f s", took.Seconds())
+		return m, err
+	}}
+	return []*result{alone, beside}
+}
+
+// saleTurn sells seats of an event that has due locks, for as long as meanwhile
+// lasts, which has connections of its own.
+func saleTurn(ctx context.Context, s settings, due int, meanwhile func(context.Context, *world) error) (measure, error) {
+	w, err := newWorld(ctx, s.uri)
+	if err != nil {
+		return measure{}, err
+	}
+	events, err := w.fillDue(ctx, 1, due)
+	if err != nil {
+		return measure{}, err
+	}
+	if _, err := w.db.Collection("events").UpdateMany(ctx, bson.D{}, bson.D{{Key: "$inc", Value: bson.D{
+		{Key: "totalSeats", Value: plenty}, {Key: "availableSeats", Value: plenty}}}}); err != nil {
+		return measure{}, err
+	}
+	worker, err := openWorld(ctx, s.uri, w.db.Name())
+	if err != nil {
+		return measure{}, err
+	}
+	selling, enough := context.WithCancelCause(ctx)
+	var failed error
+	go func() {
+		failed = meanwhile(ctx, worker)
+		enough(errEnough)
+	}()
+	user := ids.New()
+	m, err := closedLoop(selling, clock.System, 256, time.Hour, 0, func(_ context.Context, client, n int) (bool, error) {
+		return engine{w.seats}.lock(ctx, events[0], user, 1, fmt.Sprintf("%d-%d", client, n))
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return m, err
+	}
+	held := int64(m.Granted)
+	if left, err := w.db.Collection("seatlocks").CountDocuments(ctx, mongodb.And(mongodb.Is("status", "ACTIVE"), mongodb.Passed("expiresAt"))); err == nil {
+		held += left
+	}
+	if err := w.prove(ctx, held, 0, true, true); err != nil {
+		return m, err
+	}
+	return m, errors.Join(worker.db.Close(ctx), w.close(ctx))
+}
+
 func sweepTurn(ctx context.Context, s settings, events, locks int, counter bool, do func(context.Context, *world) error) (measure, error) {
 	w, err := newWorld(ctx, s.uri)
 	if err != nil {
 		return measure{}, err
 	}
-	if err := w.fillDue(ctx, events, locks); err != nil {
+	if _, err := w.fillDue(ctx, events, locks); err != nil {
 		return measure{}, err
 	}
 	start := clock.System()
@@ -63,7 +132,7 @@ func sweepTurn(ctx context.Context, s settings, events, locks int, counter bool,
 }
 
 // fillDue puts due locks of one seat into the database, by turns over events.
-func (w *world) fillDue(ctx context.Context, events, locks int) error {
+func (w *world) fillDue(ctx context.Context, events, locks int) ([]ids.ID, error) {
 	const most = 10_000
 	at := clock.System().Add(-time.Hour)
 	documents := make([]any, 0, most)
@@ -83,7 +152,7 @@ func (w *world) fillDue(ctx context.Context, events, locks int) error {
 			{Key: "totalSeats", Value: 200_000}, {Key: "availableSeats", Value: 200_000 - taken}})
 		if len(documents) == most || i == events-1 {
 			if err := flush("events"); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
@@ -92,11 +161,11 @@ func (w *world) fillDue(ctx context.Context, events, locks int) error {
 			{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: at.Add(time.Duration(i) * time.Millisecond)}})
 		if len(documents) == most || i == locks-1 {
 			if err := flush("seatlocks"); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return all, nil
 }
 
 func sweepByEngine(ctx context.Context, w *world) error {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -160,43 +162,27 @@ func (p *pass) restored(seats int64) {
 // eachGroup lets up to inFlight groups be ended at a time, and returns the first
 // error of a pass that can't go on.
 func eachGroup[T any](ctx context.Context, groups []group[T], end func(context.Context, group[T]) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var working sync.WaitGroup
-	waiting := make(chan group[T])
-	var mu sync.Mutex
-	var failed error
-	for range min(inFlight, len(groups)) {
-		working.Go(func() {
-			for g := range waiting {
-				if err := end(ctx, g); err != nil {
-					mu.Lock()
-					if failed == nil {
-						failed = err
-					}
-					mu.Unlock()
-					stop(err)
-				}
-			}
-		})
-	}
+	all, within := errgroup.WithContext(ctx)
+	all.SetLimit(inFlight)
 	for _, g := range groups {
-		if ctx.Err() != nil {
+		if within.Err() != nil {
 			break
 		}
-		waiting <- g
+		all.Go(func() error { return end(within, g) })
 	}
-	close(waiting)
-	working.Wait()
-	if failed == nil && ctx.Err() != nil {
-		failed = fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
+	if err := all.Wait(); err != nil {
+		return err
 	}
-	return failed
+	if ctx.Err() != nil {
+		return fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
+	}
+	return nil
 }
 
 // busyPause is the room that a sweep leaves, between two transactions, to those
-// who sell the same event: as long as one of its transactions lasts, about.
-const busyPause = 40 * time.Millisecond
+// who sell the same event: twice as long as one of its transactions of 500 locks
+// lasts, so that a sale goes on at half its rate at least.
+const busyPause = 120 * time.Millisecond
 
 func giveWay(ctx context.Context) {
 	select {

@@ -17,7 +17,7 @@ type pace struct {
 }
 
 const (
-	rivalsFor   = 20 // batches after one that saw others
+	rivalsFor   = 4 // batches after one that saw others
 	longestRoom = 30 * time.Millisecond
 )
 

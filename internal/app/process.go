@@ -87,7 +87,7 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 			s.open.Add(-1)
 		}
 	}
-	go func() { s.failed <- s.Server.Serve(listener) }()
+	go func() { s.failed <- s.Serve(listener) }()
 	return s, nil
 }
 
