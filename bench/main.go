@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -88,6 +89,7 @@ func measureAll(ctx context.Context, s settings) error {
 	}
 	start := clock.System()
 	var results []*result
+	var document strings.Builder // the tables as Markdown
 	for _, scenario := range scenarios {
 		var after []func(context.Context) error
 		s.later = func(do func(context.Context) error) { after = append(after, do) }
@@ -114,7 +116,7 @@ func measureAll(ctx context.Context, s settings) error {
 			r.Scenario = scenario.name
 			r.sum()
 		}
-		printTable(os.Stdout, rows)
+		fmt.Fprintf(&document, "## %s\n\n%s:\n\n%s\n\n", scenario.name, strings.ToUpper(scenario.what[:1])+scenario.what[1:], printTable(os.Stdout, rows))
 		for _, do := range after {
 			if err := do(ctx); err != nil {
 				return err
@@ -124,6 +126,9 @@ func measureAll(ctx context.Context, s settings) error {
 	}
 	file := filepath.Join(s.out, "results.json")
 	if err := writeJSON(file, s, start, results); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.out, "results.md"), []byte(document.String()), 0o600); err != nil {
 		return err
 	}
 	if err := writePlot(filepath.Join(s.out, "hot-event.svg"), results); err != nil {

@@ -53,8 +53,9 @@ func (r *result) sum() {
 	r.P50, r.P99, r.P999 = ms(.5), ms(.99), ms(.999)
 }
 
-// printTable shows a scenario; × is the engine's rate as a multiple of the side's.
-func printTable(out io.Writer, rows []*result) {
+// printTable shows a scenario, and returns the table as Markdown; × is the
+// engine's rate as a multiple of the side's.
+func printTable(out io.Writer, rows []*result) (markdown string) {
 	engine := map[string]float64{}
 	for _, r := range rows {
 		if r.Side == engineName {
@@ -81,9 +82,19 @@ func printTable(out io.Writer, rows []*result) {
 			times = fmt.Sprintf("%.2f", e/r.PerSecond)
 		}
 		t.AppendRow(table.Row{r.Load, r.Side, whole(r.PerSecond), whole(r.Least) + " – " + whole(r.Most), times,
-			fmt.Sprintf("%.2f", r.P50), fmt.Sprintf("%.2f", r.P99), fmt.Sprintf("%.2f", r.P999), r.Note})
+			milliseconds(r.P50), milliseconds(r.P99), milliseconds(r.P999), r.Note})
 	}
 	t.Render()
+	t.SetOutputMirror(nil)
+	return t.RenderMarkdown()
+}
+
+// milliseconds is empty where no single operations were timed.
+func milliseconds(f float64) string {
+	if f == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(f, 'f', 1, 64)
 }
 
 func whole(f float64) string { return strconv.FormatFloat(f, 'f', 0, 64) }
