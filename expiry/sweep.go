@@ -2,6 +2,7 @@ package expiry
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -12,8 +13,7 @@ import (
 type Sweeper struct {
 	Seats    *seats.Service
 	Bookings *booking.Service
-	// Batch is how many documents are found at once, and ended in one
-	// transaction at most.
+	// Batch is how many documents are ended in one transaction at most.
 	Batch int
 }
 
@@ -94,14 +94,18 @@ func (s *Sweeper) SweepBookings(ctx context.Context, run Pass, initiated bool) (
 	return p.report, nil
 }
 
+// manyBatches is how many batches of due bookings are found at once, so that
+// those of one event, which come due at different times, meet in a transaction.
+const manyBatches = 10
+
 func (s *Sweeper) sweepPending(ctx context.Context, p *pass) error {
 	var after seats.After
 	for {
-		due, err := s.Bookings.DuePending(ctx, after, s.Batch)
+		due, err := s.Bookings.DuePending(ctx, after, manyBatches*s.Batch)
 		if err != nil {
 			return err
 		}
-		if err := s.expireBookings(ctx, p, due); err != nil || len(due) < s.Batch {
+		if err := s.expireBookings(ctx, p, due); err != nil || len(due) < manyBatches*s.Batch {
 			return err
 		}
 		last := due[len(due)-1]
@@ -132,14 +136,20 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *pass, due []booking.Due
 		return d.EventID, !d.Poison
 	})
 	return eachGroup(ctx, groups, func(ctx context.Context, g group[booking.DueBooking]) error {
-		return apply(ctx, p, g.event, g.items, func(ctx context.Context, group []booking.DueBooking) (ended int, busy bool, err error) {
-			swept, err := s.Bookings.ExpireDue(ctx, g.event, group, p.By, p.RunID)
-			for _, e := range swept.Ended {
-				p.restored(e.Seats)
-				p.say(ctx, p.Words.Booking(e.ID, e.LockID, e.Seats))
+		for batch := range slices.Chunk(g.items, s.Batch) { // one after the other: they write the same event
+			err := apply(ctx, p, g.event, batch, func(ctx context.Context, group []booking.DueBooking) (ended int, busy bool, err error) {
+				swept, err := s.Bookings.ExpireDue(ctx, g.event, group, p.By, p.RunID)
+				for _, e := range swept.Ended {
+					p.restored(e.Seats)
+					p.say(ctx, p.Words.Booking(e.ID, e.LockID, e.Seats))
+				}
+				return len(swept.Ended), swept.Busy, err
+			})
+			if err != nil {
+				return err
 			}
-			return len(swept.Ended), swept.Busy, err
-		})
+		}
+		return nil
 	})
 }
 

@@ -15,8 +15,10 @@ import (
 // read at one snapshot of the database: the event, whether a lock of it is due,
 // and whether a key was used before. All of it is as it was at one moment after
 // the requests came, so a refusal is as exact as one by a transaction, and seats
-// that were given back before are found. Whatever is not a plain refusal of the
-// whole batch is decided in a transaction: see batchTx.
+// that were given back before are found. (But for the moment in which a deposed
+// primary does not know yet that it is: its refusal may be as old as its fall.)
+// Whatever is not a plain refusal of the whole batch is decided in a transaction:
+// see batchTx.
 
 // maxSoldOut bounds the events that are remembered as sold out. To forget one
 // costs one transaction.
