@@ -96,7 +96,7 @@ func (s *Service) get(ctx context.Context, id ID) (Booking, error) {
 		return Booking{}, err
 	}
 	if len(found) == 0 {
-		return Booking{}, fault.New(CodeNotFound, "There is no such booking.")
+		return Booking{}, NotFound()
 	}
 	return found[0], nil
 }
@@ -130,3 +130,6 @@ func (s *Service) moveAll(ctx context.Context, bookings []ID, from []Status, to 
 }
 
 func dateField(field string, t time.Time) bson.E { return bson.E{Key: field, Value: t} }
+
+// NotFound is the refusal CodeNotFound.
+func NotFound() error { return fault.New(CodeNotFound, "There is no such booking.") }

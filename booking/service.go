@@ -85,7 +85,7 @@ func (s *Service) Create(ctx context.Context, r Request) (b Booking, made bool, 
 			return result{}, err
 		}
 		if lock.UserID != r.UserID || lock.EventID != r.EventID {
-			return result{}, fault.New(seats.CodeLockNotFound, "There is no such lock.")
+			return result{}, seats.LockNotFound()
 		}
 		if b, found, err := s.ofLock(ctx, lock); err != nil || found {
 			return result{b, false}, err

@@ -11,7 +11,11 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/users"
 )
 
 // keyring knows keys by their hashes only.
@@ -42,24 +46,17 @@ func (ring keyring) find(secret string) (found hashedKey, ok bool) {
 	return found, ok
 }
 
-// identify reads what the request's key reaches; "" for nobody known. Whether it
-// is enough is asked after the request's shape, by allow.
-func (ring keyring) identify(r *http.Request) config.Scope {
-	if len(ring) == 0 { // no keys: whoever reaches this loopback address may do all
-		return config.ScopeAdmin
-	}
-	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	key, _ := ring.find(strings.TrimSpace(secret))
-	return key.scope
-}
+// scopeCustomer marks what a customer's token reaches, and keys of the scope
+// booking reach too.
+const scopeCustomer config.Scope = "customer"
 
 // visit is what is known of a request before its handler runs.
 type visit struct {
 	requestID string
+	header    http.Header // of the answer
 	scope     config.Scope
+	key       string // name of the key
+	user      ids.ID // of a customer's token
 }
 
 type visitKey struct{}
@@ -69,19 +66,84 @@ func visitOf(ctx context.Context) *visit {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		return v
 	}
-	return &visit{}
+	return &visit{header: http.Header{}}
 }
 
-// allow refuses a caller whose key does not reach scope.
+// identify notes what the request's key or token reaches, nothing if it is none.
+// Whether it is enough is asked after the request's shape, by allow.
+func (a *api) identify(ring keyring, r *http.Request, v *visit) {
+	if len(ring) == 0 { // no keys: whoever reaches this loopback address may do all
+		v.scope = config.ScopeAdmin
+		return
+	}
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return
+	}
+	secret = strings.TrimSpace(secret)
+	if key, ok := ring.find(secret); ok {
+		v.scope, v.key = key.scope, key.name
+		return
+	}
+	if user, err := a.Tokens.User(secret); err == nil {
+		v.scope, v.user = scopeCustomer, user
+	}
+}
+
+// allow refuses a caller whose key or token does not reach scope.
 func allow(ctx context.Context, scope config.Scope) error {
-	switch visitOf(ctx).scope {
-	case config.ScopeAdmin, scope:
+	switch has := visitOf(ctx).scope; {
+	case has == config.ScopeAdmin, has == scope, has == config.ScopeBooking && scope == scopeCustomer:
 		return nil
-	case "":
-		return newProblem(http.StatusUnauthorized, codeUnauthenticated, "Send a key as Authorization: Bearer <secret>.")
+	case has == "":
+		return newProblem(http.StatusUnauthorized, codeUnauthenticated, "Send a key or a token as Authorization: Bearer <secret>.")
 	default:
 		return newProblem(http.StatusForbidden, codeForbidden, "The key does not allow this.")
 	}
+}
+
+// asUser refuses a customer who names another user than the one of their token;
+// keys stand for back ends, which may name any.
+func asUser(ctx context.Context, user ids.ID) error {
+	if v := visitOf(ctx); v.scope == scopeCustomer && v.user != user {
+		return users.NotFound()
+	}
+	return nil
+}
+
+// filterUser is the user whose things a list may show: a customer's own.
+func filterUser(ctx context.Context, asked ids.ID) (ids.ID, error) {
+	if v := visitOf(ctx); v.scope == scopeCustomer && asked.IsZero() {
+		return v.user, nil
+	}
+	return asked, asUser(ctx, asked)
+}
+
+// ownLock refuses a customer another's lock, as one that is not there. Whose a
+// lock is never changes.
+func (a *api) ownLock(ctx context.Context, id ids.ID) error {
+	v := visitOf(ctx)
+	if v.scope != scopeCustomer {
+		return nil
+	}
+	lock, err := a.Seats.Lock(ctx, id)
+	if err == nil && lock.UserID != v.user {
+		err = seats.LockNotFound()
+	}
+	return err
+}
+
+// ownBooking is ownLock for bookings.
+func (a *api) ownBooking(ctx context.Context, id ids.ID) error {
+	v := visitOf(ctx)
+	if v.scope != scopeCustomer {
+		return nil
+	}
+	b, err := a.Bookings.Get(ctx, id)
+	if err == nil && b.UserID != v.user {
+		err = booking.NotFound()
+	}
+	return err
 }
 
 // guardOrigin refuses what a foreign page has a browser send; and, without
@@ -118,7 +180,7 @@ func withRequestID(next http.Handler) http.Handler {
 			id = rand.Text()
 		}
 		w.Header().Set("X-Request-Id", id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{requestID: id})))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{requestID: id, header: w.Header()})))
 	})
 }
 

@@ -78,33 +78,44 @@ func (a *api) bookingRoutes() {
 		OperationID: "create-booking", Method: http.MethodPost, Path: "/api/bookings", Tags: tags, Summary: "Book a lock's seats",
 		Description:   "PAYMENT_PENDING; with neither time, INITIATED. 200 with its booking where the lock has one. The lock lives at least as long as the payment window.",
 		DefaultStatus: http.StatusCreated, Errors: moved,
-	}, config.ScopeBooking, a.createBooking)
+	}, scopeCustomer, a.createBooking)
 	route(a, huma.Operation{
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",
 		Description: "By status alone, a page may hold fewer items than asked for and still have a next one.",
-	}, config.ScopeBooking, func(ctx context.Context, in *bookingFilter) (*list[bookingBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *bookingFilter) (*list[bookingBody], error) {
+		user, err := filterUser(ctx, parseID(in.UserID))
+		if err != nil {
+			return nil, err
+		}
 		bookings, next, err := a.Bookings.List(ctx, booking.Filter{
-			EventID: parseID(in.EventID), UserID: parseID(in.UserID), Status: booking.Status(in.Status),
+			EventID: parseID(in.EventID), UserID: user, Status: booking.Status(in.Status),
 		}, in.page())
 		return listOf(bookings, next, shapeBooking), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-booking", Method: http.MethodGet, Path: "/api/bookings/{id}", Tags: tags, Summary: "Get a booking",
 		Errors: []int{http.StatusNotFound},
-	}, config.ScopeBooking, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
+		if err := a.ownBooking(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
 		b, err := a.Bookings.Get(ctx, parseID(in.ID))
 		return &found[bookingBody]{shapeBooking(b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "pay-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/pay", Tags: tags,
 		Summary: "Open a booking's payment window", Errors: moved,
-	}, config.ScopeBooking, func(ctx context.Context, in *payment) (*found[bookingBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *payment) (*found[bookingBody], error) {
+		if err := a.ownBooking(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
 		b, err := a.Bookings.Pay(ctx, parseID(in.ID), until(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds))
 		return &found[bookingBody]{shapeBooking(b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "confirm-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/confirm", Tags: tags,
 		Summary: "Confirm a booking: its seats are sold", Errors: moved,
+		Description: "It says that the booking is paid for, which a customer's token can't.",
 	}, config.ScopeBooking, func(ctx context.Context, in *confirmation) (*found[bookingBody], error) {
 		reference := ""
 		if in.Body != nil {
@@ -116,7 +127,10 @@ func (a *api) bookingRoutes() {
 	route(a, huma.Operation{
 		OperationID: "cancel-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/cancel", Tags: tags,
 		Summary: "Cancel a booking: its seats come back", Errors: moved,
-	}, config.ScopeBooking, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
+		if err := a.ownBooking(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
 		b, err := a.Bookings.Cancel(ctx, parseID(in.ID))
 		return &found[bookingBody]{shapeBooking(b)}, err
 	})
@@ -126,6 +140,12 @@ func (a *api) createBooking(ctx context.Context, in *newBooking) (*bookingMade, 
 	r := booking.Request{
 		UserID: parseID(in.Body.UserID), EventID: parseID(in.Body.EventID), LockID: parseID(in.Body.LockID),
 		Window: until(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds),
+	}
+	if err := asUser(ctx, r.UserID); err != nil {
+		return nil, err
+	}
+	if err := a.limitNamed(ctx, r.UserID); err != nil {
+		return nil, err
 	}
 	if _, err := a.Users.Get(ctx, r.UserID); err != nil {
 		return nil, err

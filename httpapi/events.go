@@ -66,14 +66,14 @@ func (a *api) eventRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "list-events", Method: http.MethodGet, Path: "/api/events", Tags: tags, Summary: "List events",
-	}, config.ScopeBooking, func(ctx context.Context, in *PageQuery) (*list[eventBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *PageQuery) (*list[eventBody], error) {
 		events, next, err := a.Seats.Events(ctx, in.page())
 		return listOf(events, next, shapeEvent), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-event", Method: http.MethodGet, Path: "/api/events/{id}", Tags: tags,
 		Summary: "Get an event", Errors: []int{http.StatusNotFound},
-	}, config.ScopeBooking, func(ctx context.Context, in *PathID) (*found[eventBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[eventBody], error) {
 		e, err := a.Seats.Event(ctx, parseID(in.ID))
 		return &found[eventBody]{shapeEvent(e)}, err
 	})

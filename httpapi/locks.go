@@ -8,7 +8,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/seats"
 )
@@ -82,20 +81,27 @@ func (a *api) lockRoutes() {
 		OperationID: "create-lock", Method: http.MethodPost, Path: "/api/locks", Tags: tags, Summary: "Lock seats",
 		Description:   "With neither time, the lock lasts the default. Due locks are reclaimed where seats are short.",
 		DefaultStatus: http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict},
-	}, config.ScopeBooking, a.createLock)
+	}, scopeCustomer, a.createLock)
 	route(a, huma.Operation{
 		OperationID: "list-locks", Method: http.MethodGet, Path: "/api/locks", Tags: tags, Summary: "List locks",
 		Description: "By status alone, a page may hold fewer items than asked for and still have a next one.",
-	}, config.ScopeBooking, func(ctx context.Context, in *lockFilter) (*list[lockBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *lockFilter) (*list[lockBody], error) {
+		user, err := filterUser(ctx, parseID(in.UserID))
+		if err != nil {
+			return nil, err
+		}
 		locks, next, err := a.Seats.Locks(ctx, seats.LockFilter{
-			EventID: parseID(in.EventID), UserID: parseID(in.UserID), Status: seats.Status(in.Status),
+			EventID: parseID(in.EventID), UserID: user, Status: seats.Status(in.Status),
 		}, in.page())
 		return listOf(locks, next, shapeLock), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-lock", Method: http.MethodGet, Path: "/api/locks/{id}", Tags: tags, Summary: "Get a lock",
 		Errors: []int{http.StatusNotFound},
-	}, config.ScopeBooking, func(ctx context.Context, in *PathID) (*found[lockBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[lockBody], error) {
+		if err := a.ownLock(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
 		l, err := a.Seats.Lock(ctx, parseID(in.ID))
 		return &found[lockBody]{shapeLock(l)}, err
 	})
@@ -103,7 +109,10 @@ func (a *api) lockRoutes() {
 		OperationID: "extend-lock", Method: http.MethodPost, Path: "/api/locks/{id}/extend", Tags: tags, Summary: "Extend a lock",
 		Description: "Never shortens it, and reaches at most to the cap from its creation.",
 		Errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusGone},
-	}, config.ScopeBooking, func(ctx context.Context, in *lockExtension) (*found[lockBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *lockExtension) (*found[lockBody], error) {
+		if err := a.ownLock(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
 		l, err := a.Seats.Extend(ctx, parseID(in.ID), until(in.Body.ExpiresAt, in.Body.TTLSeconds))
 		return &found[lockBody]{shapeLock(l)}, err
 	})
@@ -111,7 +120,10 @@ func (a *api) lockRoutes() {
 		OperationID: "release-lock", Method: http.MethodDelete, Path: "/api/locks/{id}", Tags: tags, Summary: "Release a lock",
 		Description: "Its open booking is cancelled with it. Again: the same answer.",
 		Errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusGone},
-	}, config.ScopeBooking, func(ctx context.Context, in *PathID) (*found[lockBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[lockBody], error) {
+		if err := a.ownLock(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
 		l, err := a.Bookings.ReleaseLock(ctx, parseID(in.ID))
 		return &found[lockBody]{shapeLock(l)}, err
 	})
@@ -122,8 +134,15 @@ func (a *api) createLock(ctx context.Context, in *newLock) (*lockMade, error) {
 	if err != nil {
 		return nil, err
 	}
+	user := parseID(in.Body.UserID)
+	if err := asUser(ctx, user); err != nil {
+		return nil, err
+	}
+	if err := a.limitNamed(ctx, user); err != nil {
+		return nil, err
+	}
 	l, replayed, err := a.Seats.Take(ctx, seats.LockRequest{
-		EventID: parseID(in.Body.EventID), UserID: parseID(in.Body.UserID), Seats: in.Body.Seats,
+		EventID: parseID(in.Body.EventID), UserID: user, Seats: in.Body.Seats,
 		Until: until(in.Body.ExpiresAt, in.Body.TTLSeconds), Key: key,
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -34,6 +35,7 @@ var statusOf = map[fault.Code]int{
 	codeMethodNotAllowed: http.StatusMethodNotAllowed,
 	codeBodyTooLarge:     http.StatusRequestEntityTooLarge,
 	codeMediaType:        http.StatusUnsupportedMediaType,
+	codeTooMany:          http.StatusTooManyRequests,
 
 	fault.CodeInvalid: http.StatusUnprocessableEntity,
 
@@ -97,7 +99,8 @@ type Problem struct {
 	Holder    string `json:"holder,omitempty" doc:"Who runs the job: <pod>/<pid>/<random>."`
 	LockID    string `json:"lockId,omitempty" doc:"The lock whose making has an unknown outcome."`
 
-	cause error
+	cause      error
+	retryAfter string // seconds; "" means the usual
 }
 
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
@@ -112,8 +115,8 @@ func (p *Problem) GetStatus() int { return p.Status }
 func (p *Problem) GetHeaders() http.Header {
 	h := http.Header{}
 	switch p.Status {
-	case http.StatusServiceUnavailable:
-		h.Set("Retry-After", retryAfter)
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		h.Set("Retry-After", cmp.Or(p.retryAfter, retryAfter))
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", "Bearer")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/seats"
@@ -36,6 +37,9 @@ type Services struct {
 	Clock   clock.Clock
 	Metrics *telemetry.Metrics
 	Keys    []config.Key // none: the server listens on loopback only
+	Tokens  *Tokens      // of customers; nil: there are none
+	Limits  Limits
+	Rates   *ratelimit.Limiter // nil only where Limits has no rates
 
 	// Serving is false until recovery has ended; only /livez, /readyz and
 	// /metrics answer before.
@@ -72,7 +76,7 @@ func New(s Services) http.Handler {
 	conf.RejectUnknownQueryParameters = true
 	conf.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	conf.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"key": {Type: "http", Scheme: "bearer", Description: "The secret of one of API_KEYS."},
+		"key": {Type: "http", Scheme: "bearer", Description: "The secret of one of API_KEYS, or a customer's token."},
 	}
 	mux := http.NewServeMux()
 	a := &api{Services: s, huma: humago.New(mux, conf)}
@@ -86,6 +90,7 @@ func New(s Services) http.Handler {
 
 	h := problemsForUnknownRoutes(mux)
 	h = a.whileServing(h)
+	h = a.bounded(h)
 	h = guardOrigin(len(ring) == 0, h)
 	h = a.observed(mux, h)
 	h = a.withCaller(ring, h)
@@ -121,7 +126,7 @@ func (a *api) openRoutes(mux *http.ServeMux) {
 
 func (a *api) withCaller(ring keyring, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		visitOf(r.Context()).scope = ring.identify(r)
+		a.identify(ring, r, visitOf(r.Context()))
 		next.ServeHTTP(w, r)
 	})
 }
@@ -206,9 +211,10 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(context.Context, *I) (*O, error)) {
 	op.MaxBodyBytes = maxBody
 	op.Security = []map[string][]string{{"key": {}}}
-	op.Description += fmt.Sprintf(" Scope: %s.", scope)
+	op.Description += fmt.Sprintf(" Scope: %s.", cmp.Or(map[config.Scope]string{
+		scopeCustomer: "booking, or a customer's own token"}[scope], string(scope)))
 	op.Errors = append([]int{
-		http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable,
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable,
 	}, op.Errors...)
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
@@ -221,6 +227,9 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		err := allow(ctx, scope)
+		if err == nil {
+			err = a.limit(ctx)
+		}
 		var out *O
 		if err == nil {
 			out, err = handle(ctx, in)

@@ -41,7 +41,10 @@ func (a *api) userRoutes() {
 	route(a, huma.Operation{
 		OperationID: "get-user", Method: http.MethodGet, Path: "/api/users/{id}", Tags: tags,
 		Summary: "Get a user", Errors: []int{http.StatusNotFound},
-	}, config.ScopeBooking, func(ctx context.Context, in *PathID) (*found[userBody], error) {
+	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[userBody], error) {
+		if err := asUser(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
 		u, err := a.Users.Get(ctx, parseID(in.ID))
 		return &found[userBody]{shapeUser(u)}, err
 	})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -34,7 +33,7 @@ type batchTx struct {
 
 	byKey map[userKey]Lock // idempotency keys used, and those of this batch
 	byID  map[ID]lockDoc   // the locks to be given back; when settling, those made too
-	held  map[ID]int64     // seats by user, where there is a limit
+	held  map[ID]holding   // by user, where there is a limit
 	seen  map[ID]bool      // locks that a request of this batch names
 	gone  map[ID]bool      // those of them that are released
 	// full: a request goes on in the next transaction; who came after it waits too.
@@ -74,7 +73,7 @@ func (b *batchTx) decide(ctx context.Context) ([]answer, error) {
 func (b *batchTx) attempt(ctx context.Context) ([]answer, error) {
 	*b = batchTx{
 		s: b.s, eventID: b.eventID, requests: b.requests, users: b.users, settling: b.settling, unsound: b.unsound,
-		byKey: map[userKey]Lock{}, byID: map[ID]lockDoc{}, held: map[ID]int64{}, seen: map[ID]bool{}, gone: map[ID]bool{}, released: map[Status][]ID{},
+		byKey: map[userKey]Lock{}, byID: map[ID]lockDoc{}, held: map[ID]holding{}, seen: map[ID]bool{}, gone: map[ID]bool{}, released: map[Status][]ID{},
 	}
 	if err := b.read(ctx); err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func (b *batchTx) read(ctx context.Context) (err error) {
 			b.byKey[userKey{d.UserID, string(d.Key)}] = d.lock()
 		}
 	}
-	if b.event.MaxSeatsPerUser.Or(0) > 0 && len(users) > 0 {
+	if (b.event.MaxSeatsPerUser.Or(0) > 0 || b.s.limits.MaxLocks > 0) && len(users) > 0 {
 		return b.readHeld(ctx, users)
 	}
 	return nil
@@ -147,24 +146,6 @@ func (b *batchTx) read(ctx context.Context) (err error) {
 // key has its own user.
 func usedKeys(eventID ID, users []ID, keys []string) []bson.D {
 	return []bson.D{mongodb.Is("eventId", eventID), mongodb.In("userId", users), mongodb.In("idempotencyKey", keys)}
-}
-
-// readHeld sums what each user holds: CONSUMED seats and ACTIVE ones not due.
-func (b *batchTx) readHeld(ctx context.Context, users []ID) error {
-	sums, err := mongodb.All[struct {
-		User  ID            `bson:"_id"`
-		Seats mongodb.Whole `bson:"seats"`
-	}](ctx, b.s.locks(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("eventId", b.eventID), mongodb.In("userId", users), mongodb.In("status", taking)),
-		mongodb.Match(bson.D{{Key: "$or", Value: bson.A{mongodb.Is("status", string(Consumed)), notDue}}}),
-		{{Key: "$group", Value: bson.D{
-			{Key: "_id", Value: "$userId"}, {Key: "seats", Value: bson.D{{Key: "$sum", Value: countedSeats}}},
-		}}},
-	})
-	for _, sum := range sums {
-		b.held[sum.User] = sum.Seats.Or(0)
-	}
-	return err
 }
 
 // take decides a request for seats. Order of checks: existence, a repeat, the
@@ -190,9 +171,8 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 	if refusal != nil {
 		return answer{err: refusal}, nil
 	}
-	if most := b.event.MaxSeatsPerUser.Or(0); most > 0 && b.held[q.UserID]+q.Seats > most {
-		return answer{err: fault.New(CodeSeatLimit, "A customer may hold %d seats of this event at most.", most).
-			With("limit", most).With("held", b.held[q.UserID])}, nil
+	if refusal := b.beyondLimits(q); refusal != nil {
+		return answer{err: refusal}, nil
 	}
 	if b.full {
 		return answer{again: true}, nil
@@ -204,7 +184,8 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 		return answer{err: b.tooFew(q.Seats)}, nil
 	}
 	if !lock.Due(b.now) {
-		b.held[q.UserID] += q.Seats
+		before := b.held[q.UserID]
+		b.held[q.UserID] = holding{before.seats + q.Seats, before.locks + 1}
 	}
 	if q.Key != "" {
 		b.byKey[userKey{q.UserID, q.Key}] = lock
@@ -278,7 +259,7 @@ func (b *batchTx) give(ctx context.Context, r *request) (answer, error) {
 	}
 	doc, ok := b.byID[r.lockID]
 	if !ok {
-		return answer{err: fault.New(CodeLockNotFound, "There is no such lock.")}, nil
+		return answer{err: LockNotFound()}, nil
 	}
 	b.seen[r.lockID] = true
 	lock := doc.lock()
@@ -300,6 +281,7 @@ func (b *batchTx) give(ctx context.Context, r *request) (answer, error) {
 	if _, allowed := lock.Status.Next(Release); allowed {
 		b.released[lock.Status] = append(b.released[lock.Status], lock.ID)
 		b.gone[lock.ID] = true
+		b.letGo(lock, doc.Now.Time)
 		b.tally.give(lock.Seats)
 		lock.Status, lock.BookingID = Released, ID{}
 	}

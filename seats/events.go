@@ -54,6 +54,9 @@ func (s *Service) Event(ctx context.Context, id ID) (Event, error) {
 
 func eventNotFound() error { return fault.New(CodeEventNotFound, "There is no such event.") }
 
+// LockNotFound is the refusal CodeLockNotFound.
+func LockNotFound() error { return fault.New(CodeLockNotFound, "There is no such lock.") }
+
 // Events lists events by ID, and the token of the next page.
 func (s *Service) Events(ctx context.Context, page mongodb.Page) ([]Event, string, error) {
 	docs, next, err := mongodb.List(ctx, s.events(), nil, true, page, func(d eventDoc) ID { return d.ID })

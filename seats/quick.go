@@ -35,7 +35,7 @@ func mayBeQuick(batch []*request, limits Limits) (total int64, ok bool) {
 	keys := make(map[userKey]bool, len(batch))
 	for _, r := range batch {
 		q := r.take
-		if q == nil || q.Until.For > limits.MaxTTL {
+		if q == nil || q.Until.For > limits.MaxTTL || limits.MaxLocks > 0 || (limits.MaxSeats > 0 && q.Seats > limits.MaxSeats) {
 			return 0, false
 		}
 		if k := (userKey{q.UserID, q.Key}); q.Key != "" {

@@ -195,6 +195,9 @@ func (r LockRequest) sameAs(lock Lock) bool {
 type Limits struct {
 	DefaultTTL time.Duration // of a lock that asks for no time
 	MaxTTL     time.Duration // from a lock's creation
+	// MaxSeats of one lock, and MaxLocks that a user holds of one event, ACTIVE and
+	// not due; 0 is no limit.
+	MaxSeats, MaxLocks int64
 }
 
 func beyondCap(field string, most time.Duration) error {

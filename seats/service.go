@@ -6,7 +6,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -58,7 +57,7 @@ func (s *Service) lockNow(ctx context.Context, id ID) (Lock, lockDoc, error) {
 	}
 	doc, found := docs[id]
 	if !found {
-		return Lock{}, lockDoc{}, fault.New(CodeLockNotFound, "There is no such lock.")
+		return Lock{}, lockDoc{}, LockNotFound()
 	}
 	return doc.lock(), doc, nil
 }

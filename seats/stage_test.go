@@ -5,9 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -32,19 +29,6 @@ func contextWithCancel(w *testenv.World) (context.Context, context.CancelFunc) {
 }
 
 // holdEvent writes the event in a transaction and leaves it open until release.
-func holdEvent(t *testing.T, w *testenv.World, event ids.ID) (release func()) {
-	t.Helper()
-	session, err := w.DB.Client().StartSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := session.StartTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	ctx := mongo.NewSessionContext(w.Ctx(), session)
-	_, err = w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() { session.EndSession(context.Background()) }
+func holdEvent(_ *testing.T, w *testenv.World, event ids.ID) (release func()) {
+	return w.HoldEvent(event.String())
 }

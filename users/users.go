@@ -85,13 +85,14 @@ func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]error, erro
 	unknown := map[ID]error{}
 	for _, id := range userIDs {
 		if !known[id] {
-			unknown[id] = notFound()
+			unknown[id] = NotFound()
 		}
 	}
 	return unknown, nil
 }
 
-func notFound() error { return fault.New(CodeNotFound, "There is no such user.") }
+// NotFound is the refusal CodeNotFound.
+func NotFound() error { return fault.New(CodeNotFound, "There is no such user.") }
 
 // Get returns a user, or CodeNotFound.
 func (s *Service) Get(ctx context.Context, id ID) (User, error) {
@@ -100,7 +101,7 @@ func (s *Service) Get(ctx context.Context, id ID) (User, error) {
 	case err != nil:
 		return User{}, mongodb.Translate(err)
 	case !found:
-		return User{}, notFound()
+		return User{}, NotFound()
 	}
 	created := d.CreatedAt.Time
 	if created.IsZero() {

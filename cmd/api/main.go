@@ -23,9 +23,13 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	tokens, err := httpapi.NewTokens(c.Access, a.DB.Clock())
+	if err != nil {
+		return errors.Join(err, a.Close(ctx))
+	}
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
 		Users: a.Users, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
-		Jobs: a.Jobs, Keys: c.Keys, Serving: a.Serving, Ready: a.Ready,
+		Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates, Limits: httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser}, Serving: a.Serving, Ready: a.Ready,
 	}), log)
 	if err != nil {
 		return errors.Join(fmt.Errorf("HTTP_ADDR: %w", err), a.Close(ctx))

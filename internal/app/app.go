@@ -11,11 +11,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/ratelimit"
+	"github.com/holdfast-dev/holdfast/internal/redisclient"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -35,10 +39,12 @@ type App struct {
 	Bookings *booking.Service
 	Recovery *recovery.Recovery
 	Jobs     *jobs.Runner
+	Rates    *ratelimit.Limiter
 
 	sweeper   *expiry.Sweeper
 	retention *expiry.Retention
 	leases    func() error // closes their store
+	rates     func() error // closes their store
 	booted    time.Time    // by the database's clock
 	degraded  []string     // what MongoDB refused of indexes and validators
 	recovery  atomic.Pointer[string]
@@ -69,7 +75,9 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 		return nil, err
 	}
 	a := &App{Config: c, Log: log, Metrics: metrics, DB: db, Users: users.New(db)}
-	a.Seats = seats.New(db, seats.Limits{DefaultTTL: c.LockDefaultTTL, MaxTTL: c.LockMaxTTL}, a.Users.Unknown)
+	a.Seats = seats.New(db, seats.Limits{
+		DefaultTTL: c.LockDefaultTTL, MaxTTL: c.LockMaxTTL, MaxSeats: c.MaxSeatsPerLock, MaxLocks: c.MaxActiveLocksPerUser,
+	}, a.Users.Unknown)
 	a.Bookings = booking.New(db, a.Seats, booking.Limits{MaxPaymentTTL: c.PaymentMaxTTL},
 		booking.Observer{PaidAndRefused: metrics.PaidAndRefused.Inc})
 	a.sweeper = &expiry.Sweeper{Seats: a.Seats, Bookings: a.Bookings, Batch: c.SweepBatch}
@@ -78,6 +86,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 		DB: db, Seats: a.Seats, Bookings: a.Bookings, Sweeper: a.sweeper, Clock: now, Corrected: metrics.Corrections.Inc,
 	}
 	a.openJobs(ctx, now)
+	a.openRates(now)
 	a.setRecovery(recoveryRunning)
 	if a.booted, err = db.Now(ctx); err == nil {
 		err = a.ensureSchema(ctx)
@@ -122,6 +131,21 @@ func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 		line = append(line, "error", err)
 	}
 	a.Log.Log(ctx, level, text, line...)
+}
+
+// openRates makes what counts requests, where there is a rate.
+func (a *App) openRates(now clock.Clock) {
+	a.rates = func() error { return nil }
+	if a.Config.RateLimitPerKey.IsZero() && a.Config.RateLimitPerUser.IsZero() {
+		return
+	}
+	var client *redis.Client
+	if o := a.Config.SharedRedis(); o != nil {
+		const step = 200 * time.Millisecond // then this process counts its own
+		client = redisclient.Open(*o, step)
+		a.rates = client.Close
+	}
+	a.Rates = ratelimit.New(client, now, a.Log)
 }
 
 // ensureSchema makes indexes and validators, on one process at a time. Where
@@ -189,7 +213,7 @@ func (a *App) Stopping() { a.stopping.Store(true) }
 // Close waits for what is under way, and ends the connections.
 func (a *App) Close(ctx context.Context) error {
 	a.Jobs.Stop()
-	return errors.Join(a.Jobs.Wait(ctx), a.Seats.Close(ctx), a.leases(), a.DB.Close(ctx))
+	return errors.Join(a.Jobs.Wait(ctx), a.Seats.Close(ctx), a.leases(), a.rates(), a.DB.Close(ctx))
 }
 
 // Serving reports whether the boot's recovery pass has ended.

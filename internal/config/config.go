@@ -43,6 +43,7 @@ type Config struct {
 	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run past it is cancelled and counts as failed."`
 
 	Leases
+	Access
 
 	RunJobs   bool       `name:"run-jobs" env:"RUN_JOBS" default:"false" help:"Run the scheduler inside the API process."`
 	LogLevel  slog.Level `name:"log-level" env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
@@ -51,23 +52,11 @@ type Config struct {
 	Keys []Key `kong:"-"`
 }
 
-// notYet are settings of the contract that this version can't honour. To ignore
-// one of them would leave an operator less protected than they think.
-var notYet = []string{
-	"JWT_SECRET", "JWKS_FILE", "MAX_SEATS_PER_LOCK", "MAX_ACTIVE_LOCKS_PER_USER",
-	"RATE_LIMIT_PER_KEY", "RATE_LIMIT_PER_USER",
-}
-
 // Parse reads args (without the program's name) and the environment. It ends
 // the process for --help.
 func Parse(program, description string, args []string) (*Config, error) {
 	var c Config
 	dropEmptyVariables(c)
-	for _, name := range notYet {
-		if os.Getenv(name) != "" {
-			return nil, fmt.Errorf("%s is set, but this version can't honour it yet: unset it", name)
-		}
-	}
 	parser, err := kong.New(&c, kong.Name(program), kong.Description(description))
 	if err != nil {
 		return nil, err
@@ -130,6 +119,9 @@ func (c *Config) check() error {
 
 func (c *Config) checkAddresses() (err error) {
 	if c.Keys, err = parseKeys(c.APIKeys); err != nil {
+		return err
+	}
+	if err := c.Access.check(c.Keys); err != nil {
 		return err
 	}
 	host, _, err := net.SplitHostPort(c.HTTPAddr)

@@ -85,9 +85,16 @@ func (l *Leases) redisOptions() (*redis.Options, error) {
 	return o, nil
 }
 
+// redisNamed reports whether there is a Redis to be used.
+func (l *Leases) redisNamed() bool {
+	if l.RedisEnabled != nil {
+		return *l.RedisEnabled
+	}
+	return l.RedisURL != "" || l.RedisHost != ""
+}
+
 // LeaseStore is where leases live, redis, mongo or none, and why.
 func (l *Leases) LeaseStore() (store, why string) {
-	named := l.RedisURL != "" || l.RedisHost != ""
 	switch {
 	case l.JobLeases != leasesAuto:
 		return l.JobLeases, "JOB_LEASES=" + l.JobLeases
@@ -95,7 +102,7 @@ func (l *Leases) LeaseStore() (store, why string) {
 		return leasesMongo, "REDIS_ENABLED=false"
 	case l.RedisEnabled != nil:
 		return leasesRedis, "REDIS_ENABLED=true"
-	case named:
+	case l.redisNamed():
 		return leasesRedis, "REDIS_URL or REDIS_HOST is set"
 	default:
 		return leasesMongo, "no Redis is named"
@@ -104,3 +111,13 @@ func (l *Leases) LeaseStore() (store, why string) {
 
 // Redis says how to reach Redis.
 func (l *Leases) Redis() redis.Options { return *l.redis }
+
+// SharedRedis says how to reach the Redis that processes share for other things
+// than leases; nil where there is none.
+func (l *Leases) SharedRedis() *redis.Options {
+	if !l.redisNamed() {
+		return nil
+	}
+	o := *l.redis
+	return &o
+}

@@ -12,7 +12,9 @@ type Metrics struct {
 
 	Requests         *prometheus.CounterVec   // method, route, status
 	RequestSeconds   *prometheus.HistogramVec // method, route
-	Transactions     *prometheus.CounterVec   // outcome
+	InFlight         prometheus.Gauge
+	TurnedAway       prometheus.Counter
+	Transactions     *prometheus.CounterVec // outcome
 	Attempts         prometheus.Observer
 	OrphansEnded     prometheus.Counter
 	Corrections      prometheus.Counter
@@ -41,6 +43,8 @@ func NewMetrics() *Metrics {
 		Registry:         r,
 		Requests:         counter("http_requests_total", "Requests answered.", "method", "route", "status"),
 		RequestSeconds:   histogram("http_request_duration_seconds", "Time to the end of the answer.", requestTime, "method", "route"),
+		InFlight:         gauge("http_requests_in_flight", "Requests being worked on."),
+		TurnedAway:       counter("http_requests_turned_away_total", "Requests answered 503 because too many were in flight.").WithLabelValues(),
 		Transactions:     counter("transactions_total", "MongoDB transactions by outcome: done, refused, conflict, unavailable, unknown.", "outcome"),
 		Attempts:         histogram("transaction_attempts", "Attempts that a transaction took.", []float64{1, 2, 3, 5, 10, 30, 100, 300}).WithLabelValues(),
 		OrphansEnded:     counter("orphaned_transactions_ended_total", "Transactions of dead processes that this one ended.").WithLabelValues(),

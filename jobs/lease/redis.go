@@ -12,9 +12,9 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/redisclient"
 )
 
 // A Redis that does not answer is known as such within a second: no command is
@@ -38,22 +38,9 @@ type Redis struct {
 // NewRedis opens a store that o tells where to find. It does not connect: the
 // server may come later, and go.
 func NewRedis(o redis.Options, terms Terms, now clock.Clock) *Redis {
-	quiet.Do(func() { redis.SetLogger(silent{}) })
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = redisStep, redisStep, redisStep, redisStep
-	o.MaxRetries, o.DialerRetries = -1, 1
-	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	client := redis.NewClient(&o)
+	client := redisclient.Open(o, redisStep)
 	return &Redis{client: client, sync: redsync.New(goredis.NewPool(client)), terms: terms, clock: now}
 }
-
-// go-redis writes lines of its own, past the process's log, at each failure. All
-// that they tell is in the errors.
-var quiet sync.Once
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // Close ends the connections.
 func (r *Redis) Close() error { return r.client.Close() }
