@@ -36,8 +36,8 @@ type newBooking struct {
 		UserID            string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 		LockID            string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 		EventID           string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" doc:"A time in the past makes a booking that is due at once."`
-		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" minimum:"1" maximum:"31536000" doc:"From now, by the database's clock."`
+		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A time in the past makes a booking that is due at once."`
+		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now, by the database's clock."`
 	}
 }
 
@@ -59,15 +59,15 @@ type bookingFilter struct {
 type payment struct {
 	PathID
 	Body struct {
-		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty"`
-		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" minimum:"1" maximum:"31536000"`
+		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true"`
+		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 	}
 }
 
 type confirmation struct {
 	PathID
 	Body *struct {
-		PaymentReference string `json:"paymentReference,omitempty" maxLength:"200" doc:"What the payment is known by elsewhere."`
+		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" maxLength:"200" doc:"What the payment is known by elsewhere."`
 	}
 }
 

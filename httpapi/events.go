@@ -37,18 +37,18 @@ type newEvent struct {
 		Name            string    `json:"name" minLength:"1" maxLength:"200" pattern:"^[^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$" doc:"Not blank, no control characters."`
 		TotalSeats      int64     `json:"totalSeats" minimum:"1" maximum:"10000000"`
 		EventDate       time.Time `json:"eventDate" doc:"For information only."`
-		MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty" minimum:"1" maximum:"10000000" doc:"Seats that a customer may hold: sold, and in live locks."`
+		MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Seats that a customer may hold: sold, and in live locks."`
 	}
 }
 
 type eventChange struct {
 	PathID
 	Body struct {
-		Name            *string    `json:"name,omitempty" minLength:"1" maxLength:"200" pattern:"^[^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$"`
-		TotalSeats      *int64     `json:"totalSeats,omitempty" minimum:"1" maximum:"10000000" doc:"Not below the seats taken."`
-		EventDate       *time.Time `json:"eventDate,omitempty"`
-		Status          *string    `json:"status,omitempty" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`
-		MaxSeatsPerUser *int64     `json:"maxSeatsPerUser,omitempty" minimum:"0" maximum:"10000000" doc:"0 takes the limit away."`
+		Name            *string    `json:"name,omitempty" nullable:"true" minLength:"1" maxLength:"200" pattern:"^[^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$"`
+		TotalSeats      *int64     `json:"totalSeats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Not below the seats taken."`
+		EventDate       *time.Time `json:"eventDate,omitempty" nullable:"true"`
+		Status          *string    `json:"status,omitempty" nullable:"true" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`
+		MaxSeatsPerUser *int64     `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"0" maximum:"10000000" doc:"0 takes the limit away."`
 	}
 }
 

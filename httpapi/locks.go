@@ -37,9 +37,9 @@ type newLock struct {
 		EventID        string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 		UserID         string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 		Seats          int64      `json:"seats" minimum:"1" maximum:"10000000"`
-		ExpiresAt      *time.Time `json:"expiresAt,omitempty" doc:"A time in the past makes a lock that is due at once."`
-		TTLSeconds     *int64     `json:"ttlSeconds,omitempty" minimum:"1" maximum:"31536000" doc:"From now, by the database's clock."`
-		IdempotencyKey string     `json:"idempotencyKey,omitempty" minLength:"1" maxLength:"200" doc:"Unique per event and user. The same request again gives the lock it made."`
+		ExpiresAt      *time.Time `json:"expiresAt,omitempty" nullable:"true" doc:"A time in the past makes a lock that is due at once."`
+		TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now, by the database's clock."`
+		IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and user. The same request again gives the lock it made."`
 	}
 }
 
@@ -70,8 +70,8 @@ type lockFilter struct {
 type lockExtension struct {
 	PathID
 	Body struct {
-		ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
-		TTLSeconds *int64     `json:"ttlSeconds,omitempty" minimum:"1" maximum:"31536000"`
+		ExpiresAt  *time.Time `json:"expiresAt,omitempty" nullable:"true"`
+		TTLSeconds *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 	}
 }
 

@@ -25,7 +25,7 @@ func shapeUser(u users.User) userBody {
 type newUser struct {
 	Body struct {
 		Name  string `json:"name" minLength:"1" maxLength:"200" pattern:"^[^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$" doc:"Not blank, no control characters."`
-		Email string `json:"email" maxLength:"254" format:"email" pattern:"^[^@\\s<>]+@[^@\\s<>*,;:()]+$" doc:"Unique, without regard to case."`
+		Email string `json:"email" maxLength:"254" format:"email" pattern:"^[^@\\s<>\\x00-\\x1f\\x7f-\\x9f]+@[^@\\s<>*,;:()\\x00-\\x1f\\x7f-\\x9f]+$" doc:"Unique, without regard to case."`
 	}
 }
 

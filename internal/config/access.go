@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -35,9 +36,13 @@ func (a *Access) check(keys []Key) error {
 		return fmt.Errorf("MAX_SEATS_PER_LOCK is %d, but has to be above 0, or 0 for no limit", a.MaxSeatsPerLock)
 	case a.MaxActiveLocksPerUser < 0:
 		return fmt.Errorf("MAX_ACTIVE_LOCKS_PER_USER is %d, but has to be above 0, or 0 for no limit", a.MaxActiveLocksPerUser)
-	default:
-		return nil
 	}
+	if a.JWKSFile != "" {
+		if _, err := os.Stat(a.JWKSFile); err != nil {
+			return fmt.Errorf("JWKS_FILE can't be read: %w", err)
+		}
+	}
+	return nil
 }
 
 // Rate is so many requests in a time, which may come all at once; the zero Rate
