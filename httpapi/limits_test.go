@@ -62,6 +62,15 @@ func TestLimits_ABotHoldsNoMoreThanItsCaps(t *testing.T) {
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
 
+// The cap of one lock holds by itself too.
+func TestLimits_SeatsOfOneLock(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, func(_ *httpapi.Services, l *seats.Limits) { l.MaxSeats = 4 })
+	user, event := s.user(), s.event(10)
+	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 5}), 409, "SEAT_LIMIT_REACHED")
+	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 4}), 201, "")
+}
+
 // A repeat is answered whatever the caps say since.
 func TestLimits_ARepeatIsNoNewLock(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package seats_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -120,6 +121,49 @@ func TestSoldOut_StaysExact(t *testing.T) {
 			testenv.CheckInvariants(t, w.DB.Database)
 		})
 	}
+}
+
+// Of a batch, only who asks for too much is refused: an event may be sold out
+// for two and not for one.
+func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	looking, look := make(chan struct{}, 10), make(chan struct{})
+	service := seats.New(w.DB, seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL},
+		func(context.Context, []ids.ID) (map[ids.ID]error, error) {
+			looking <- struct{}{}
+			<-look
+			return nil, nil
+		})
+	event := w.Event(1)
+	ask := func(n int64) error {
+		_, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+		return err
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := ask(2); !fault.Is(err, seats.CodeSeatsUnavailable) {
+			t.Error(err)
+		}
+	})
+	<-looking // the others gather behind it
+	all.Go(func() {
+		if err := ask(2); !fault.Is(err, seats.CodeSeatsUnavailable) {
+			t.Error(err)
+		}
+	})
+	all.Go(func() {
+		if err := ask(1); err != nil {
+			t.Error(err)
+		}
+	})
+	waitFor(t, func() bool { return service.Waiting(event) == 2 })
+	close(look)
+	all.Wait()
+	if err := service.Close(w.Ctx()); err != nil {
+		t.Fatal(err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
 }
 
 func setStatus(status seats.SaleStatus) func(*testenv.World, ids.ID, seats.Lock) {
