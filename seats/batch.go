@@ -2,6 +2,7 @@ package seats
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -42,6 +43,7 @@ type batchTx struct {
 	due      []lockDoc // due locks, oldest first; read when seats are short
 	dueRead  bool
 	inserts  []bson.D
+	granted  []*request      // whose locks those are
 	released map[Status][]ID // by the status they had
 	expired  []ID
 	refused  []ID // ACTIVE, and due
@@ -158,6 +160,9 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 	if made, ok := b.byID[r.lockID]; ok { // only when settling: the earlier commit is there
 		return answer{lock: made.lock()}, nil
 	}
+	if r.hasLeft() {
+		return answer{err: outcomeUnknown(r.lockID)}, nil
+	}
 	if before, ok := b.byKey[userKey{q.UserID, q.Key}]; ok && q.Key != "" {
 		if !q.sameAs(before) {
 			return answer{err: fault.New(CodeIdempotencyReused, "The idempotency key was used for another request.")}, nil
@@ -190,7 +195,7 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 	if q.Key != "" {
 		b.byKey[userKey{q.UserID, q.Key}] = lock
 	}
-	b.inserts = append(b.inserts, insertOf(lock, b.now))
+	b.inserts, b.granted = append(b.inserts, insertOf(lock, b.now)), append(b.granted, r)
 	return answer{lock: lock}, nil
 }
 
@@ -298,11 +303,17 @@ func (b *batchTx) write(ctx context.Context) error {
 		changes += len(released)
 	}
 	if changes == 0 && len(b.also) == 0 && !b.settling {
-		return b.s.witness(ctx, b.refused)
+		if err := b.s.witness(ctx, b.refused); err != nil || !b.found || !keyed(b.requests) {
+			return err
+		}
+		return b.moveCounter(ctx) // see fence
 	}
 	if b.found {
 		if err := b.moveCounter(ctx); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(b.granted, (*request).hasLeft) { // see fence
+			return mongodb.ErrAgain
 		}
 	}
 	if err := b.s.witness(ctx, b.refused); err != nil {

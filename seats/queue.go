@@ -163,6 +163,14 @@ func (r *request) takeUp() bool {
 	return r.takenUp
 }
 
+// hasLeft reports whether the caller has given up. What they asked for is not
+// begun any more: they may ask again elsewhere, and be told something else.
+func (r *request) hasLeft() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left
+}
+
 // deliver answers the caller. One who left without a key can never find the
 // lock that was made: it is released.
 func (s *Service) deliver(eventID ID, r *request, a answer) {

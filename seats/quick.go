@@ -3,6 +3,7 @@ package seats
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -60,6 +61,9 @@ func (b *batchTx) quick(ctx context.Context, total int64) (answers []answer, err
 	}
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(b.requests, (*request).hasLeft) { // see fence
+		return nil, errNotQuick
 	}
 	before := b.event // outside hands may have left a counter that can't be
 	before.AvailableSeats.N += total

@@ -2,11 +2,13 @@ package seats
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -44,6 +46,22 @@ func (q *queues) noteSoldOut(eventID ID, soldOut bool) {
 	q.soldOut[eventID] = true
 }
 
+// A request may have been sent to another process before, which still tries to
+// grant it although its customer has given up waiting. Once it is refused here, it
+// must not be granted there. So a refusal of requests with keys writes the event
+// first, which waits for the transaction that holds it; and who grants looks once
+// more, when it holds the event, whether its callers are still there. Requests
+// without keys are not the same request twice.
+func (s *Service) fence(ctx context.Context, eventID ID) error {
+	_, err := s.db.Collection(eventsName, options.Collection().SetWriteConcern(writeconcern.W1())).
+		UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}})
+	return err
+}
+
+func keyed(batch []*request) bool {
+	return slices.ContainsFunc(batch, func(r *request) bool { return r.take != nil && r.take.Key != "" })
+}
+
 // soldOutDoc is an event with what keeps a request from being refused.
 type soldOutDoc struct {
 	Event eventDoc   `bson:",inline"`
@@ -57,6 +75,11 @@ func (s *Service) refuse(ctx context.Context, eventID ID, batch []*request, user
 	least := batch[0].take.Seats
 	for _, r := range batch {
 		least = min(least, r.take.Seats)
+	}
+	if keyed(batch) {
+		if err := s.fence(ctx, eventID); err != nil {
+			return nil, false, nil //nolint:nilerr // as below
+		}
 	}
 	doc, found, err := mongodb.First[soldOutDoc](ctx, s.snapshot(), soldOutPipeline(eventID, batch, least))
 	if err != nil || !found || len(doc.Due) > 0 || len(doc.Used) > 0 || !doc.Event.sound() {

@@ -367,9 +367,9 @@ func TestTake_CallerThatLeftWithoutAKeyKeepsNoSeats(t *testing.T) {
 	leave()
 	wantCode(t, <-done, "UNAVAILABLE")
 	release()
-	waitFor(t, func() bool {
-		available, _ := w.Available(event)
-		n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "status", Value: "RELEASED"}})
-		return err == nil && n == 1 && available == 1000
-	})
+	waitFor(t, func() bool { return w.Seats.InFlight() == 0 })
+	n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
+	if available, _ := w.Available(event); err != nil || n != 0 || available != 1000 {
+		t.Errorf("%d locks, %d seats available, %v", n, available, err)
+	}
 }

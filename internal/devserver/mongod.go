@@ -41,9 +41,16 @@ type ReplicaSet struct {
 // Member is a mongod at its address.
 type Member struct {
 	*Process
-	Host   string
-	output *bytes.Buffer
-	log    string
+	Host    string
+	command Command
+	output  *bytes.Buffer
+	log     string
+}
+
+// Restart starts a member again that was killed, on its data and its port.
+func (m *Member) Restart() (err error) {
+	m.Process, err = Start(m.command)
+	return err
 }
 
 // Stop stops all members.
@@ -128,16 +135,13 @@ func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
 		return nil, err
 	}
 	output := &bytes.Buffer{}
-	p, err := Start(Command{
+	m := &Member{Host: "127.0.0.1:" + strconv.Itoa(port), output: output, log: filepath.Join(dir, "mongod.log"), command: Command{
 		Args:    mongodArgs(binary, dir, port, o.Test),
 		Env:     libraryPath(libraries),
 		Scratch: scratch,
 		Output:  output,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Member{p, "127.0.0.1:" + strconv.Itoa(port), output, filepath.Join(dir, "mongod.log")}, nil
+	}}
+	return m, m.Restart()
 }
 
 func mongodArgs(binary, dir string, port int, test bool) []string {
