@@ -145,21 +145,6 @@ func (s *site) call(method, path string, body any, headers ...string) answer {
 
 type fields map[string]any
 
-// until polls, within a deadline.
-func (s *site) until(ready func() bool) {
-	s.t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ready() {
-		select {
-		case <-deadline:
-			s.t.Fatal("it did not happen in time")
-		case <-tick.C:
-		}
-	}
-}
-
 // want fails unless the answer has the status and, for an error, the code.
 func (s *site) want(a answer, status int, code string) answer {
 	s.t.Helper()

@@ -139,7 +139,7 @@ func TestLimits_InFlight(t *testing.T) {
 	for range 5 {
 		all.Go(func() { answers <- s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}) })
 	}
-	s.until(func() bool {
+	testenv.WaitFor(t, func() bool {
 		return strings.Contains(s.call("GET", "/metrics", nil).raw, "holdfast_http_requests_in_flight 5\n")
 	})
 	for range 50 {

@@ -23,6 +23,8 @@ type Recovery struct {
 	Clock    clock.Clock
 	// Corrected hears of each counter that was mended; nil is not called.
 	Corrected func()
+	// Bar draws how far a long step is, for people at a terminal.
+	Bar bool
 }
 
 // Report counts what a pass did.

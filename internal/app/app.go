@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -84,6 +85,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 	a.retention = &expiry.Retention{Seats: a.Seats, Bookings: a.Bookings, Batch: c.SweepBatch, Now: db.Now, Clock: now}
 	a.Recovery = &recovery.Recovery{
 		DB: db, Seats: a.Seats, Bookings: a.Bookings, Sweeper: a.sweeper, Clock: now, Corrected: metrics.Corrections.Inc,
+		Bar: telemetry.IsTerminal(os.Stderr),
 	}
 	a.openJobs(ctx, now)
 	a.openRates(now)
