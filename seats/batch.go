@@ -47,6 +47,7 @@ type batchTx struct {
 	released map[Status][]ID // by the status they had
 	expired  []ID
 	refused  []ID // ACTIVE, and due
+	refuses  bool // somebody
 	also     []func(context.Context) error
 }
 
@@ -91,6 +92,7 @@ func (b *batchTx) attempt(ctx context.Context) ([]answer, error) {
 		if err != nil {
 			return nil, err
 		}
+		b.refuses = b.refuses || answers[i].err != nil
 		if !b.unsound && !b.tally.sound() {
 			return nil, nil // see decide
 		}
@@ -303,10 +305,13 @@ func (b *batchTx) write(ctx context.Context) error {
 		changes += len(released)
 	}
 	if changes == 0 && len(b.also) == 0 && !b.settling {
-		if err := b.s.witness(ctx, b.refused); err != nil || !b.found || !keyed(b.requests) {
+		if err := b.s.witness(ctx, b.refused); err != nil || !b.found || !b.refuses {
 			return err
 		}
-		return b.moveCounter(ctx) // see fence
+		// What is refused for good must not come from an old snapshot, as a primary
+		// that has just been elected may give, nor be granted elsewhere (see fence):
+		// who writes the event has read it as it is.
+		return b.moveCounter(ctx)
 	}
 	if b.found {
 		if err := b.moveCounter(ctx); err != nil {
