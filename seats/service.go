@@ -5,6 +5,9 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -56,6 +59,14 @@ func (s *Service) lockNow(ctx context.Context, id ID) (Lock, lockDoc, error) {
 		return Lock{}, lockDoc{}, err
 	}
 	doc, found := docs[id]
+	if !found && mongo.SessionFromContext(ctx) == nil {
+		// A primary that has just been elected may not know yet what is committed; a
+		// linearizable read waits until it does.
+		sure := s.db.Collection(locksName, options.Collection().SetReadConcern(readconcern.Linearizable()))
+		if doc, found, err = mongodb.First[lockDoc](ctx, sure, mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), mongodb.WithNow}); err != nil {
+			return Lock{}, lockDoc{}, err
+		}
+	}
 	if !found {
 		return Lock{}, lockDoc{}, LockNotFound()
 	}
