@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -155,4 +156,26 @@ func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 	if available, _ := w.Available(event); available != 971 {
 		t.Errorf("available %d, want 971", available)
 	}
+}
+
+// A process that died in a transaction on a sold-out event does not hold up those
+// who ask for it.
+func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1)
+	w.Take(event, 1, testenv.Soon())
+	ask := func(key string) error {
+		_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		return err
+	}
+	if err := ask("before"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+		t.Fatal(err)
+	}
+	release := w.HoldEvent(event.String())
+	defer release()
+	if err := ask("meanwhile"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+		t.Errorf("while a dead process holds the event: %v", err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
 }

@@ -3,12 +3,12 @@ package seats
 import (
 	"context"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
-	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -17,9 +17,9 @@ import (
 // read at one snapshot of the database: the event, whether a lock of it is due,
 // and whether a key was used before. All of it is as it was at one moment after
 // the requests came, so a refusal is as exact as one by a transaction, and seats
-// that were given back before are found. (But for the moment in which a deposed
-// primary does not know yet that it is: its refusal may be as old as its fall.)
-// Whatever is not a plain refusal of the whole batch is decided in a transaction:
+// that were given back before are found. (Without keys, there is a moment around an
+// election in which a primary may not know yet what is committed; the fence below
+// leaves none.) Whatever is not a plain refusal of the whole batch is decided in a transaction:
 // see batchTx.
 
 // maxSoldOut bounds the events that are remembered as sold out. To forget one
@@ -49,18 +49,22 @@ func (q *queues) noteSoldOut(eventID ID, soldOut bool) {
 // A request may have been sent to another process before, which still tries to
 // grant it although its customer has given up waiting. Once it is refused here, it
 // must not be granted there. So a refusal of requests with keys writes the event
-// first, which waits for the transaction that holds it; and who grants looks once
-// more, when it holds the event, whether its callers are still there. Requests
-// without keys are not the same request twice.
+// first, which waits for the transaction that holds it and, as a majority has to
+// have it, puts that transaction into the snapshot that is read; and who grants
+// looks once more, when it holds the event, whether its callers are still there.
+// Requests without keys are not the same request twice.
 func (s *Service) fence(ctx context.Context, eventID ID) error {
-	_, err := s.db.Collection(eventsName, options.Collection().SetWriteConcern(writeconcern.W1())).
-		UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}})
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}})
 	return err
 }
 
 func keyed(batch []*request) bool {
 	return slices.ContainsFunc(batch, func(r *request) bool { return r.take != nil && r.take.Key != "" })
 }
+
+// refuseTime bounds a refusal. A transaction of a process that died may hold the
+// event: only who decides by a transaction finds that out, and ends it.
+const refuseTime = time.Second
 
 // soldOutDoc is an event with what keeps a request from being refused.
 type soldOutDoc struct {
@@ -72,6 +76,8 @@ type soldOutDoc struct {
 // refuse refuses a batch for want of seats. ok is false where that is not what
 // becomes of each request, or can't be told; nothing has been written.
 func (s *Service) refuse(ctx context.Context, eventID ID, batch []*request, users *lookUp) (answers []answer, ok bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, refuseTime)
+	defer cancel()
 	least := batch[0].take.Seats
 	for _, r := range batch {
 		least = min(least, r.take.Seats)
