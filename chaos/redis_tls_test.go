@@ -72,7 +72,7 @@ func encrypted(t *testing.T, to int) (port, authority string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	relay(t, listener, "127.0.0.1:"+strconv.Itoa(to), nil)
+	frontAt(t, listener, "127.0.0.1:"+strconv.Itoa(to), "")
 	_, port, err = net.SplitHostPort(listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)

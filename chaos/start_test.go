@@ -19,17 +19,21 @@ import (
 )
 
 // binaries builds the API and the worker once.
-var binaries = sync.OnceValues(func() (string, error) {
+var binaries = sync.OnceValues(func() (string, error) { return build("0s") })
+
+// build builds them with the machine's clock off by so much.
+func build(skew string) (string, error) {
 	dir, err := os.MkdirTemp("", "holdfast-binaries-")
 	if err != nil {
 		return "", err
 	}
-	output, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/api", "../cmd/worker").CombinedOutput()
+	output, err := exec.Command("go", "build", "-ldflags", "-X github.com/holdfast-dev/holdfast/internal/clock.skew="+skew,
+		"-o", dir+"/", "../cmd/api", "../cmd/worker").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, output)
 	}
 	return dir, nil
-})
+}
 
 // process is a running API or worker.
 type process struct {
@@ -44,6 +48,11 @@ func start(t *testing.T, program string, env ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startFrom(t, dir, program, env...)
+}
+
+func startFrom(t *testing.T, dir, program string, env ...string) *process {
+	t.Helper()
 	p := &process{cmd: exec.Command(filepath.Join(dir, program)), log: &output{}, done: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = p.log
@@ -92,27 +101,32 @@ type client struct {
 }
 
 func (c *client) call(ctx context.Context, method, path string, body any) (status int, fields map[string]any, err error) {
-	var text []byte
-	if body != nil {
-		if text, err = json.Marshal(body); err != nil {
-			return 0, nil, err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
-	if err != nil {
-		return 0, nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer response.Body.Close() //nolint:errcheck // read only
-	raw, err := io.ReadAll(response.Body)
+	response, raw, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return 0, nil, err
 	}
 	return response.StatusCode, fields, json.Unmarshal(raw, &fields)
+}
+
+// send returns the answer with all its text.
+func (c *client) send(ctx context.Context, method, path string, body any) (response *http.Response, raw []byte, err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return nil, nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if response, err = c.http.Do(request); err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	raw, err = io.ReadAll(response.Body)
+	return response, raw, err
 }
 
 func await(t *testing.T, c *client, p *process) {

@@ -22,6 +22,7 @@ const stopTimeout = 5 * time.Second
 // and gives all leases back.
 func (r *Runner) Schedule(ctx context.Context) error {
 	options := []gocron.SchedulerOption{
+		gocron.WithClock(clock.Work()),
 		gocron.WithStopTimeout(stopTimeout),
 		gocron.WithLogger(quietly{r.Log}),
 		gocron.WithGlobalJobOptions(gocron.WithSingletonMode(gocron.LimitModeReschedule)),

@@ -62,11 +62,14 @@ func (r *ReplicaSet) Stop() {
 	all.Wait()
 }
 
-// MongodOptions say how: DataDir "" means a throw-away folder; Test allows fail points.
+// MongodOptions say how: DataDir "" means a throw-away folder; Test allows fail
+// points. Front returns an address that passes connections on to a member's, by
+// which then everybody reaches it, the other members too; nil: its own.
 type MongodOptions struct {
 	DataDir  string
 	Test     bool
 	Progress io.Writer
+	Front    func(host string) (string, error)
 }
 
 // StartMongod finds or fetches a mongod, starts it and waits until it takes
@@ -105,7 +108,13 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 		if err != nil {
 			return set, err
 		}
-		set.Members, hosts = append(set.Members, m), append(hosts, m.Host)
+		host := m.Host
+		if o.Front != nil {
+			if host, err = o.Front(m.Host); err != nil {
+				return set, err
+			}
+		}
+		set.Members, hosts = append(set.Members, m), append(hosts, host)
 	}
 	ctx, cancel = context.WithTimeout(ctx, startTimeout)
 	defer cancel()
