@@ -21,6 +21,10 @@ func (s *Service) Pay(ctx context.Context, id ID, window seats.Until) (Booking, 
 	if err := s.checkWindow(window); err != nil {
 		return Booking{}, err
 	}
+	return mongodb.Surely(ctx, s.db, mongodb.Refusal, func(ctx context.Context) (Booking, error) { return s.payOnce(ctx, id, window) })
+}
+
+func (s *Service) payOnce(ctx context.Context, id ID, window seats.Until) (Booking, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Booking, error) {
 		b, lock, err := s.withLock(ctx, id)
 		if err != nil {
@@ -56,8 +60,8 @@ func (s *Service) Pay(ctx context.Context, id ID, window seats.Until) (Booking, 
 // CodeNotPayable, CodeExpired, CodeConfirmed (another reference), CodeCancelled,
 // the codes of an ended lock, or seats.CodeNotOnSale where the event is cancelled.
 func (s *Service) Confirm(ctx context.Context, id ID, reference string) (Booking, error) {
-	b, err := s.confirmOnce(ctx, id, reference)
-	if reference != "" && refusedFor(err) {
+	b, err := mongodb.Surely(ctx, s.db, mongodb.Refusal, func(ctx context.Context) (Booking, error) { return s.confirmOnce(ctx, id, reference) })
+	if reference != "" && err != nil && mongodb.Refusal(err) {
 		s.db.Log().WarnContext(ctx, "Confirmation refused although it names a payment",
 			"bookingId", id, "paymentReference", reference, "error", err)
 		if s.observe.PaidAndRefused != nil {
@@ -65,12 +69,6 @@ func (s *Service) Confirm(ctx context.Context, id ID, reference string) (Booking
 		}
 	}
 	return b, err
-}
-
-// refusedFor reports whether a rule, not an outage, was the reason.
-func refusedFor(err error) bool {
-	code := fault.CodeOf(err)
-	return code != "" && code != mongodb.CodeUnavailable && code != mongodb.CodeOutcomeUnknown
 }
 
 func (s *Service) confirmOnce(ctx context.Context, id ID, reference string) (Booking, error) {

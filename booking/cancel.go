@@ -19,10 +19,11 @@ func (s *Service) Cancel(ctx context.Context, id ID) (Booking, error) {
 		return Booking{}, err
 	}
 	permit := func(ctx context.Context, lock seats.Lock, now time.Time) (bool, error) {
-		b, err := s.get(ctx, id)
-		if err != nil || b.Status == Cancelled {
+		var err error
+		if b, err = s.get(ctx, id); err != nil || b.Status == Cancelled {
 			return false, err
 		}
+		b.UpdatedAt = now
 		if err := b.check(Cancel, seats.Claim{Lock: lock, Now: now}); err != nil {
 			return false, err
 		}
@@ -31,12 +32,8 @@ func (s *Service) Cancel(ctx context.Context, id ID) (Booking, error) {
 		}
 		return true, nil
 	}
-	also := func(ctx context.Context, _ seats.Lock) error {
-		b, err := s.get(ctx, id)
-		if err != nil {
-			return err
-		}
-		_, err = s.move(ctx, b, Cancel)
+	also := func(ctx context.Context, _ seats.Lock) (err error) {
+		b, err = s.move(ctx, b, Cancel)
 		return err
 	}
 	if _, err := s.seats.GiveBack(ctx, b.LockID, permit, also); err != nil {
@@ -45,7 +42,7 @@ func (s *Service) Cancel(ctx context.Context, id ID) (Booking, error) {
 		}
 		return Booking{}, err
 	}
-	return s.Get(ctx, id)
+	return b, nil
 }
 
 // cancelWithoutLock ends a booking whose lock is gone: there are no seats.

@@ -32,8 +32,10 @@ func New(db *mongodb.DB, inventory *seats.Service, limits Limits, observe Observ
 
 // Get returns a booking in its present state, or CodeNotFound.
 func (s *Service) Get(ctx context.Context, id ID) (Booking, error) {
-	b, err := s.get(ctx, id)
-	return b, mongodb.Translate(err)
+	return mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (Booking, error) {
+		b, err := s.get(ctx, id)
+		return b, mongodb.Translate(err)
+	})
 }
 
 // Filter narrows a list; zero fields don't.
@@ -74,32 +76,38 @@ func (s *Service) Create(ctx context.Context, r Request) (b Booking, made bool, 
 	if err := s.checkWindow(r.Window); err != nil {
 		return Booking{}, false, err
 	}
+	done, err := mongodb.Surely(ctx, s.db, mongodb.Refusal, func(ctx context.Context) (creation, error) { return s.createOnce(ctx, r) })
+	return done.Booking, done.made, err
+}
+
+// creation is a booking, and whether it was made or found.
+type creation struct {
+	Booking
+	made bool
+}
+
+func (s *Service) createOnce(ctx context.Context, r Request) (creation, error) {
 	id := ids.New()
-	type result struct {
-		Booking
-		made bool
-	}
-	done, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) (result, error) {
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (creation, error) {
 		lock, err := s.seats.Claim(ctx, r.LockID)
 		if err != nil {
-			return result{}, err
+			return creation{}, err
 		}
 		if lock.UserID != r.UserID || lock.EventID != r.EventID {
-			return result{}, seats.LockNotFound()
+			return creation{}, seats.LockNotFound()
 		}
 		if b, found, err := s.ofLock(ctx, lock); err != nil || found {
-			return result{b, false}, err
+			return creation{b, false}, err
 		}
 		if err := lock.Ended(lock.Now); err != nil {
-			return result{}, s.seats.RefuseDue(ctx, lock.Lock, err)
+			return creation{}, s.seats.RefuseDue(ctx, lock.Lock, err)
 		}
 		if err := s.seats.CheckNotCancelled(ctx, lock.EventID); err != nil {
-			return result{}, err
+			return creation{}, err
 		}
 		b, err := s.create(ctx, id, lock, r.Window)
-		return result{b, true}, err
+		return creation{b, true}, err
 	})
-	return done.Booking, done.made, err
 }
 
 // ofLock is the booking that a repeated request is answered with: the live one

@@ -70,7 +70,7 @@ func (c *crowd) broke(checker, format string, args ...any) {
 const (
 	askTime   = 4 * time.Second
 	enough    = 60 * time.Second
-	retryWait = 50 * time.Millisecond
+	retryWait = 100 * time.Millisecond
 )
 
 // ask asks until the answer is definite, and records it.
@@ -80,7 +80,7 @@ func (c *crowd) ask(side int, method string, a asked) reply {
 		called := time.Now().UnixMilli()
 		status, fields, replayed, err := c.call(c.apis[side%len(c.apis)], method, a.path, a.body)
 		returned := time.Now().UnixMilli()
-		if err == nil && status != http.StatusServiceUnavailable {
+		if err == nil && status != http.StatusServiceUnavailable && status != http.StatusBadGateway {
 			a.reply = replyOf(status, fields)
 			a.replayed, a.called, a.returned = replayed, called, returned
 			c.note(a, status, fields)
@@ -105,7 +105,7 @@ func surelyNot(status int, fields map[string]any, err error) bool {
 	if err != nil {
 		return errors.Is(err, syscall.ECONNREFUSED)
 	}
-	return status == http.StatusServiceUnavailable && fields["code"] == "UNAVAILABLE"
+	return status == http.StatusBadGateway || fields["code"] == "UNAVAILABLE"
 }
 
 func replyOf(status int, fields map[string]any) (r reply) {
@@ -130,6 +130,9 @@ var refusals = map[string]int{
 	"LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "BOOKING_EXPIRED": 410, "BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409,
 }
 
+// states are what an act leads to.
+var states = map[deed]string{doExtend: "ACTIVE", doRelease: "RELEASED", doPay: "PAYMENT_PENDING", doConfirm: "CONFIRMED", doCancel: "CANCELLED"}
+
 func (c *crowd) note(a asked, status int, fields map[string]any) {
 	if a.code != "" && refusals[a.code] != status {
 		c.broke("answers", "%s on %s was answered with %d %v", a.deed, a.path, status, fields)
@@ -137,6 +140,9 @@ func (c *crowd) note(a asked, status int, fields map[string]any) {
 	}
 	if a.replayed && !a.twin && len(a.calls) == 0 {
 		c.broke("one effect", "%s %v is a replay of what nobody asked, or of what was UNAVAILABLE: %v", a.deed, a.body, fields)
+	}
+	if want := states[a.deed]; a.code == "" && want != "" && a.status != want {
+		c.broke("answers", "%s on %s was answered with the state %s", a.deed, a.path, a.status)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

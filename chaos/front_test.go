@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 // drops packets; when it heals, those that lost something are closed.
 type front struct {
 	addr, to string
+	http     bool // the server speaks HTTP
 	// whose connections it can hurt: those that begin by saying this word; "" all.
 	whose []byte
 	// heard, where it is set, is told of what is said to the server (asking), or by
@@ -77,6 +79,11 @@ func (f *front) accept() {
 func (f *front) serve(client net.Conn) {
 	server, err := net.Dial("tcp", f.to)
 	if err != nil {
+		if f.http { // as a balancer would say
+			io.WriteString(client, "HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}") //nolint:errcheck // it may be closed
+			client.(*net.TCPConn).CloseWrite()                                                                     //nolint:errcheck // it may be closed
+			io.Copy(io.Discard, client)                                                                            //nolint:errcheck // it may be closed
+		}
 		client.Close() //nolint:errcheck // nobody is there
 		return
 	}

@@ -42,14 +42,16 @@ func (s *Service) CreateEvent(ctx context.Context, n NewEvent) (Event, error) {
 
 // Event returns an event, or CodeEventNotFound.
 func (s *Service) Event(ctx context.Context, id ID) (Event, error) {
-	doc, found, err := s.readEvent(ctx, id)
-	switch {
-	case err != nil:
-		return Event{}, mongodb.Translate(err)
-	case !found:
-		return Event{}, eventNotFound()
-	}
-	return doc.event(), nil
+	return mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (Event, error) {
+		doc, found, err := s.readEvent(ctx, id)
+		switch {
+		case err != nil:
+			return Event{}, mongodb.Translate(err)
+		case !found:
+			return Event{}, eventNotFound()
+		}
+		return doc.event(), nil
+	})
 }
 
 func eventNotFound() error { return fault.New(CodeEventNotFound, "There is no such event.") }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // maxKey bounds an idempotency key, in bytes.
@@ -21,8 +22,11 @@ func (s *Service) Take(ctx context.Context, q LockRequest) (lock Lock, replayed 
 	if err := q.check(); err != nil {
 		return Lock{}, false, err
 	}
-	a := s.submit(ctx, q.EventID, &request{take: &q, lockID: ids.New()})
-	return a.lock, a.replayed, a.err
+	a, err := mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (answer, error) {
+		a := s.submit(ctx, q.EventID, &request{take: &q, lockID: ids.New()})
+		return a, a.err
+	})
+	return a.lock, a.replayed, err
 }
 
 func (q LockRequest) check() error {

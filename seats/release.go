@@ -67,6 +67,10 @@ func (s *Service) Extend(ctx context.Context, id ID, until Until) (Lock, error) 
 	if until.For > s.limits.MaxTTL {
 		return Lock{}, beyondCap("ttlSeconds", s.limits.MaxTTL)
 	}
+	return mongodb.Surely(ctx, s.db, mongodb.Refusal, func(ctx context.Context) (Lock, error) { return s.extend(ctx, id, until) })
+}
+
+func (s *Service) extend(ctx context.Context, id ID, until Until) (Lock, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Lock, error) {
 		lock, doc, err := s.lockNow(ctx, id)
 		if err != nil {

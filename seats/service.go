@@ -5,9 +5,6 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -49,8 +46,10 @@ func (s *Service) Close(ctx context.Context) error {
 // Lock returns a lock in its present state, or CodeLockNotFound. Within a
 // transaction it reads its snapshot.
 func (s *Service) Lock(ctx context.Context, id ID) (Lock, error) {
-	lock, _, err := s.lockNow(ctx, id)
-	return lock, mongodb.Translate(err)
+	return mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (Lock, error) {
+		lock, _, err := s.lockNow(ctx, id)
+		return lock, mongodb.Translate(err)
+	})
 }
 
 func (s *Service) lockNow(ctx context.Context, id ID) (Lock, lockDoc, error) {
@@ -59,14 +58,6 @@ func (s *Service) lockNow(ctx context.Context, id ID) (Lock, lockDoc, error) {
 		return Lock{}, lockDoc{}, err
 	}
 	doc, found := docs[id]
-	if !found && mongo.SessionFromContext(ctx) == nil {
-		// A primary that has just been elected may not know yet what is committed; a
-		// linearizable read waits until it does.
-		sure := s.db.Collection(locksName, options.Collection().SetReadConcern(readconcern.Linearizable()))
-		if doc, found, err = mongodb.First[lockDoc](ctx, sure, mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), mongodb.WithNow}); err != nil {
-			return Lock{}, lockDoc{}, err
-		}
-	}
 	if !found {
 		return Lock{}, lockDoc{}, LockNotFound()
 	}

@@ -72,6 +72,17 @@ func (s *Service) Create(ctx context.Context, fullName, email string) (User, err
 // Unknown returns, of some users, those that there are not, each with the
 // refusal CodeNotFound.
 func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]error, error) {
+	unknown, err := s.unknown(ctx, userIDs)
+	if err != nil || len(unknown) == 0 {
+		return nil, err
+	}
+	if err := s.db.Sure(ctx); err != nil {
+		return nil, err
+	}
+	return s.unknown(ctx, userIDs)
+}
+
+func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]error, error) {
 	found, err := mongodb.All[struct {
 		ID ids.ID `bson:"_id"`
 	}](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.In("_id", userIDs)), mongodb.Only("_id")})
@@ -96,6 +107,10 @@ func NotFound() error { return fault.New(CodeNotFound, "There is no such user.")
 
 // Get returns a user, or CodeNotFound.
 func (s *Service) Get(ctx context.Context, id ID) (User, error) {
+	return mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (User, error) { return s.get(ctx, id) })
+}
+
+func (s *Service) get(ctx context.Context, id ID) (User, error) {
 	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
 	switch {
 	case err != nil:

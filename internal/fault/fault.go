@@ -8,6 +8,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code names what went wrong; clients decide by it.
@@ -62,6 +63,11 @@ func CodeOf(err error) Code {
 
 // Is reports whether err carries code.
 func Is(err error, code Code) bool { return err != nil && CodeOf(err) == code }
+
+// IsAbsent reports whether err says that something is not there.
+func IsAbsent(err error) bool {
+	return err != nil && strings.HasSuffix(string(CodeOf(err)), "_NOT_FOUND")
+}
 
 // CodeInvalid refuses input whose shape is right and whose content is not; its
 // field errors says where.
