@@ -99,23 +99,26 @@ func (l lockState) bookingPassed(r reply) bool { return r.passed(l.expires) || r
 
 // hallModel is the model for porcupine, of an event with so many seats.
 func hallModel(total, perUser int64, locks int) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any {
-			return hallState{total: total, free: total, perUser: perUser, sale: "ON_SALE", locks: make([]lockState, locks)}
+	model := porcupine.NondeterministicModel{
+		Init: func() []any {
+			return []any{hallState{total: total, free: total, perUser: perUser, sale: "ON_SALE", locks: make([]lockState, locks)}}
 		},
-		Step: func(state, input, output any) (bool, any) {
+		Step: func(state, input, output any) []any {
 			s, m, r := state.(hallState), input.(move), output.(reply)
-			if m.unclear {
-				if done, ok := s.done(m, r); ok {
-					return true, done
+			if !m.unclear && r.code != "" {
+				if s.refuses(m, r) {
+					return []any{s}
 				}
-				return true, s
+				return nil
 			}
-			if r.code != "" {
-				return s.refuses(m, r), s
+			var may []any
+			if done, ok := s.done(m, r); ok {
+				may = append(may, done)
 			}
-			done, ok := s.done(m, r)
-			return ok, done
+			if m.unclear {
+				may = append(may, s)
+			}
+			return may
 		},
 		Equal: func(a, b any) bool { return a.(hallState).same(b.(hallState)) },
 		DescribeOperation: func(input, output any) string {
@@ -129,6 +132,7 @@ func hallModel(total, perUser int64, locks int) porcupine.Model {
 		},
 		DescribeState: func(state any) string { return state.(hallState).String() },
 	}
+	return model.ToModel()
 }
 
 func clockOf(ms int64) string {

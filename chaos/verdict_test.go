@@ -211,7 +211,11 @@ func (c *crowd) operations(h int, left leftovers) (ops []porcupine.Operation) {
 			if unclear.deed == doBook {
 				r.id = ""
 			}
-			add(unclear, r, called, never)
+			until := a.returned // done again after its answer, it changes nothing
+			if a.deed == doResize || a.deed == doSale || a.code == "BOOKING_NOT_PAYABLE" {
+				until = never
+			}
+			add(unclear, r, called, until)
 		}
 	}
 	final := hallState{locks: make([]lockState, c.halls[h].locks)}
@@ -250,7 +254,8 @@ func (c *crowd) judgeHistory(h int, left leftovers) {
 		return
 	}
 	if result == porcupine.Unknown {
-		c.t.Logf("the history of event %s (%d requests) could not be judged within %v", c.halls[h].id, len(ops), judgeTime)
+		path, where := c.draw(model, ops)
+		c.t.Logf("the history of event %s (%d requests) could not be judged within %v; drawn in %s\n%s", c.halls[h].id, len(ops), judgeTime, path, where)
 		c.unjudged++
 		return
 	}
