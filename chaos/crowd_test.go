@@ -127,7 +127,7 @@ func replyOf(status int, fields map[string]any) (r reply) {
 // refusals are the codes that a rule may answer with.
 var refusals = map[string]int{
 	"SEATS_UNAVAILABLE": 409, "SEAT_LIMIT_REACHED": 409, "EVENT_NOT_ON_SALE": 409, "CAPACITY_BELOW_TAKEN": 409, "LOCK_CONSUMED": 409,
-	"LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "BOOKING_EXPIRED": 410, "BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409,
+	"IDEMPOTENCY_KEY_REUSED": 422, "LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "BOOKING_EXPIRED": 410, "BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409,
 }
 
 // states are what an act leads to.
@@ -222,6 +222,11 @@ func (c *customer) lock(h int) (held, bool) {
 		}
 	} else {
 		got = c.ask(c.n, "POST", wanted)
+	}
+	if c.dice.IntN(20) == 0 && got.code == "" { // the same key for something else
+		other := asked{move: m, path: "/api/locks", key: key, body: map[string]any{"eventId": sale.id, "userId": c.users[user], "seats": m.seats + 1, "idempotencyKey": key}}
+		other.deed, other.until = doMisuse, 0
+		c.ask(c.n+1, "POST", other)
 	}
 	if got.code != "" {
 		return held{}, false

@@ -16,6 +16,7 @@ import (
 // storms are what happens to those who serve; each heals what it did.
 var storms = map[string]func(c *cast, dice *rand.Rand){
 	"primary killed":               onPrimary("killed"),
+	"primary dies alone":           diesAlone,
 	"primary frozen":               onPrimary("frozen"),
 	"primary stepped down":         onPrimary("stepped down"),
 	"commits' replies lost":        onPrimary("losing replies of commits"),
@@ -56,6 +57,28 @@ func onPrimary(name string) func(*cast, *rand.Rand) {
 		faults[name](c.t, c.set, primary, dice)
 		primaryOf(c.t, c.set)
 	}
+}
+
+// diesAlone freezes the other members, and kills the primary before it notices: what
+// it took in between, nobody else has.
+func diesAlone(c *cast, dice *rand.Rand) {
+	primary := primaryOf(c.t, c.set)
+	others := func(s syscall.Signal) {
+		for _, m := range c.set.Members {
+			if m != primary {
+				send(c.t, m, s)
+			}
+		}
+	}
+	others(syscall.SIGSTOP)
+	pause(context.Background(), time.Duration(500+dice.IntN(1000))*time.Millisecond)
+	primary.Kill()
+	others(syscall.SIGCONT)
+	pause(context.Background(), time.Second)
+	if err := primary.Restart(); err != nil {
+		c.t.Error(err)
+	}
+	primaryOf(c.t, c.set)
 }
 
 // cutOff loses what our processes say to the primary, or what it says to them.
@@ -125,24 +148,31 @@ func killedAtReply(c *cast, dice *rand.Rand) {
 // twoSweepers takes the leases away again and again, and has both APIs sweep at
 // the same time, beside the worker.
 func twoSweepers(c *cast, dice *rand.Rand) {
-	var ran atomic.Int64
+	ran := int64(0)
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
-		job := []string{"lock-expiry", "booking-expiry", "reconcile", "recovery"}[dice.IntN(4)]
-		var both sync.WaitGroup
-		for _, name := range []string{"api-0", "api-1"} {
-			both.Go(func() {
-				api := &client{"http://" + c.pods[name].addr, c.http}
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-				defer cancel()
-				api.call(ctx, http.MethodDelete, "/api/admin/jobs/"+job+"/lease", nil) //nolint:errcheck // it may be down
-				if status, _, err := api.call(ctx, http.MethodPost, "/api/admin/jobs/"+job+"/run", nil); err == nil && status == http.StatusOK {
-					ran.Add(1)
-				}
-			})
-		}
-		both.Wait()
+		ran += c.runTwice([]string{"lock-expiry", "booking-expiry", "reconcile", "recovery"}[dice.IntN(4)])
 	}
-	if ran.Load() == 0 {
+	if ran == 0 {
 		c.t.Log("no sweep was forced")
 	}
+}
+
+// runTwice has both APIs run a job at the same time, whoever has its lease, and
+// returns how many did.
+func (c *cast) runTwice(job string) int64 {
+	var ran atomic.Int64
+	var both sync.WaitGroup
+	for _, name := range []string{"api-0", "api-1"} {
+		both.Go(func() {
+			api := &client{"http://" + c.pods[name].addr, c.http}
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			api.call(ctx, http.MethodDelete, "/api/admin/jobs/"+job+"/lease", nil) //nolint:errcheck // it may be down
+			if status, _, err := api.call(ctx, http.MethodPost, "/api/admin/jobs/"+job+"/run", nil); err == nil && status == http.StatusOK {
+				ran.Add(1)
+			}
+		})
+	}
+	both.Wait()
+	return ran.Load()
 }

@@ -25,6 +25,7 @@ const (
 	doCancel  deed = "cancel"
 	doResize  deed = "resize"
 	doSale    deed = "sale"
+	doMisuse  deed = "misuse" // the key of another request
 	// Not asked for by anybody: a sweep or a reclaim expired the lock; and the
 	// documents as they are in the end.
 	hasExpired deed = "has expired"
@@ -326,6 +327,8 @@ func (s hallState) refuses(m move, r reply) bool {
 	switch m.deed {
 	case doLock:
 		return s.locks[m.lock].status == 0 && s.refusesSeats(m, r)
+	case doMisuse:
+		return r.code == "IDEMPOTENCY_KEY_REUSED" && s.locks[m.lock].status != 0
 	case doResize:
 		return r.code == "CAPACITY_BELOW_TAKEN" && m.seats < s.total-s.free
 	case doSale:

@@ -188,7 +188,7 @@ var faults = map[string]func(t *testing.T, set *devserver.ReplicaSet, primary *d
 	},
 	"slow": func(t *testing.T, _ *devserver.ReplicaSet, primary *devserver.Member, dice *rand.Rand) {
 		admin(t, primary, bson.D{{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: 10}}},
-			{Key: "data", Value: bson.D{{Key: "failCommands", Value: bson.A{"insert", "findAndModify", "aggregate", "commitTransaction"}},
+			{Key: "data", Value: bson.D{{Key: "failCommands", Value: bson.A{"insert", "update", "findAndModify", "aggregate", "commitTransaction"}},
 				{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 50 + dice.IntN(1950)}}}})
 		pause(t.Context(), 3*time.Second)
 	},

@@ -12,6 +12,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 // A storm plays rounds: a crowd at new events, faults among those who serve it, in
@@ -145,7 +149,10 @@ func (c *cast) round(seed uint64, users []string, m *mirror, play []string, dice
 	cr.judge(c.w)
 	cr.readBack(c)
 	cr.broken = append(cr.broken, m.saw()...)
+	cr.corrupt(c, dice)
 	cr.leave(c)
+	m.mark(context.Background(), c.w)
+	m.saw() // of the counter that was wrong
 	report.add(cr, play, took, int(m.states.Load()-before))
 	c.t.Logf("seed %d: %s: %d requests, %d not definite, %v, of it %v until all that was due was back", seed, strings.Join(play, " + "), len(cr.history), cr.attempts,
 		time.Since(start).Round(100*time.Millisecond), took.Round(time.Millisecond))
@@ -176,6 +183,43 @@ func (r *stormReport) add(cr *crowd, play []string, took time.Duration, states i
 	}
 	for _, name := range play {
 		r.faults[name]++
+	}
+}
+
+// corrupt makes a counter wrong by hand, has both APIs reconcile at the same time,
+// beside the worker, and looks whether it was mended, and once.
+func (cr *crowd) corrupt(c *cast, dice *rand.Rand) {
+	id := parse(c.t, cr.halls[0].id)
+	drift := bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: 1}}}}
+	room := bson.D{{Key: "_id", Value: id}, {Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$availableSeats", "$totalSeats"}}}}}
+	if dice.IntN(2) == 0 {
+		drift = bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -1}}}}
+		room = bson.D{{Key: "_id", Value: id}, {Key: "availableSeats", Value: bson.D{{Key: "$gt", Value: 0}}}}
+	}
+	result, err := c.w.DB.Collection("events").UpdateOne(context.Background(), room, drift)
+	if err != nil {
+		cr.broke("reconcile", "corrupting: %v", err)
+	}
+	if err != nil || result.ModifiedCount == 0 {
+		return
+	}
+	deadline := time.Now().Add(sellableAgain)
+	for {
+		c.runTwice("reconcile")
+		broken := testenv.Broken(c.t, c.w.DB.Database)
+		if len(broken) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			cr.broke("reconcile", "not mended within %v: %v", sellableAgain, broken)
+			return
+		}
+	}
+	var event struct {
+		Fixes int64 `bson:"fixes"`
+	}
+	if err := c.w.DB.Collection("events").FindOne(context.Background(), bson.D{{Key: "_id", Value: id}}).Decode(&event); err != nil || event.Fixes != 1 {
+		cr.broke("reconcile", "a drift of one seat was mended %d times, %v", event.Fixes, err)
 	}
 }
 

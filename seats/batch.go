@@ -39,6 +39,9 @@ type batchTx struct {
 	gone  map[ID]bool      // those of them that are released
 	// full: a request goes on in the next transaction; who came after it waits too.
 	full bool
+	// madeDue: a lock of this batch is due at once, and so can be reclaimed, in the
+	// next transaction.
+	madeDue bool
 
 	due      []lockDoc // due locks, oldest first; read when seats are short
 	dueRead  bool
@@ -190,7 +193,7 @@ func (b *batchTx) take(ctx context.Context, r *request) (answer, error) {
 	} else if !fits {
 		return answer{err: b.tooFew(q.Seats)}, nil
 	}
-	if !lock.Due(b.now) {
+	if b.madeDue = b.madeDue || lock.Due(b.now); !lock.Due(b.now) {
 		before := b.held[q.UserID]
 		b.held[q.UserID] = holding{before.seats + q.Seats, before.locks + 1}
 	}
@@ -243,7 +246,7 @@ func (b *batchTx) fit(ctx context.Context, n int64) (fits, again bool, err error
 			}
 		}
 		if len(b.due) == 0 {
-			return false, len(b.expired) == maxReclaim, nil
+			return false, len(b.expired) == maxReclaim || b.madeDue, nil
 		}
 		oldest := b.due[0]
 		b.due = b.due[1:]

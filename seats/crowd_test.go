@@ -140,3 +140,30 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 	t.Logf("%d were not told and found their lock by its key, %d were told that nothing is kept", left[1], left[2])
 	testenv.CheckInvariants(t, w.DB.Database)
 }
+
+// A lock that is due as soon as it is made is reclaimed for who comes next, also
+// where both come together.
+func TestTake_ReclaimsWhatWasDueAtOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	release := holdEvent(t, w, event)
+	var asked sync.WaitGroup
+	for i, until := range []seats.Until{testenv.Soon(), testenv.Past(), testenv.Soon()} {
+		asked.Go(func() {
+			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
+			if err != nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+		})
+		waitFor(t, func() bool {
+			return (i == 0 && w.Seats.InFlight() == 1 && w.Seats.Waiting(event) == 0) || (i > 0 && w.Seats.Waiting(event) == i)
+		})
+	}
+	release()
+	asked.Wait()
+	if available, _ := w.Available(event); available != 0 {
+		t.Errorf("%d seats are available", available)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}

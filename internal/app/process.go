@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -64,7 +66,26 @@ type Server struct {
 	failed   chan error
 	parting  atomic.Bool
 	open     atomic.Int64 // connections
+	most     int64        // of them
 }
+
+// maxConnections bounds the memory that idle clients hold, some 20 KiB each.
+const maxConnections = 16384
+
+// connections is how many this process may serve: some files have to be left for
+// MongoDB and Redis.
+func connections() int64 {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return maxConnections
+	}
+	const share = 4                                              // one of so many is left
+	return min(maxConnections, int64(files.Cur-files.Cur/share)) //nolint:gosec // far below
+}
+
+// isCrowded reports whether connections run short: then none is kept for a next
+// request.
+func (s *Server) isCrowded() bool { return s.open.Load() > s.most/2 }
 
 // Serve listens on addr and serves in the background.
 func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error) {
@@ -72,9 +93,9 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: listener.Addr(), listener: listener, failed: make(chan error, 1)}
+	s := &Server{Addr: listener.Addr(), listener: listener, failed: make(chan error, 1), most: connections()}
 	s.Server = httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.parting.Load() {
+		if s.parting.Load() || s.isCrowded() {
 			w.Header().Set("Connection", "close")
 		}
 		handler.ServeHTTP(w, r)
@@ -87,7 +108,7 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 			s.open.Add(-1)
 		}
 	}
-	go func() { s.failed <- s.Serve(listener) }()
+	go func() { s.failed <- s.Serve(netutil.LimitListener(listener, int(s.most))) }()
 	return s, nil
 }
 
