@@ -152,11 +152,11 @@ func (c *crowd) note(a asked, status int, fields map[string]any) {
 func (c *crowd) call(api, method, path string, body map[string]any) (status int, fields map[string]any, replayed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	response, raw, err := (&client{"http://" + api, c.http}).send(ctx, method, path, body)
+	status, header, raw, err := (&client{"http://" + api, c.http}).send(ctx, method, path, body)
 	if err != nil {
 		return 0, nil, false, err
 	}
-	return response.StatusCode, fields, response.Header.Get("Idempotent-Replayed") == "true", json.Unmarshal(raw, &fields)
+	return status, fields, header.Get("Idempotent-Replayed") == "true", json.Unmarshal(raw, &fields)
 }
 
 // customer is one of the crowd.
@@ -251,6 +251,9 @@ func (c *customer) useLock(ctx context.Context, h int, l held) {
 	if c.dice.IntN(5) == 0 {
 		c.extend(c.n, h, l)
 	}
+	if c.dice.IntN(4) == 0 {
+		c.look(h, l)
+	}
 	switch c.dice.IntN(10) {
 	case 0: // leaves
 	case 1, 2:
@@ -306,6 +309,22 @@ func (c *customer) useBooking(h int, l held, id string, unpaid bool) {
 	}
 	if c.dice.IntN(8) > 0 { // most are sold again
 		c.onBooking(c.n, h, id, doCancel, 0)
+	}
+}
+
+// look reads the lock and its event: what was acknowledged is never told to be
+// missing, and no counter to be beyond its bounds.
+func (c *customer) look(h int, l held) {
+	for side, path := range []string{"/api/locks/" + l.id, "/api/events/" + c.halls[h].id} {
+		status, fields, _, err := c.call(c.apis[(c.n+side)%len(c.apis)], http.MethodGet, path, nil)
+		if err != nil || status == http.StatusServiceUnavailable || status == http.StatusBadGateway {
+			continue
+		}
+		available, _ := fields["availableSeats"].(float64)
+		total, _ := fields["totalSeats"].(float64)
+		if status != http.StatusOK || available < 0 || available > total {
+			c.broke("reads", "%s: %d %v", path, status, fields)
+		}
 	}
 }
 

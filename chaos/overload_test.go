@@ -71,21 +71,21 @@ func (l *load) run(t *testing.T, c *client, sale, user string, clients int, last
 		all.Go(func() {
 			for ctx.Err() == nil {
 				sent := time.Now()
-				response, raw, err := c.send(context.WithoutCancel(ctx), http.MethodPost, "/api/locks",
+				status, header, raw, err := c.send(context.WithoutCancel(ctx), http.MethodPost, "/api/locks",
 					map[string]any{"eventId": sale, "userId": user, "seats": 1, "idempotencyKey": ids.New().String()})
 				switch {
 				case err != nil:
 					t.Errorf("not answered: %v", err)
 					return
-				case response.StatusCode == http.StatusCreated:
+				case status == http.StatusCreated:
 					l.granted.Add(1)
-				case response.StatusCode == http.StatusConflict:
+				case status == http.StatusConflict:
 					l.refused.Add(1)
-				case response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "":
+				case status == http.StatusServiceUnavailable && header.Get("Retry-After") != "":
 					l.turned.Add(1)
 					pause(ctx, 100*time.Millisecond) // as a client would that is told to come later
 				default:
-					t.Errorf("%d %s", response.StatusCode, raw)
+					t.Errorf("%d %s", status, raw)
 					return
 				}
 				for took := time.Since(sent).Nanoseconds(); ; {

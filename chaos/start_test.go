@@ -101,32 +101,33 @@ type client struct {
 }
 
 func (c *client) call(ctx context.Context, method, path string, body any) (status int, fields map[string]any, err error) {
-	response, raw, err := c.send(ctx, method, path, body)
+	status, _, raw, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return 0, nil, err
 	}
-	return response.StatusCode, fields, json.Unmarshal(raw, &fields)
+	return status, fields, json.Unmarshal(raw, &fields)
 }
 
 // send returns the answer with all its text.
-func (c *client) send(ctx context.Context, method, path string, body any) (response *http.Response, raw []byte, err error) {
+func (c *client) send(ctx context.Context, method, path string, body any) (status int, header http.Header, raw []byte, err error) {
 	var text []byte
 	if body != nil {
 		if text, err = json.Marshal(body); err != nil {
-			return nil, nil, err
+			return 0, nil, nil, err
 		}
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if response, err = c.http.Do(request); err != nil {
-		return nil, nil, err
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, nil, nil, err
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
 	raw, err = io.ReadAll(response.Body)
-	return response, raw, err
+	return response.StatusCode, response.Header, raw, err
 }
 
 func await(t *testing.T, c *client, p *process) {

@@ -10,22 +10,26 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/jedib0t/go-pretty/v6/table"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
 type settings struct {
-	Only   string        `help:"Regular expression of the mutations to try."`
-	Seeds  []uint64      `help:"Seeds of the storms, one after the other until one finds it." default:"1,2"`
-	Rounds int           `help:"Rounds of each storm." default:"6"`
-	Limit  time.Duration `help:"Time for one storm, or one package's tests." default:"6m"`
-	Check  bool          `help:"Only look whether each mutation still fits its file."`
+	Only    string        `help:"Regular expression of the mutations to try."`
+	Seeds   []uint64      `help:"Seeds of the storms, one after the other until one finds it." default:"1,2"`
+	Rounds  int           `help:"Rounds of each storm." default:"6"`
+	Limit   time.Duration `help:"Time for one storm, or one package's tests." default:"6m"`
+	Workers int           `help:"Mutations to try at a time; each is some twelve processes." default:"2"`
+	Check   bool          `help:"Only look whether each mutation still fits its file."`
 }
 
 func main() {
@@ -52,28 +56,42 @@ func run(ctx context.Context, s settings) error {
 	if s.Check {
 		return nil
 	}
-	out := table.NewWriter()
-	out.AppendHeader(table.Row{"guard taken out", "in", "found by", "which says"})
-	lived := 0
+	rows, lived := make([]table.Row, len(mutations)), atomic.Int64{}
+	all, within := errgroup.WithContext(ctx)
+	all.SetLimit(s.Workers)
 	for i, m := range mutations {
 		if !only.MatchString(m.name) {
 			continue
 		}
-		start := clock.System()
-		fmt.Fprintf(os.Stderr, "%d of %d: %s\n", i+1, len(mutations), m.name)
-		found, says, err := m.try(ctx, s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		all.Go(func() error {
+			start := clock.System()
+			found, says, err := m.try(within, s)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			if found == "" {
+				lived.Add(1)
+			}
+			fmt.Fprintf(os.Stderr, "%d of %d, %s: %s, after %v: %s\n", i+1, len(mutations), m.name,
+				cmp.Or(found, "IT LIVES"), clock.Clock(clock.System).Since(start).Round(time.Second), says)
+			rows[i] = table.Row{m.name, "`" + m.file + "`", cmp.Or(found, "**nothing**"), says}
+			return nil
+		})
+	}
+	err = all.Wait()
+	out := table.NewWriter()
+	out.AppendHeader(table.Row{"guard taken out", "in", "found by", "which says"})
+	for _, row := range rows {
+		if row != nil {
+			out.AppendRow(row)
 		}
-		if found == "" {
-			lived++
-		}
-		fmt.Fprintf(os.Stderr, "    %s after %v: %s\n", cmp.Or(found, "IT LIVES"), clock.Clock(clock.System).Since(start).Round(time.Second), says)
-		out.AppendRow(table.Row{m.name, "`" + m.file + "`", cmp.Or(found, "**nothing**"), says})
 	}
 	fmt.Println(out.RenderMarkdown())
-	if lived > 0 {
-		return fmt.Errorf("%d mutations live", lived)
+	if err != nil {
+		return err
+	}
+	if n := lived.Load(); n > 0 {
+		return fmt.Errorf("%d mutations live", n)
 	}
 	return nil
 }
@@ -103,8 +121,8 @@ func (m mutation) try(ctx context.Context, s settings) (found, says string, err 
 	for _, seed := range s.Seeds {
 		env := []string{fmt.Sprintf("CHAOS_SEED=%d", seed), fmt.Sprintf("CHAOS_ROUNDS=%d", s.Rounds), "CHAOS_ONLY=" + m.faults}
 		if text, failed := m.test(ctx, dir, s.Limit, env, "./chaos", "TestStorm"); failed {
-			checker, says := firstFinding(text)
-			return fmt.Sprintf("storm, seed %d: *%s*", seed, checker), says, ctx.Err()
+			checkers, says := findings(text)
+			return fmt.Sprintf("storm, seed %d: *%s*", seed, checkers), says, ctx.Err()
 		}
 	}
 	if m.pkg != "" {
@@ -159,7 +177,7 @@ func unused(ctx context.Context, dir, file string) error {
 			return err
 		}
 		text = bytes.Replace(text, append(append([]byte("\t\""), found[1]...), '"', '\n'), nil, 1)
-		if err := os.WriteFile(path, text, 0o600); err != nil {
+		if err := os.WriteFile(path, text, 0o600); err != nil { //nolint:gosec // a file of our copy
 			return err
 		}
 	}
@@ -186,13 +204,25 @@ var (
 	failure = regexp.MustCompile(`--- FAIL: (\S+)`)
 )
 
-func firstFinding(text string) (checker, says string) {
-	found := finding.FindStringSubmatch(text)
-	if found == nil {
+// findings are the checkers that found something, and what the first of them says.
+func findings(text string) (checkers, says string) {
+	found := finding.FindAllStringSubmatch(text, -1)
+	if len(found) == 0 {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		return "the storm's own end", strings.TrimSpace(lines[max(0, len(lines)-4)])
 	}
-	return found[1], ids.ReplaceAllString(strings.ReplaceAll(found[2], "|", "¦"), "…")
+	var names []string
+	for _, f := range found {
+		if !slices.Contains(names, f[1]) {
+			names = append(names, f[1])
+		}
+	}
+	says = ids.ReplaceAllString(strings.ReplaceAll(found[0][2], "|", "¦"), "…")
+	const enough = 160
+	if len(says) > enough {
+		says = strings.ToValidUTF8(says[:enough], "") + "…"
+	}
+	return strings.Join(names, ", "), says
 }
 
 // ids are nobody's business in a table.
