@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,7 +30,7 @@ type settings struct {
 	Rounds  int           `help:"Rounds of each storm." default:"6"`
 	Limit   time.Duration `help:"Time for one storm, or one package's tests." default:"6m"`
 	Workers int           `help:"Mutations to try at a time; each is some twelve processes." default:"2"`
-	Check   bool          `help:"Only look whether each mutation still fits its file."`
+	Check   bool          `help:"Only look whether each mutation still fits its file, and compiles."`
 }
 
 func main() {
@@ -54,7 +55,7 @@ func run(ctx context.Context, s settings) error {
 		}
 	}
 	if s.Check {
-		return nil
+		return check(ctx, only)
 	}
 	rows, lived := make([]table.Row, len(mutations)), atomic.Int64{}
 	all, within := errgroup.WithContext(ctx)
@@ -66,8 +67,11 @@ func run(ctx context.Context, s settings) error {
 		all.Go(func() error {
 			start := clock.System()
 			found, says, err := m.try(within, s)
+			if within.Err() != nil {
+				return within.Err()
+			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", m.name, err)
+				says = err.Error()
 			}
 			if found == "" {
 				lived.Add(1)
@@ -94,6 +98,24 @@ func run(ctx context.Context, s settings) error {
 		return fmt.Errorf("%d mutations live", n)
 	}
 	return nil
+}
+
+// check compiles each mutation.
+func check(ctx context.Context, only *regexp.Regexp) error {
+	var wrong []error
+	for _, m := range mutations {
+		if !only.MatchString(m.name) {
+			continue
+		}
+		dir, err := os.MkdirTemp("", "holdfast-mutation-")
+		if err == nil {
+			err = errors.Join(m.copyTo(ctx, dir), os.RemoveAll(dir))
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", m.name, err))
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // apply returns the file without the guard; the text has to be there once.
@@ -161,8 +183,8 @@ var importedAndNotUsed = regexp.MustCompile(`"([^"]+)" imported and not used`)
 // unused drops imports that the mutation left without a use.
 func unused(ctx context.Context, dir, file string) error {
 	for range 3 {
-		build := exec.CommandContext(ctx, "go", "build", "./...")
-		build.Dir = dir
+		build := exec.CommandContext(ctx, "go", "build", "./"+filepath.Dir(file)) //nolint:gosec // our own command
+		build.Dir, build.Env = dir, environment()
 		output, err := build.CombinedOutput()
 		if err == nil {
 			return nil
@@ -184,6 +206,9 @@ func unused(ctx context.Context, dir, file string) error {
 	return fmt.Errorf("it does not compile")
 }
 
+// environment lets copies share what was compiled for another one.
+func environment() []string { return append(os.Environ(), "GOFLAGS=-trimpath") }
+
 func (m mutation) test(ctx context.Context, dir string, limit time.Duration, env []string, pkg, tests string) (output string, failed bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -192,7 +217,7 @@ func (m mutation) test(ctx context.Context, dir string, limit time.Duration, env
 		return err.Error(), true
 	}
 	test := exec.CommandContext(ctx, devserver, "with", "go", "test", "-count=1", "-failfast", "-timeout", limit.String(), "-run", tests, pkg) //nolint:gosec // our own command
-	test.Dir, test.Env = dir, append(os.Environ(), env...)
+	test.Dir, test.Env = dir, append(environment(), env...)
 	test.Cancel = func() error { return test.Process.Signal(syscall.SIGTERM) }
 	test.WaitDelay = 30 * time.Second
 	text, err := test.CombinedOutput()

@@ -25,7 +25,7 @@ var mutations = []mutation{
 		from: "return Unknown, attempt, unknown(err)", to: "return Unavailable, attempt, busy(err)", faults: "cut from the primary,primary is not heard",
 		pkg: "./internal/mongodb", tests: "Unknown|Commit|Outcome"},
 	{name: "conflicts are not repeated", file: "internal/mongodb/tx.go",
-		from: "if !repeatable(err) {", to: "if true {", pkg: "./seats", tests: "."},
+		from: "if !repeatable(err) {", to: "if !repeatable(err) || err != nil {", pkg: "./seats", tests: "."},
 	{name: "refusals are not proved", file: "internal/mongodb/surely.go",
 		from: "if err == nil || !doubt(err)", to: "if true || err == nil || !doubt(err)", faults: "primary frozen,primary dies alone", pkg: "./internal/mongodb", tests: "Surely"},
 	{name: "orphans are not looked for", file: "internal/mongodb/orphans.go",
