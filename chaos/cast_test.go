@@ -252,14 +252,32 @@ func (cr *crowd) visited(ctx context.Context, seed uint64, customers int) {
 	all.Wait()
 }
 
+// insist does what the test itself needs of MongoDB, which may still be recovering.
+func (c *cast) insist(do func(ctx context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), enough)
+	defer cancel()
+	for {
+		err := do(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			c.t.Error(err)
+			return
+		}
+		pause(ctx, 200*time.Millisecond)
+	}
+}
+
 // leave removes a crowd's events and all that belongs to them.
 func (cr *crowd) leave(c *cast) {
 	for _, h := range cr.halls {
 		id := parse(c.t, h.id)
 		for _, of := range [][2]string{{"events", "_id"}, {"seatlocks", "eventId"}, {"bookings", "eventId"}} {
-			if _, err := c.w.DB.Collection(of[0]).DeleteMany(context.Background(), bson.D{{Key: of[1], Value: id}}); err != nil {
-				c.t.Error(err)
-			}
+			c.insist(func(ctx context.Context) error {
+				_, err := c.w.DB.Collection(of[0]).DeleteMany(ctx, bson.D{{Key: of[1], Value: id}})
+				return err
+			})
 		}
 	}
 }

@@ -112,9 +112,16 @@ func reflect(ctx context.Context, t *testing.T, w *testenv.World) *mirror {
 func (m *mirror) mark(ctx context.Context, w *testenv.World) {
 	mark := ids.New()
 	deadline := time.Now().Add(30 * time.Second)
-	if _, err := w.DB.Collection("marks").InsertOne(ctx, bson.D{{Key: "_id", Value: mark}}); err != nil {
-		m.broke("every state", "marking: %v", err)
-		return
+	for {
+		_, err := w.DB.Collection("marks").InsertOne(ctx, bson.D{{Key: "_id", Value: mark}})
+		if err == nil || mongo.IsDuplicateKeyError(err) {
+			break
+		}
+		if time.Now().After(deadline) {
+			m.broke("every state", "marking: %v", err)
+			return
+		}
+		pause(ctx, 100*time.Millisecond)
 	}
 	for m.heard.Load() != mark {
 		if time.Now().After(deadline) {

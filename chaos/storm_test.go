@@ -196,11 +196,13 @@ func (cr *crowd) corrupt(c *cast, dice *rand.Rand) {
 		drift = bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -1}}}}
 		room = bson.D{{Key: "_id", Value: id}, {Key: "availableSeats", Value: bson.D{{Key: "$gt", Value: 0}}}}
 	}
-	result, err := c.w.DB.Collection("events").UpdateOne(context.Background(), room, drift)
-	if err != nil {
-		cr.broke("reconcile", "corrupting: %v", err)
-	}
-	if err != nil || result.ModifiedCount == 0 {
+	corrupted := false
+	c.insist(func(ctx context.Context) error {
+		result, err := c.w.DB.Collection("events").UpdateOne(ctx, room, drift)
+		corrupted = err == nil && result.ModifiedCount == 1
+		return err
+	})
+	if !corrupted {
 		return
 	}
 	deadline := time.Now().Add(sellableAgain)
