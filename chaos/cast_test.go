@@ -108,6 +108,9 @@ func (c *cast) enter(name string) {
 	defer c.mu.Unlock()
 	p := c.pods[name]
 	if p.process != nil {
+		if !p.process.ended() { // another fault has started it
+			return
+		}
 		c.tell(name, p.process)
 	}
 	p.process = startFrom(c.t, p.dir, p.program, p.env...)
@@ -139,9 +142,13 @@ func (p *process) end() {
 func (c *cast) hasEnded(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.pods[name].process.ended()
+}
+
+func (p *process) ended() bool {
 	select {
-	case err := <-c.pods[name].process.done:
-		c.pods[name].process.done <- err
+	case err := <-p.done:
+		p.done <- err
 		return true
 	default:
 		return false

@@ -225,13 +225,17 @@ func (m mutation) test(ctx context.Context, dir string, limit time.Duration, env
 }
 
 var (
-	finding = regexp.MustCompile(`_test\.go:\d+: \[[^]]*\] ([a-z ]+): ([^\n]*)`)
-	failure = regexp.MustCompile(`--- FAIL: (\S+)`)
+	finding   = regexp.MustCompile(`_test\.go:\d+: \[[^]]*\] ([a-z ]+): ([^\n]*)`)
+	undecided = regexp.MustCompile(`requests\) could not be judged`)
+	failure   = regexp.MustCompile(`--- FAIL: (\S+)`)
 )
 
 // findings are the checkers that found something, and what the first of them says.
 func findings(text string) (checkers, says string) {
 	found := finding.FindAllStringSubmatch(text, -1)
+	if len(found) == 0 && undecided.MatchString(text) {
+		return "linearizability", "a history that no order explained within a minute"
+	}
 	if len(found) == 0 {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		return "the storm's own end", strings.TrimSpace(lines[max(0, len(lines)-4)])
