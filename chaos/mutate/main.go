@@ -147,10 +147,11 @@ func (m mutation) try(ctx context.Context, s settings) (found, says string, err 
 			return fmt.Sprintf("storm, seed %d: *%s*", seed, checkers), says, ctx.Err()
 		}
 	}
-	if m.pkg != "" {
-		if text, failed := m.test(ctx, dir, s.Limit, nil, m.pkg, m.tests); failed {
-			return "`" + firstFailed(text) + "` in `" + strings.TrimPrefix(m.pkg, "./") + "`", "", ctx.Err()
-		}
+	if m.pkg == "" {
+		m.pkg, m.tests = "./"+filepath.Dir(m.file), "."
+	}
+	if text, failed := m.test(ctx, dir, s.Limit, nil, m.pkg, m.tests); failed {
+		return "`" + firstFailed(text) + "` in `" + strings.TrimPrefix(m.pkg, "./") + "`", "", ctx.Err()
 	}
 	return "", "", ctx.Err()
 }

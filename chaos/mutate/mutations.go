@@ -5,8 +5,9 @@ type mutation struct {
 	name, file, from, to string
 	// faults of the storms that ask for this guard; "" for any.
 	faults string
-	// tests that look for it besides storms: a package and a name. A second line
-	// of defence, which something else makes up for, is found by these alone.
+	// tests that look for it besides storms: a package and a name; those of its own
+	// package where there is none. A second line of defence, which something else
+	// makes up for, is found by these alone.
 	pkg, tests string
 }
 
