@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
@@ -90,5 +91,46 @@ func TestGuards_ARefusedCounterIsTheValidatorsLastLine(t *testing.T) {
 	_, err := w.DB.Collection("bookings").InsertOne(w.Ctx(), bson.D{{Key: "_id", Value: ids.New()}, {Key: "status", Value: "PAID"}})
 	if err == nil {
 		t.Error("MongoDB let a booking be PAID")
+	}
+}
+
+// Between a sweep's look and its transaction a lock may be let go, sold or extended
+// by a transaction that had begun in time: it is left alone, at once.
+func TestGuards_ASweepLeavesWhatHasMovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	for _, moved := range []bson.D{
+		{{Key: "status", Value: "RELEASED"}}, {{Key: "status", Value: "CONSUMED"}}, {{Key: "status", Value: "EXPIRED"}},
+		{{Key: "expiresAt", Value: time.Now().Add(time.Hour)}},
+	} {
+		lock := w.Take(event, 1, testenv.Past())
+		due, err := w.Seats.DueLocks(w.Ctx(), seats.After{}, 10)
+		if err != nil || len(due) != 1 || due[0].ID != lock.ID {
+			t.Fatal(due, err)
+		}
+		w.Set("seatlocks", lock.ID, moved)
+		before := w.Lock(lock.ID)
+		ctx, cancel := briefly(w)
+		swept, err := w.Seats.ExpireDue(ctx, event, []ids.ID{lock.ID}, 1, seats.ByLockExpiry, "run")
+		cancel()
+		if after := w.Lock(lock.ID); err != nil || len(swept.Ended) > 0 || after != before {
+			t.Errorf("%v: %+v %v, it is %+v", moved, swept, err, after)
+		}
+	}
+}
+
+// A reclaim takes nothing that is not due, however old.
+func TestGuards_AReclaimLeavesWhatIsNotDue(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	w.Set("events", event, bson.D{{Key: "maxSeatsPerUser", Value: 100}}) // so that it is decided by reading
+	live, old := w.Take(event, 5, testenv.Soon()), w.Take(event, 2, testenv.Past())
+	ctx, cancel := context.WithTimeout(w.Ctx(), 5*time.Second)
+	defer cancel()
+	_, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 6})
+	if !fault.Is(err, seats.CodeSeatsUnavailable) || w.Lock(live.ID).Status != seats.Active || w.Lock(old.ID).Status != seats.Expired {
+		t.Errorf("got %v; they are %s and %s", err, w.Lock(live.ID).Status, w.Lock(old.ID).Status)
 	}
 }
