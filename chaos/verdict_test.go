@@ -157,6 +157,9 @@ func (c *crowd) judgeTimes(left leftovers) {
 			if b.Status == "CONFIRMED" && !b.UpdatedAt.Before(b.Window.Add(tolerance*time.Millisecond)) {
 				c.broke("time", "booking %s was confirmed at %v, its window ended at %v", b.ID, b.UpdatedAt, b.Window)
 			}
+			if b.Status == "EXPIRED" && l.Status == "ACTIVE" {
+				c.broke("sellable again", "booking %s is EXPIRED, and its lock %s still holds seats", b.ID, l.ID)
+			}
 			if (b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING") && l.Status != "ACTIVE" {
 				c.broke("sellable again", "booking %s is %s, and its lock %s is %s", b.ID, b.Status, l.ID, l.Status)
 			}
