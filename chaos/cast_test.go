@@ -195,7 +195,7 @@ func (c *cast) settled(healed time.Time) (time.Duration, error) {
 			return time.Since(healed), nil
 		}
 		if time.Since(healed) > sellableAgain {
-			return 0, fmt.Errorf("%d locks and bookings are still due %v after the fault had healed, %w", n, sellableAgain, err)
+			return 0, fmt.Errorf("%d locks and bookings are still due %v after the fault had healed (%v)", n, sellableAgain, err) //nolint:errorlint // it may be nil
 		}
 		pause(context.Background(), 50*time.Millisecond)
 	}

@@ -212,7 +212,8 @@ func (s hallState) done(m move, r reply) (after hallState, ok bool) {
 		return s, ok
 	case hasExpired:
 		l := s.locks[m.lock]
-		if l.status != 'A' {
+		inTime := r.dueBy(l.expires) || (l.booking != 0 && r.dueBy(l.window))
+		if l.status != 'A' || !inTime {
 			return s, false
 		}
 		l.status = 'E'
@@ -262,7 +263,7 @@ func (s hallState) onLock(m move, r reply) (hallState, bool) {
 	switch m.deed {
 	case doExtend:
 		l.expires = max(l.expires, m.until)
-		return s.with(m.lock, l), s.sale != "CANCELLED"
+		return s.with(m.lock, l), s.sale != "CANCELLED" && (m.unclear || r.expires == l.expires)
 	case doRelease:
 		return s.releases(m.lock), true
 	}

@@ -238,7 +238,7 @@ func (c *crowd) operations(h int, left leftovers) (ops []porcupine.Operation) {
 		final.locks[number] = s
 		if l.Status == "EXPIRED" {
 			at := l.UpdatedAt.UnixMilli()
-			add(move{deed: hasExpired, event: h, lock: number}, reply{}, at-tolerance, min(at+commitMost.Milliseconds(), last-1))
+			add(move{deed: hasExpired, event: h, lock: number}, reply{returned: at}, at-tolerance, min(at+commitMost.Milliseconds(), last-1))
 		}
 	}
 	add(move{deed: isLeft, event: h, left: final}, reply{}, last, last+1)
