@@ -99,5 +99,5 @@ var mutations = []mutation{
 
 	// Who works.
 	{name: "leases are not renewed", file: "jobs/lease/keep.go", from: "\treturn l.Renew(ctx)\n", to: "\treturn nil\n", pkg: "./chaos", tests: "Workers"},
-	{name: "who was frozen leads on", file: "jobs/elector.go", from: "return until != nil && e.runner.Clock().Before(*until)", to: "return until != nil", pkg: "./chaos", tests: "Workers_TheLeader"},
+	{name: "who was frozen leads on", file: "jobs/elector.go", from: "return until != nil && e.runner.Clock().Before(*until)", to: "return until != nil", pkg: "./jobs", tests: "."},
 }
