@@ -179,3 +179,17 @@ func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
+
+// A transaction that a dead process left open is ended by whoever loses to it, and
+// not waited for until the server gives it up.
+func TestTake_EndsWhatADeadProcessLeftOpen(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	w.HoldEvent(event.String()) // and never lets go
+	w.Take(event, 1, testenv.Soon())
+	if len(w.Log.Lines("Ended orphaned transactions")) == 0 {
+		t.Error("nobody ended it")
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}

@@ -30,7 +30,7 @@ var mutations = []mutation{
 	{name: "refusals are not proved", file: "internal/mongodb/surely.go",
 		from: "if err == nil || !doubt(err)", to: "if true || err == nil || !doubt(err)", faults: "primary frozen,primary dies alone", pkg: "./internal/mongodb", tests: "Surely"},
 	{name: "orphans are not looked for", file: "internal/mongodb/orphans.go",
-		from: "if !db.orphans.TryLock() {", to: "if true {", pkg: "./internal/mongodb", tests: "Orphan"},
+		from: "if !db.orphans.TryLock() {", to: "if true {", pkg: "./seats", tests: "EndsWhat"},
 
 	// Taking seats.
 	{name: "a full event still sells, quickly", file: "seats/quick.go",
