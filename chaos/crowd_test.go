@@ -295,7 +295,8 @@ func (c *customer) useBooking(h int, l held, id string, unpaid bool) {
 		}
 	}
 	switch c.dice.IntN(8) {
-	case 0:
+	case 0: // pays nothing, and never comes back
+		return
 	case 1:
 		c.both(func() { c.onBooking(c.n, h, id, doConfirm, 0) }, func() { c.release(c.n+1, h, l) })
 	case 2:

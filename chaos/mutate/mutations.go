@@ -77,7 +77,7 @@ var mutations = []mutation{
 
 	// Bookings.
 	{name: "an extension shortens", file: "seats/release.go", from: "return s.claim(ctx, lock, later(lock.ExpiresAt, expires), lock.BookingID)", to: "return s.claim(ctx, lock, expires, lock.BookingID)"},
-	{name: "a booking doesn't move its lock's time", file: "seats/claims.go", from: "return s.claim(ctx, lock, later(lock.ExpiresAt, until), booking)", to: "return s.claim(ctx, lock, lock.ExpiresAt, booking)"},
+	{name: "a booking doesn't move its lock's time", file: "seats/claims.go", from: "return s.claim(ctx, lock, later(lock.ExpiresAt, until), booking)", to: "return s.claim(ctx, lock, lock.ExpiresAt, booking)", pkg: "./booking", tests: "."},
 	{name: "a lock has many bookings", file: "booking/service.go", from: "err != nil || found {", to: "err != nil || (found && false) {"},
 	{name: "what is due is confirmed", file: "booking/rules.go", from: "\tif b.due(lock) {", to: "\tif false {", pkg: "./booking", tests: "."},
 	{name: "a window that passes meanwhile is no matter", file: "booking/advance.go", from: "filter = mongodb.And(filter, mongodb.Ahead(\"paymentExpiresAt\"))", to: "_ = filter",
