@@ -73,6 +73,7 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 		{"POST /api/events", admin, event},
 		{"GET /api/events", all, nil},
 		{"GET /api/events/{id}", all, nil},
+		{"GET /api/events/{id}/stream", all, nil},
 		{"PATCH /api/events/{id}", admin, fields{"name": "N"}},
 		{"POST /api/locks", all, fields{"eventId": none, "userId": none, "seats": 1}},
 		{"GET /api/locks", all, nil},

@@ -27,6 +27,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
+	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
@@ -68,6 +69,7 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
 	}, s.testJobs()...)
 	services.Users, services.Seats, services.Bookings, services.Jobs = w.Users, w.Seats, w.Bookings, s.jobs
+	services.Live = live.NewHub(w.Seats, slog.New(w.Log))
 	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), clock.System, metrics, s.serving.Load
 	services.Ready = func(context.Context) httpapi.Readiness {
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
@@ -76,6 +78,7 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	s.client = &http.Client{Transport: transport}
 	t.Cleanup(func() {
+		services.Live.Close()
 		s.jobs.Stop()
 		if err := s.jobs.Wait(context.Background()); err != nil {
 			t.Error(err)
@@ -460,7 +463,7 @@ func TestAPI_OpenAPIListsEveryRoute(t *testing.T) {
 	s := open(t)
 	a := s.call("GET", "/openapi.json", nil)
 	paths, _ := a.body["paths"].(map[string]any)
-	if a.text("openapi")[:3] != "3.1" || len(paths) != 16 {
+	if a.text("openapi")[:3] != "3.1" || len(paths) != 17 {
 		t.Errorf("OpenAPI %s with %d paths", a.text("openapi"), len(paths))
 	}
 	if docs := s.call("GET", "/docs/", nil); docs.status != 200 || strings.Contains(docs.raw, "https://cdn") || strings.Contains(docs.raw, "unpkg") {

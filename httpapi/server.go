@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
 )
@@ -44,6 +45,7 @@ type Services struct {
 	// Serving is false until recovery has ended; only /livez, /readyz and
 	// /metrics answer before.
 	Serving func() bool
+	Live    *live.Hub // who listens to availability
 	Ready   func(context.Context) Readiness
 }
 
@@ -82,6 +84,7 @@ func New(s Services) http.Handler {
 	a := &api{Services: s, huma: humago.New(mux, conf)}
 	a.userRoutes()
 	a.eventRoutes()
+	a.streamRoutes()
 	a.lockRoutes()
 	a.bookingRoutes()
 	a.jobRoutes()

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/app"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/live"
 )
 
 func main() {
@@ -27,9 +28,12 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
+	hub := live.NewHub(a.Seats, log)
+	defer hub.Close()
+	a.Metrics.Listeners(hub.Listeners)
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
 		Users: a.Users, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
-		Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates, Limits: httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser}, Serving: a.Serving, Ready: a.Ready,
+		Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates, Limits: httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser}, Serving: a.Serving, Ready: a.Ready, Live: hub,
 	}), log)
 	if err != nil {
 		return errors.Join(fmt.Errorf("HTTP_ADDR: %w", err), a.Close(ctx))
@@ -51,6 +55,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	case err = <-api.Failed():
 	}
 	a.Stopping()
+	hub.Close()
 	a.Jobs.Stop() // requests wait for the runs that they started
 	drain, cancel := app.DrainContext(ctx)
 	defer cancel()

@@ -27,6 +27,9 @@ func System() time.Time { return time.Now().Add(off) }
 // Since is the time passed from start.
 func (c Clock) Since(start time.Time) time.Duration { return c().Sub(start) }
 
+// Deadline is for connections, whose deadlines are the runtime's own.
+func Deadline(in time.Duration) time.Time { return time.Now().Add(in) }
+
 // Work is the machine's clock for libraries that want one of clockwork's.
 func Work() clockwork.Clock { return work{clockwork.NewRealClock()} }
 

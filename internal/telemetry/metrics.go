@@ -24,6 +24,12 @@ type Metrics struct {
 	RecoveryComplete prometheus.Gauge
 }
 
+// Listeners tells how many listen to streams of availability.
+func (m *Metrics) Listeners(count func() int) {
+	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Namespace: "holdfast", Name: "stream_listeners",
+		Help: "Listeners to availability, each a connection."}, func() float64 { return float64(count()) })
+}
+
 // NewMetrics registers all metrics, and those of the Go runtime.
 func NewMetrics() *Metrics {
 	r := prometheus.NewRegistry()
