@@ -74,7 +74,9 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 	services.Ready = func(context.Context) httpapi.Readiness {
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
 	}
-	s.server = httptest.NewServer(httpapi.New(services))
+	s.server = httptest.NewUnstartedServer(nil)
+	s.server.Config = httpapi.NewServer(httpapi.New(services), slog.New(w.Log))
+	s.server.Start()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	s.client = &http.Client{Transport: transport}
 	t.Cleanup(func() {

@@ -89,3 +89,19 @@ func TestAPI_JobsNeedTheScopeAdmin(t *testing.T) {
 		s.want(s.call(call[0], call[1], nil, "Authorization", "Bearer ops"), 200, "")
 	}
 }
+
+// A run that lasts over 25 s is told as one that goes on, also by a server with
+// bounds on the time to read a request.
+func TestAPI_ALongRunGoesOn(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	asked := time.Now()
+	answered := make(chan answer, 1)
+	go func() { answered <- s.call("POST", "/api/admin/jobs/lock-expiry/run", nil) }()
+	<-s.begun
+	a := s.want(<-answered, 202, "")
+	if took := time.Since(asked); a.text("outcome") != "running" || took < 24*time.Second {
+		t.Errorf("after %v: %s", took, a.raw)
+	}
+	close(s.end)
+}

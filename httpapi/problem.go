@@ -3,7 +3,9 @@ package httpapi
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -182,3 +184,6 @@ func refusedByShape(status int, detail string, errs ...error) huma.StatusError {
 	}
 	return p
 }
+
+// Codes lists every code that an answer may have.
+func Codes() []fault.Code { return slices.Sorted(maps.Keys(statusOf)) }
