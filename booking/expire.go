@@ -203,3 +203,9 @@ func (s *Service) findNow(ctx context.Context, filter bson.D) ([]bookingNow, err
 	}
 	return found, err
 }
+
+// CountDue counts the PAYMENT_PENDING bookings whose window has passed.
+func (s *Service) CountDue(ctx context.Context) (int64, error) {
+	n, err := s.bookings().CountDocuments(ctx, mongodb.And(mongodb.Is("status", string(Pending)), mongodb.Passed("paymentExpiresAt")))
+	return n, mongodb.Translate(err)
+}

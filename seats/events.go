@@ -14,19 +14,28 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// NewEvent is an event to be made; MaxSeatsPerUser 0 means no limit.
+// NewEvent is an event to be made; MaxSeatsPerUser 0 means no limit, a zero ID a
+// new one.
 type NewEvent struct {
+	ID              ID
 	Name            string
 	TotalSeats      int64
 	EventDate       time.Time
 	MaxSeatsPerUser int64
 }
 
-// CreateEvent puts an event on sale with all its seats.
+// ErrEventExists says that there is an event with the ID that was asked for.
+var ErrEventExists = errors.New("there is an event with this ID")
+
+// CreateEvent puts an event on sale with all its seats, or fails with
+// ErrEventExists.
 func (s *Service) CreateEvent(ctx context.Context, n NewEvent) (Event, error) {
+	if n.ID.IsZero() {
+		n.ID = ids.New()
+	}
 	now := s.db.Clock()().UTC().Truncate(time.Millisecond)
 	doc := bson.D{
-		{Key: "_id", Value: ids.New()}, {Key: "name", Value: n.Name},
+		{Key: "_id", Value: n.ID}, {Key: "name", Value: n.Name},
 		{Key: "totalSeats", Value: n.TotalSeats}, {Key: "availableSeats", Value: n.TotalSeats},
 		{Key: "eventDate", Value: n.EventDate}, {Key: "status", Value: string(OnSale)},
 		{Key: "createdAt", Value: now}, {Key: "updatedAt", Value: now},
@@ -34,10 +43,14 @@ func (s *Service) CreateEvent(ctx context.Context, n NewEvent) (Event, error) {
 	if n.MaxSeatsPerUser > 0 {
 		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: n.MaxSeatsPerUser})
 	}
-	if _, err := s.events().InsertOne(ctx, doc); err != nil {
+	_, err := s.events().InsertOne(ctx, doc)
+	if mongodb.IsDuplicate(err) {
+		return Event{}, ErrEventExists
+	}
+	if err != nil {
 		return Event{}, mongodb.TranslateWrite(err)
 	}
-	return s.Event(ctx, doc[0].Value.(ID))
+	return s.Event(ctx, n.ID)
 }
 
 // Event returns an event, or CodeEventNotFound.

@@ -176,3 +176,20 @@ func (s *Service) rewrite(ctx context.Context, id ID, runID string) (Correction,
 	})
 	return c, err == nil, err
 }
+
+// Drifts measures events as a repair does, and mends nothing: what each counter
+// would be mended to. poison are those whose totalSeats is no whole number ≥ 0.
+func (s *Service) Drifts(ctx context.Context, eventIDs []ID) (drifts []Correction, poison []ID, err error) {
+	found, err := s.measureAll(ctx, eventIDs)
+	for _, m := range found {
+		switch {
+		case !m.event.TotalSeats.Valid || m.event.TotalSeats.N < 0:
+			poison = append(poison, m.event.ID)
+		case m.drift != 0 || !m.event.sound():
+			t := m.event.tally()
+			should := tallyOf(t.total, t.total-(t.available-t.oversold-m.drift))
+			drifts = append(drifts, Correction{m.event.ID, t.available, should.available, should.oversold})
+		}
+	}
+	return drifts, poison, err
+}

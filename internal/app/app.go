@@ -61,6 +61,18 @@ const (
 
 // Open connects, and makes indexes and validators. Its error says what to do.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
+	a, err := Connect(ctx, c, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.ensureSchema(ctx); err != nil {
+		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+	}
+	return a, nil
+}
+
+// Connect is Open for who only looks: it writes nothing.
+func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
 	db, err := mongodb.Connect(ctx, c.MongoDBURI, c.MongoDBDatabase, mongodb.Options{
 		Log: log, Clock: now,
@@ -90,10 +102,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 	a.openJobs(ctx, now)
 	a.openRates(now)
 	a.setRecovery(recoveryRunning)
-	if a.booted, err = db.Now(ctx); err == nil {
-		err = a.ensureSchema(ctx)
-	}
-	if err != nil {
+	if a.booted, err = db.Now(ctx); err != nil {
 		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 	}
 	return a, nil
@@ -153,13 +162,9 @@ func (a *App) openRates(now clock.Clock) {
 // ensureSchema makes indexes and validators, on one process at a time. Where
 // nothing is missing it asks for no lease.
 func (a *App) ensureSchema(ctx context.Context) error {
-	var all []mongodb.Collection
-	all = append(append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...), jobs.Collections()...)
-	if a.Config.EndedRetention > 0 {
-		all = append(all, seats.RetentionIndexes()...)
-	}
-	complete, err := mongodb.SchemaComplete(ctx, a.DB, all...)
-	if err == nil && !complete {
+	all := a.Collections()
+	gaps, err := mongodb.SchemaGaps(ctx, a.DB, all...)
+	if err == nil && len(gaps) > 0 {
 		migration := jobs.Job{Name: "schema", MaxDuration: schemaTime, Do: func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
 			a.degraded, err = mongodb.EnsureSchema(ctx, a.DB, all...)
 			for _, d := range a.degraded {
@@ -179,6 +184,15 @@ func (a *App) ensureSchema(ctx context.Context) error {
 		return fmt.Errorf("making indexes and validators: %w", err)
 	}
 	return nil
+}
+
+// Collections are what MongoDB is to hold.
+func (a *App) Collections() (all []mongodb.Collection) {
+	all = append(append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...), jobs.Collections()...)
+	if a.Config.EndedRetention > 0 {
+		all = append(all, seats.RetentionIndexes()...)
+	}
+	return all
 }
 
 // schemaTime bounds the building of indexes, and the wait for who builds them; never is after every run.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/expiry"
@@ -29,6 +30,16 @@ func (a *App) jobs() []jobs.Job {
 		retention,
 		a.recoveryJob(),
 	}
+}
+
+// RunByHand runs a job in this process, under its lease.
+func (a *App) RunByHand(ctx context.Context, name string) (jobs.Result, error) {
+	for _, job := range a.jobs() {
+		if job.Name == name {
+			return a.Jobs.RunExclusive(ctx, job, jobs.Manual)
+		}
+	}
+	return jobs.Result{}, fmt.Errorf("there is no job %s", name)
 }
 
 // recoveryJob runs at the boot, and by hand.

@@ -56,12 +56,20 @@ type Config struct {
 // the process for --help.
 func Parse(program, description string, args []string) (*Config, error) {
 	var c Config
-	dropEmptyVariables(c)
-	parser, err := kong.New(&c, kong.Name(program), kong.Description(description))
+	_, err := ParseInto(&c, &c, program, description, args)
+	return &c, err
+}
+
+// ParseInto is Parse for a program that has commands and flags of its own: into
+// holds them, and c.
+func ParseInto(into any, c *Config, program, description string, args []string) (*kong.Context, error) {
+	dropEmptyVariables(*c)
+	parser, err := kong.New(into, kong.Name(program), kong.Description(description))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := parser.Parse(args); err != nil {
+	parsed, err := parser.Parse(args)
+	if err != nil {
 		return nil, fmt.Errorf("%w (see %s --help)", err, program)
 	}
 	if c.LogFormat == "" {
@@ -70,7 +78,7 @@ func Parse(program, description string, args []string) (*Config, error) {
 			c.LogFormat = "text"
 		}
 	}
-	return &c, c.check()
+	return parsed, c.check()
 }
 
 // dropEmptyVariables unsets what is set to nothing: X="" means the default.

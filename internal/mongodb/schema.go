@@ -71,27 +71,34 @@ func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degra
 	return degraded, nil
 }
 
-// SchemaComplete reports whether EnsureSchema would change nothing. It only reads.
-func SchemaComplete(ctx context.Context, db *DB, collections ...Collection) (bool, error) {
+// SchemaGaps tells what EnsureSchema would make or change, each with the command
+// to do so by hand. It only reads.
+func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []string, err error) {
 	for _, c := range collections {
 		have, found, err := db.validatorOf(ctx, c.Name)
-		if err != nil || !found {
-			return false, Translate(err)
+		if err != nil {
+			return nil, Translate(err)
 		}
-		if same, err := c.sameValidator(have); err != nil || !same {
-			return false, err
+		if !found {
+			gaps = append(gaps, "the collection "+c.Name+" is missing; a start of the API or a worker makes it")
+			continue
+		}
+		if same, err := c.sameValidator(have); err != nil {
+			return nil, err
+		} else if !same {
+			gaps = append(gaps, "the validator of "+c.Name+" is missing or another one: db.runCommand("+shell(collMod(c))+")")
 		}
 		names, err := db.indexNames(ctx, c.Name)
 		if err != nil {
-			return false, Translate(err)
+			return nil, Translate(err)
 		}
 		for _, index := range c.Indexes {
 			if !slices.Contains(names, index.name()) {
-				return false, nil
+				gaps = append(gaps, "the index "+index.name()+" of "+c.Name+" is missing: db.runCommand("+shell(createIndex(c.Name, index))+")")
 			}
 		}
 	}
-	return true, nil
+	return gaps, nil
 }
 
 // sameValidator reports whether a collection's validator needs no change.
