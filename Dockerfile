@@ -1,13 +1,13 @@
-# Holdfast's API and worker in one small image: docker run IMAGE /worker runs the worker.
+# Holdfast's API and worker in one small image: docker run IMAGE /worker runs the worker, /seatctl the operators' tool.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/api ./cmd/worker
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/api ./cmd/worker ./cmd/seatctl
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /out/api /out/worker /
+COPY --from=build /out/api /out/worker /out/seatctl /
 USER 65532:65532
 CMD ["/api"]
