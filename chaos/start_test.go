@@ -77,6 +77,7 @@ func (p *process) stop(t *testing.T) error {
 	}
 	select {
 	case err := <-p.done:
+		p.done <- err
 		return err
 	case <-time.After(10 * time.Second):
 		p.kill()

@@ -163,6 +163,7 @@ func (a *api) observed(mux *http.ServeMux, next http.Handler) http.Handler {
 				}
 			}
 			route := routeOf(mux, r)
+			telemetry.NameRequest(r.Context(), method(r), route, requestID(r.Context()))
 			a.Metrics.Requests.WithLabelValues(method(r), route, strconv.Itoa(seen.status)).Inc()
 			a.Metrics.RequestSeconds.WithLabelValues(method(r), route).Observe(a.Clock.Since(start).Seconds())
 		}()

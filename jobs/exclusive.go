@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
@@ -152,7 +153,9 @@ func (r *Runner) execute(process context.Context, job Job, run Run, h holding, s
 	limit := fmt.Errorf("the run lasted longer than %v, which is its limit", job.MaxDuration)
 	ctx, cancel := context.WithTimeoutCause(process, job.MaxDuration, limit)
 	defer cancel()
+	ctx, ended := telemetry.TraceRun(ctx, job.Name, run.ID)
 	counts, err := guarded(ctx, job, run)
+	ended(err)
 	took := r.Clock.Since(start)
 	record.Counts, record.Outcome, record.FinishedAt = counts, Completed, r.Clock().UTC()
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -31,8 +33,9 @@ type request struct {
 	take *LockRequest
 	give *giveBack
 
-	lockID   ID          // of the lock to be made, or to be given back
-	answer   chan answer // of size 1: a caller that left holds nobody up
+	span     trace.SpanContext // of the caller's trace, if there is one
+	lockID   ID                // of the lock to be made, or to be given back
+	answer   chan answer       // of size 1: a caller that left holds nobody up
 	mu       sync.Mutex
 	takenUp  bool // by a committer
 	left     bool // the caller gave up
@@ -59,7 +62,7 @@ type queue struct {
 // submit queues a request at its event and waits for the answer, but not
 // longer than ctx.
 func (s *Service) submit(ctx context.Context, eventID ID, r *request) answer {
-	r.answer = make(chan answer, 1)
+	r.answer, r.span = make(chan answer, 1), trace.SpanContextFromContext(ctx)
 	if !s.enqueue(eventID, r, maxWaiting) {
 		return answer{err: fault.New(mongodb.CodeUnavailable, "Too many requests wait for this event; ask again.")}
 	}
@@ -200,7 +203,8 @@ func (s *Service) commitGuarded(eventID ID, q *queue, batch []*request) (answers
 // commit decides a batch in one transaction and returns an answer for each
 // request. It runs on its own time: a caller that leaves ends nobody's commit.
 func (s *Service) commit(eventID ID, q *queue, batch []*request) []answer {
-	ctx := mongodb.Brisk(context.Background())
+	ctx, ended := traced(mongodb.Brisk(context.Background()), eventID, batch)
+	defer ended()
 	users := s.ask(ctx, batch)
 	answers, err := s.commitFirst(ctx, eventID, q, batch, users)
 	switch {

@@ -75,7 +75,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
 	db, err := mongodb.Connect(ctx, c.MongoDBURI, c.MongoDBDatabase, mongodb.Options{
-		Log: log, Clock: now,
+		Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
 		Observe: mongodb.Observer{
 			Transaction: func(o mongodb.Outcome, attempts int) {
 				metrics.Transactions.WithLabelValues(string(o)).Inc()

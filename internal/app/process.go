@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"golang.org/x/net/netutil"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
@@ -39,6 +40,11 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	log := telemetry.NewLog(os.Stderr, c.LogLevel, c.LogFormat)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	sendTraces, err := telemetry.StartTraces(ctx, program, c.PodName)
+	if err != nil {
+		log.Error("Failed", "error", err)
+		return 1
+	}
 	context.AfterFunc(ctx, func() {
 		time.AfterFunc(stopTime, func() {
 			log.Warn("Stopped before everything had ended", "after", stopTime.String())
@@ -46,6 +52,7 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 		})
 	})
 	err = run(ctx, c, log)
+	sendLast(ctx, log, sendTraces)
 	switch {
 	case err != nil && ctx.Err() != nil: // it was told to stop, and has
 		log.Warn("Stopped before everything had ended", "error", err)
@@ -56,6 +63,16 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 		log.Info("Stopped")
 	}
 	return 0
+}
+
+// sendLast sends the traces that are left; a collector that is away holds nobody up.
+func sendLast(ctx context.Context, log *slog.Logger, send func(context.Context) error) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := send(ctx); err != nil {
+		log.Warn("The last traces were not sent", "error", err)
+	}
 }
 
 // Server is an HTTP server that has its address.
@@ -92,6 +109,11 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, err
+	}
+	if telemetry.Traced() {
+		handler = otelhttp.NewHandler(handler, "http", otelhttp.WithFilter(func(r *http.Request) bool {
+			return r.URL.Path != "/livez" && r.URL.Path != "/readyz" && r.URL.Path != "/metrics"
+		}))
 	}
 	s := &Server{Addr: listener.Addr(), listener: listener, failed: make(chan error, 1), most: connections()}
 	s.Server = httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

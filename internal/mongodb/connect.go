@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
@@ -57,6 +58,8 @@ type Options struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Observe Observer
+	// Monitor hears of every command; nil for nobody.
+	Monitor *event.CommandMonitor
 	// CommitTime bounds the repetition of a commit whose outcome is unknown; 0
 	// means commitTime.
 	CommitTime time.Duration
@@ -77,7 +80,8 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 		SetConnectTimeout(connectTimeout).
 		SetReadPreference(readpref.Primary()).
 		SetReadConcern(readconcern.Majority()).
-		SetWriteConcern(writeconcern.Majority())
+		SetWriteConcern(writeconcern.Majority()).
+		SetMonitor(o.Monitor)
 	client, err := mongo.Connect(opts)
 	if err != nil {
 		// The parser's own message may quote the password.

@@ -7,8 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/extra/redisotel/v9"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
 // Open makes a client each of whose steps (dial, read, write, wait for a
@@ -20,7 +23,13 @@ func Open(o redis.Options, step time.Duration) *redis.Client {
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewClient(&o)
+	client := redis.NewClient(&o)
+	if telemetry.Traced() {
+		if err := redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false)); err != nil {
+			panic(err) // wrong in the code, not in a setting
+		}
+	}
+	return client
 }
 
 // go-redis writes lines of its own, past the process's log, at each failure. All
