@@ -159,7 +159,10 @@ func TestClient_WalksLists(t *testing.T) {
 		seen[lock.ID] = true
 	}
 	before := s.calls.Load()
-	for range s.Locks(t.Context(), client.Filter{UserID: user.ID}) {
+	for _, err := range s.Locks(t.Context(), client.Filter{UserID: user.ID}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if len(seen) != 640 || s.calls.Load() != before+1 {

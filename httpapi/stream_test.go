@@ -43,7 +43,7 @@ func (s *site) listen(event, lastID string) *listener {
 	if lastID != "" {
 		request.Header.Set("Last-Event-ID", lastID)
 	}
-	response, err := s.client.Do(request)
+	response, err := s.client.Do(request) //nolint:bodyclose // by the goroutine below
 	if err != nil {
 		s.t.Fatal(err)
 	}

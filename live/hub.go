@@ -104,7 +104,6 @@ type topic struct {
 	from      int64 // every message since this Seq is in sent, or was
 	sent      []message
 	dirty     bool
-	flushed   time.Time
 	timer     *time.Timer
 	listeners map[*Listener]bool
 	forget    *time.Timer
