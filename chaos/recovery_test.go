@@ -116,15 +116,20 @@ func (w *wreck) recover(t *testing.T, n int64, heard bool) int64 {
 	at := address(t)
 	p := start(t, "worker", "MONGODB_URI=mongodb://"+f.addr+"/?directConnection=true", "MONGODB_DATABASE="+w.DB.Name(), "JOB_LEASES=none",
 		"METRICS_ADDR="+at, "LOCK_EXPIRY_INTERVAL=1h", "BOOKING_EXPIRY_INTERVAL=1h", "LOG_LEVEL=warn")
-	if n == 0 {
-		transport := &http.Transport{}
-		defer transport.CloseIdleConnections()
-		await(t, &client{"http://" + at, &http.Client{Timeout: 5 * time.Second, Transport: transport}}, p)
-	} else {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	worker := &client{"http://" + at, &http.Client{Timeout: 5 * time.Second, Transport: transport}}
+	deadline := time.After(60 * time.Second)
+	for waiting := true; waiting; { // until it dies, or has done all before that
 		select {
 		case <-dead:
-		case <-time.After(30 * time.Second):
-			t.Errorf("request %d never came", n)
+			waiting = false
+		case <-deadline:
+			t.Errorf("request %d never came, and recovery has no end: %s", n, p.log)
+			waiting = false
+		case <-time.After(20 * time.Millisecond):
+			status, _, err := worker.call(t.Context(), http.MethodGet, "/readyz", nil)
+			waiting = err != nil || status != http.StatusOK
 		}
 	}
 	p.kill()

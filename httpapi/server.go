@@ -250,7 +250,7 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 // NewServer returns a server with bounds on slow and large requests.
 func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	const (
-		headerTime = 5 * time.Second
+		headerTime = 10 * time.Second
 		readTime   = 15 * time.Second
 		writeTime  = 40 * time.Second // a run by hand is waited for
 		idleTime   = 2 * time.Minute
