@@ -139,8 +139,9 @@ func TestOverload_ServesOnAndRecovers(t *testing.T) {
 	used := memory(t, p)
 	t.Logf("256 clients: %.0f locks/s; %d clients: %.0f locks/s, %d turned away, the longest answer %v; then 256: %.0f/s; /livez answered %d times; at most %d MiB resident",
 		bestRate, crowd, mostRate, most.turned.Load(), time.Duration(most.longest.Load()).Round(time.Millisecond), afterRate, answered, used)
-	if most.turned.Load() == 0 || answered < 3 || most.granted.Load() == 0 || after.turned.Load() > 0 {
-		t.Error("it was not overloaded, or did not recover")
+	// How many are turned away depends on how fast the clients are; see httpapi's tests.
+	if answered < 3 || most.granted.Load() < crowd/2 || after.turned.Load() > 0 {
+		t.Error("it did not serve on, or did not recover")
 	}
 	if used > 1024 {
 		t.Errorf("%d MiB resident", used)
