@@ -190,7 +190,7 @@ func (c *cast) served() error {
 // healed, and returns how long that took.
 func (c *cast) settled(healed time.Time) (time.Duration, error) {
 	for {
-		n, err := c.dueNow()
+		n, err := c.dueBy(time.Now())
 		if err == nil && n == 0 {
 			return time.Since(healed), nil
 		}
@@ -201,11 +201,27 @@ func (c *cast) settled(healed time.Time) (time.Duration, error) {
 	}
 }
 
-func (c *cast) dueNow() (int64, error) {
+// quiet waits until nothing comes due for a while either, so that what is looked at
+// next stays as it is.
+func (c *cast) quiet() error {
+	const longest = 10 * time.Second // of what customers ask for, but for an hour
+	for end := time.Now().Add(longest + sellableAgain); ; pause(context.Background(), 50*time.Millisecond) {
+		n, err := c.dueBy(time.Now().Add(longest))
+		if err == nil && n == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d locks and bookings are not expired (%v)", n, err) //nolint:errorlint // it may be nil
+		}
+	}
+}
+
+// dueBy counts the locks and bookings that are due by then, and not expired.
+func (c *cast) dueBy(then time.Time) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	passed := func(field string) bson.E {
-		return bson.E{Key: field, Value: bson.D{{Key: "$lte", Value: time.Now()}}}
+		return bson.E{Key: field, Value: bson.D{{Key: "$lte", Value: then}}}
 	}
 	locks, err := c.w.DB.Collection("seatlocks").CountDocuments(ctx, bson.D{{Key: "status", Value: "ACTIVE"}, passed("expiresAt")})
 	if err != nil {

@@ -145,6 +145,9 @@ func (c *cast) round(seed uint64, users []string, m *mirror, play []string, dice
 	if err != nil {
 		cr.broke("sellable again", "%v", err)
 	}
+	if err := c.quiet(); err != nil {
+		cr.broke("sellable again", "%v", err)
+	}
 	m.mark(context.Background(), c.w)
 	cr.judge(c.w)
 	cr.readBack(c)
