@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/live"
+	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // sse is one message of a stream.
@@ -244,5 +245,52 @@ func TestStream_EndsWithTheHub(t *testing.T) {
 	l.Close()
 	if _, err := hub.Listen(t.Context(), w.Event(1), 0); err == nil {
 		t.Error("it takes listeners after its end")
+	}
+}
+
+// slowSource answers reads late: what is committed meanwhile is heard before the
+// state that was read.
+type slowSource struct {
+	*seats.Service
+	during func()
+}
+
+func (s *slowSource) Event(ctx context.Context, id ids.ID) (seats.Event, error) {
+	e, err := s.Service.Event(ctx, id)
+	s.during()
+	return e, err
+}
+
+// A change that is heard while the first state is being read is not lost.
+func TestStream_HearsWhatChangesDuringTheFirstRead(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	heard := w.Event(10)
+	source := &slowSource{w.Seats, func() {}}
+	hub := live.NewHub(source, slog.New(w.Log))
+	defer hub.Close()
+	other, err := hub.Listen(t.Context(), heard, 0) // the stream runs from here on
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	event := w.Event(100)
+	source.during = func() {
+		w.Take(event, 1, testenv.Soon())
+		w.Take(heard, 1, testenv.Soon())
+		for told := ""; !strings.Contains(told, `"availableSeats":9,`); { // then the one before it was heard too
+			<-other.Woken()
+			text, _ := other.Take(false)
+			told += string(text)
+		}
+	}
+	l, err := hub.Listen(t.Context(), event, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	<-l.Woken()
+	if text, _ := l.Take(false); !strings.Contains(string(text), `"availableSeats":99,`) {
+		t.Errorf("told %s", text)
 	}
 }

@@ -65,8 +65,8 @@ const watchAwait = time.Second
 
 // Watch hands over what is committed to any event from now on, in order, until
 // ctx ends or the stream of changes can't go on; begun is called once, when it
-// has begun, with the last Seq before it.
-func (s *Service) Watch(ctx context.Context, begun func(seq int64), changed func(Change)) error {
+// has begun, with a Seq of that moment; its error ends the watch.
+func (s *Service) Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(Change)) error {
 	stream, err := s.events().Watch(ctx, mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
 		moved("availableSeats"), moved("totalSeats"), moved("oversold"), moved("status"), moved("name"),
@@ -80,7 +80,9 @@ func (s *Service) Watch(ctx context.Context, begun func(seq int64), changed func
 	if err != nil {
 		return mongodb.Translate(err)
 	}
-	begun(now)
+	if err := begun(ctx, now); err != nil {
+		return err
+	}
 	for stream.Next(ctx) {
 		var c changeDoc
 		if err := stream.Decode(&c); err != nil {
@@ -103,7 +105,13 @@ func (s *Service) clusterTime(ctx context.Context) (int64, error) {
 	return seqOf(answer.OperationTime), err
 }
 
-func seqOf(t bson.Timestamp) int64 { return int64(t.T)<<32 | int64(t.I) }
+// seqOf is a time of MongoDB's as a number: its second, its count within that, and
+// room behind it for who tells one change in several messages.
+func seqOf(t bson.Timestamp) int64 {
+	const countBits, roomBits = 20, 8
+	count := min(int64(t.I), 1<<countBits-1)
+	return int64(t.T)<<(countBits+roomBits) | count<<roomBits
+}
 
 func moved(field string) bson.D {
 	return bson.D{{Key: "updateDescription.updatedFields." + field, Value: bson.D{{Key: "$exists", Value: true}}}}
