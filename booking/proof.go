@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -106,4 +107,17 @@ func (s *Service) ConsumeSold(ctx context.Context, lockID ID, runID string) (don
 func (s *Service) CountInitiated(ctx context.Context) (int64, error) {
 	n, err := s.bookings().CountDocuments(ctx, mongodb.Is("status", string(Initiated)))
 	return n, mongodb.Translate(err)
+}
+
+// CountByStatus counts the bookings of each status, each up to most.
+func (s *Service) CountByStatus(ctx context.Context, most int64) (map[Status]int64, error) {
+	counts := make(map[Status]int64, len(Statuses))
+	for _, status := range Statuses {
+		n, err := s.bookings().CountDocuments(ctx, mongodb.Is("status", string(status)), options.Count().SetLimit(most))
+		if err != nil {
+			return nil, mongodb.Translate(err)
+		}
+		counts[status] = n
+	}
+	return counts, nil
 }

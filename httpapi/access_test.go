@@ -90,6 +90,9 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 		{"POST /api/admin/jobs/{job}/run", admin, nil},
 		{"GET /api/admin/jobs/{job}/runs", admin, nil},
 		{"DELETE /api/admin/jobs/{job}/lease", admin, nil},
+		{"GET /api/admin/overview", admin, nil},
+		{"GET /api/admin/health", admin, nil},
+		{"GET /api/admin/survey", admin, nil},
 	}
 	var document struct {
 		Paths map[string]map[string]any `json:"paths"`
@@ -133,7 +136,7 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/livez", "/readyz", "/metrics", "/openapi.json", "/docs/"} {
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/openapi.json", "/docs/", "/console"} {
 		if a := s.call("GET", path, nil); a.status != 200 {
 			t.Errorf("%s: %d", path, a.status)
 		}

@@ -40,6 +40,7 @@ type site struct {
 	server  *httptest.Server
 	client  *http.Client
 	serving atomic.Bool
+	recent  *telemetry.Recent
 
 	jobs       *jobs.Runner
 	begun, end chan struct{} // of the job lock-expiry
@@ -54,7 +55,7 @@ func open(t testing.TB, keys ...config.Key) *site {
 func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site {
 	t.Helper()
 	w := testenv.New(t)
-	s := &site{t: t, w: w}
+	s := &site{t: t, w: w, recent: telemetry.NewRecent(w.Log)}
 	s.serving.Store(true)
 	var services httpapi.Services
 	limits := seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL}
@@ -74,6 +75,7 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 	services.Ready = func(context.Context) httpapi.Readiness {
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
 	}
+	services.Survey, services.Lines = w.Recovery.Survey, s.recent.Lines
 	s.server = httptest.NewUnstartedServer(nil)
 	s.server.Config = httpapi.NewServer(httpapi.New(services), slog.New(w.Log))
 	s.server.Start()
@@ -465,7 +467,7 @@ func TestAPI_OpenAPIListsEveryRoute(t *testing.T) {
 	s := open(t)
 	a := s.call("GET", "/openapi.json", nil)
 	paths, _ := a.body["paths"].(map[string]any)
-	if a.text("openapi")[:3] != "3.1" || len(paths) != 17 {
+	if a.text("openapi")[:3] != "3.1" || len(paths) != 20 {
 		t.Errorf("OpenAPI %s with %d paths", a.text("openapi"), len(paths))
 	}
 	if docs := s.call("GET", "/docs/", nil); docs.status != 200 || strings.Contains(docs.raw, "https://cdn") || strings.Contains(docs.raw, "unpkg") {

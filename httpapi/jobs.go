@@ -31,13 +31,15 @@ type runBody struct {
 	Skipped       int   `json:"skipped" doc:"Documents set aside, or ended by others meanwhile."`
 	Errors        int   `json:"errors" doc:"Documents left for the next run."`
 	SeatsRestored int64 `json:"seatsRestored"`
+
+	Contended int `json:"contended" doc:"How often another process wanted to run the job meanwhile."`
 }
 
 var runType = reflect.TypeFor[runBody]()
 
 func shapeRun(r jobs.Record) runBody {
 	return runBody{r.ID, r.Job, r.Pod, string(r.Trigger), stamp(r.StartedAt), stamp(r.FinishedAt), string(r.Outcome), r.Reason,
-		r.Found, r.Applied, r.Skipped, r.Errors, r.SeatsRestored}
+		r.Found, r.Applied, r.Skipped, r.Errors, r.SeatsRestored, r.Contended}
 }
 
 type leaseBody struct {

@@ -17,6 +17,17 @@ type Readiness struct {
 	Checks   map[string]string
 }
 
+func (r Readiness) word() string {
+	switch {
+	case !r.Ready:
+		return "unavailable"
+	case r.Degraded:
+		return "degraded"
+	default:
+		return "ok"
+	}
+}
+
 // Operations serves /livez, /readyz and /metrics: beside the API on another
 // address, and for the worker.
 func Operations(ready func(context.Context) Readiness, metrics prometheus.Gatherer) http.Handler {
@@ -34,14 +45,11 @@ func livez(w http.ResponseWriter, _ *http.Request) {
 func readyz(ready func(context.Context) Readiness) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		state := ready(r.Context())
-		status, word := http.StatusOK, "ok"
-		switch {
-		case !state.Ready:
-			status, word = http.StatusServiceUnavailable, "unavailable"
-		case state.Degraded:
-			word = "degraded"
+		status := http.StatusOK
+		if !state.Ready {
+			status = http.StatusServiceUnavailable
 		}
-		writeJSON(w, status, map[string]any{"status": word, "checks": state.Checks})
+		writeJSON(w, status, map[string]any{"status": state.word(), "checks": state.Checks})
 	}
 }
 

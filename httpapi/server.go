@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/live"
+	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
 )
@@ -47,6 +48,10 @@ type Services struct {
 	Serving func() bool
 	Live    *live.Hub // who listens to availability
 	Ready   func(context.Context) Readiness
+
+	Survey func(context.Context) (recovery.Survey, error)
+	Lines  func() []telemetry.Line // the last warnings and errors of the log
+	Demo   bool                    // serve the shop at /demo
 }
 
 const (
@@ -88,6 +93,7 @@ func New(s Services) http.Handler {
 	a.lockRoutes()
 	a.bookingRoutes()
 	a.jobRoutes()
+	a.overviewRoutes()
 	ring := newKeyring(s.Keys)
 	a.openRoutes(mux)
 
@@ -113,6 +119,7 @@ func (a *api) openRoutes(mux *http.ServeMux) {
 	docs := v5emb.New("Holdfast", "/openapi.json", "/docs/")
 	mux.Handle("GET /docs/", docs)
 	mux.Handle("GET /docs", docs)
+	a.pageRoutes(mux)
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", readyz(a.Ready))
 	metrics := metricsHandler(a.Metrics.Registry)
@@ -138,8 +145,8 @@ func (a *api) withCaller(ring keyring, next http.Handler) http.Handler {
 // recovery has ended.
 func (a *api) whileServing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/livez", "/readyz", "/metrics":
+		switch path := r.URL.Path; {
+		case path == "/livez", path == "/readyz", path == "/metrics", isPage(path):
 		default:
 			if !a.Serving() {
 				writeProblem(w, newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable, "Recovery is under way; ask again."))

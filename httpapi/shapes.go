@@ -49,12 +49,17 @@ type list[T any] struct {
 
 func listOf[D, T any](items []D, next string, shape func(D) T) *list[T] {
 	var l list[T]
-	l.Body.Items = make([]T, 0, len(items))
-	for _, item := range items {
-		l.Body.Items = append(l.Body.Items, shape(item))
-	}
-	l.Body.NextPageToken = next
+	l.Body.Items, l.Body.NextPageToken = shapeAll(items, shape), next
 	return &l
+}
+
+// shapeAll is never nil, so that no list is null in JSON.
+func shapeAll[D, T any](items []D, shape func(D) T) []T {
+	shaped := make([]T, 0, len(items))
+	for _, item := range items {
+		shaped = append(shaped, shape(item))
+	}
+	return shaped
 }
 
 // created answers a POST that made something.

@@ -57,6 +57,11 @@ func (r *Runner) Runs(ctx context.Context, job string, page mongodb.Page) ([]Rec
 	return r.History.list(ctx, job, page)
 }
 
+// Failures lists the latest runs that failed, of all jobs, newest first.
+func (r *Runner) Failures(ctx context.Context, limit int) ([]Record, error) {
+	return r.History.failed(ctx, limit)
+}
+
 // RunNow runs a job at once, on this process, whoever leads, and returns its
 // run: ended, or, once patience is over or ctx ends, still under way. The run
 // goes on until its end, or until Stop. CodeRunning: somebody runs it, who is

@@ -84,6 +84,7 @@ func (r *Runner) acquire(ctx context.Context, run Run, alone bool) (holding, err
 	}
 	if held, ok := lease.IsHeld(err); ok {
 		run.Log.InfoContext(ctx, "Lease contention", append(line, "holder", held.Holder, "reason", "contention")...)
+		r.History.contended(ctx, run.Job)
 		return holding{}, err
 	}
 	if !alone {

@@ -33,6 +33,7 @@ func Collections() []mongodb.Collection {
 		Indexes: []mongodb.Index{
 			{Keys: mongodb.Keys("job", "startedAt", "_id")},
 			{Keys: mongodb.Keys("job"), Partial: mongodb.Is("outcome", string(Running))},
+			{Keys: mongodb.Keys("outcome", "startedAt"), Partial: mongodb.Is("outcome", string(Failed))},
 			{Keys: mongodb.Keys("startedAt"), ExpireAfter: keepRuns},
 			{Keys: mongodb.Keys("finishedAt"), ExpireAfter: keepEmptyRuns, Partial: bson.D{
 				{Key: "trigger", Value: string(Scheduled)}, {Key: "outcome", Value: string(Completed)}, {Key: "found", Value: 0},
@@ -59,6 +60,7 @@ type runDoc struct {
 	FinishedAt mongodb.Date  `bson:"finishedAt"`
 	Outcome    mongodb.Text  `bson:"outcome"`
 	Reason     mongodb.Text  `bson:"reason"`
+	Contended  mongodb.Whole `bson:"contended"`
 	Found      mongodb.Whole `bson:"found"`
 	Applied    mongodb.Whole `bson:"applied"`
 	Skipped    mongodb.Whole `bson:"skipped"`
@@ -69,7 +71,7 @@ type runDoc struct {
 func (d runDoc) record() Record {
 	return Record{
 		ID: string(d.ID), Job: string(d.Job), Pod: string(d.Pod), Trigger: Trigger(d.Trigger),
-		StartedAt: d.StartedAt.Time, FinishedAt: d.FinishedAt.Time, Outcome: Outcome(d.Outcome), Reason: string(d.Reason),
+		StartedAt: d.StartedAt.Time, FinishedAt: d.FinishedAt.Time, Outcome: Outcome(d.Outcome), Reason: string(d.Reason), Contended: int(d.Contended.Or(0)),
 		Counts: Counts{Found: int(d.Found.Or(0)), Applied: int(d.Applied.Or(0)), Skipped: int(d.Skipped.Or(0)),
 			Errors: int(d.Errors.Or(0)), SeatsRestored: d.Seats.Or(0)},
 	}
@@ -123,6 +125,17 @@ func (h *History) write(ctx context.Context, r Record, fields bson.D) Record {
 	return doc.record()
 }
 
+// contended notes on a job's run that another process wanted to run the job too.
+func (h *History) contended(ctx context.Context, job string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTime)
+	defer cancel()
+	_, err := h.runs().UpdateOne(ctx, bson.D{{Key: "job", Value: job}, {Key: "outcome", Value: string(Running)}},
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "contended", Value: 1}}}})
+	if err != nil {
+		h.DB.Log().WarnContext(ctx, "Contention could not be noted", "job", job, "error", err)
+	}
+}
+
 // completedSince reports whether a run of the job completed after a time of the
 // database's clock.
 func (h *History) completedSince(ctx context.Context, job string, since time.Time) (bool, error) {
@@ -141,6 +154,17 @@ func (h *History) last(ctx context.Context, job string) (Record, bool, error) {
 }
 
 var newestFirst = bson.D{{Key: "$sort", Value: bson.D{{Key: "startedAt", Value: -1}, {Key: "_id", Value: -1}}}}
+
+// failed are the latest runs that failed, of all jobs.
+func (h *History) failed(ctx context.Context, limit int) (records []Record, err error) {
+	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("outcome", string(Failed))), newestFirst, mongodb.Limit(limit),
+	})
+	for _, d := range docs {
+		records = append(records, d.record())
+	}
+	return records, mongodb.Translate(err)
+}
 
 // list is a page of a job's runs, newest first, and the token of the next one.
 func (h *History) list(ctx context.Context, job string, page mongodb.Page) (records []Record, next string, err error) {

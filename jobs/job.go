@@ -62,6 +62,7 @@ type Record struct {
 	FinishedAt time.Time // zero while it runs
 	Outcome    Outcome
 	Reason     string // why it failed
+	Contended  int    // tries of others to run the job meanwhile
 	Counts
 }
 

@@ -213,6 +213,35 @@ func TestRunExclusive_HeldMeansSkipped(t *testing.T) {
 }
 
 // A lease that is lost ends the run at once and not its process.
+// A run tells how many others wanted to run the job meanwhile.
+func TestRunExclusive_ContentionIsNotedOnTheRunThatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	begun, end := make(chan struct{}), make(chan struct{})
+	j := job("j", func(context.Context) error {
+		close(begun)
+		<-end
+		return nil
+	})
+	p, rival := open(t, w, []jobs.Job{j}), open(t, w, []jobs.Job{j})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.RunExclusive(t.Context(), j, jobs.Scheduled) //nolint:errcheck // its record tells
+	}()
+	<-begun
+	for range 2 {
+		if result, err := rival.RunExclusive(t.Context(), j, jobs.Scheduled); err != nil || result.Outcome != jobs.Skipped {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
+	close(end)
+	<-ended
+	if runs := p.runs(t, "j"); len(runs) != 1 || runs[0].Contended != 2 || runs[0].Outcome != jobs.Completed {
+		t.Errorf("kept %+v", runs)
+	}
+}
+
 func TestRunExclusive_ALostLeaseCancelsTheRun(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

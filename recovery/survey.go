@@ -52,7 +52,7 @@ func (r *Recovery) surveySales(ctx context.Context, s *Survey) error {
 }
 
 func (r *Recovery) surveyStale(ctx context.Context, s *Survey) (err error) {
-	if s.StaleLocks, err = r.Seats.CountDue(ctx); err != nil {
+	if s.StaleLocks, err = r.Seats.CountDue(ctx, 0); err != nil {
 		return err
 	}
 	if s.StaleBookings, err = r.Bookings.CountDue(ctx); err != nil {

@@ -183,9 +183,3 @@ func (s *Service) Claims(ctx context.Context, lockIDs []ID) (map[ID]Claim, error
 func (s *Service) ConsumeSold(ctx context.Context, id ID, runID string) error {
 	return s.endLocks(ctx, []ID{id}, Active, Consume, ending{RunID: runID})
 }
-
-// CountDue counts the ACTIVE locks that are due.
-func (s *Service) CountDue(ctx context.Context) (int64, error) {
-	n, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.Is("status", string(Active)), due))
-	return n, mongodb.Translate(err)
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/app"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/live"
 )
 
@@ -20,6 +21,8 @@ func main() {
 }
 
 func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	recent := telemetry.NewRecent(log.Handler())
+	log = slog.New(recent)
 	a, err := app.Open(ctx, c, log)
 	if err != nil {
 		return err
@@ -33,7 +36,8 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	a.Metrics.Listeners(hub.Listeners)
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
 		Users: a.Users, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
-		Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates, Limits: httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser}, Serving: a.Serving, Ready: a.Ready, Live: hub,
+		Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates, Limits: httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser},
+		Serving: a.Serving, Ready: a.Ready, Live: hub, Survey: a.Recovery.Survey, Lines: recent.Lines, Demo: c.Demo,
 	}), log)
 	if err != nil {
 		return errors.Join(fmt.Errorf("HTTP_ADDR: %w", err), a.Close(ctx))

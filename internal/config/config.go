@@ -45,6 +45,7 @@ type Config struct {
 	Leases
 	Access
 
+	Demo      bool       `name:"demo" env:"DEMO" default:"false" help:"Serve a small shop at /demo, to try Holdfast with."`
 	RunJobs   bool       `name:"run-jobs" env:"RUN_JOBS" default:"false" help:"Run the scheduler inside the API process."`
 	LogLevel  slog.Level `name:"log-level" env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	LogFormat string     `name:"log-format" env:"LOG_FORMAT" enum:",json,text" default:"" help:"json or text; text on a terminal, else json."`

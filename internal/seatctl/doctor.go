@@ -203,7 +203,7 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 	if len(page) == 0 || now.Sub(page[0].ExpiresAt) < patience {
 		return []finding{ok("overdue locks", "none")}
 	}
-	n, err := s.Seats.CountDue(ctx)
+	n, err := s.Seats.CountDue(ctx, 0)
 	if err != nil {
 		return failedCheck("overdue locks", err)
 	}
@@ -230,37 +230,19 @@ func checkData(ctx context.Context, s *session) []finding {
 }
 
 // surveyed tells a survey: with what a pass would do, or with what to do.
-func surveyed(v recovery.Survey, wouldDo bool) []finding {
-	people := "look at them: a pass reports such and changes nothing"
-	mend := "seatctl recover"
-	do := func(would string) string {
-		if wouldDo {
-			return would
+func surveyed(v recovery.Survey, wouldDo bool) (list []finding) {
+	for _, f := range v.Findings() {
+		line := finding{State: stateFinding, What: f.What, Count: f.Count, Says: fmt.Sprint(f.Count), Do: f.Would}
+		if f.Kind == recovery.Ordinary {
+			line.State = stateNote
 		}
-		return mend
-	}
-	list := []finding{
-		{State: stateFinding, What: "ACTIVE locks of CONFIRMED bookings", Count: int64(len(v.Unmarked)), Do: do("mark them sold")},
-		{State: stateNote, What: "locks that are due", Count: v.StaleLocks, Do: "expire them"},
-		{State: stateNote, What: "PAYMENT_PENDING bookings that are due", Count: v.StaleBookings, Do: "expire them"},
-		{State: stateFinding, What: "counters that don't agree with their locks", Count: int64(len(v.Drifts)), Do: do("correct them")},
-		{State: stateNote, What: "INITIATED bookings", Count: v.Initiated, Do: "tell their number"},
-		{State: stateFinding, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(v.Ended)), Do: people},
-		{State: stateFinding, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(v.Unsold)), Do: people},
-		{State: stateFinding, What: "locks whose seats are no whole number ≥ 1", Count: v.PoisonLocks, Do: people},
-		{State: stateFinding, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(v.PoisonEvents)), Do: people},
-		{State: stateFinding, What: "oversold events", Count: v.Oversold, Do: "people have to find other seats; nothing of theirs is sold until that is paid down"},
-	}
-	const few = 3
-	for i := range list {
-		list[i].Says = fmt.Sprint(list[i].Count)
-	}
-	for i, d := range v.Drifts {
-		if i == few {
-			list[3].Says += ", …"
-			break
+		if f.Kind == recovery.Mendable && !wouldDo {
+			line.Do = "seatctl recover"
 		}
-		list[3].Says += fmt.Sprintf(", event %s: %d should be %d", d.EventID, d.Before, d.After)
+		if f.Says != "" {
+			line.Says += ", " + f.Says
+		}
+		list = append(list, line)
 	}
 	return list
 }

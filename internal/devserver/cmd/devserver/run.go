@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string) (err error) {
 		}()
 		uri = mongod.URI
 	}
-	env := []string{"MONGODB_URI=" + uri}
+	env := []string{"MONGODB_URI=" + uri, "DEMO=" + or(os.Getenv("DEMO"), "true")}
 	processes := make([]*devserver.Process, 0, 2)
 	stop := func() {
 		for _, p := range slices.Backward(processes) {
@@ -95,6 +95,8 @@ func free(ctx context.Context, address string) error {
 func sayWhere(state devserver.State) {
 	say("")
 	say("Holdfast is running. Ctrl-C stops it; its data stays in %s/data.", devserver.Home)
+	say("  Console   %s/console", state.API)
+	say("  Demo shop %s/demo", state.API)
 	say("  API       %s/api/events", state.API)
 	say("  API docs  %s/docs", state.API)
 	say("  MongoDB   %s (database %s)", state.MongoDBURI, state.Database)

@@ -1,0 +1,154 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+type overview struct {
+	Time   time.Time
+	Events []struct {
+		ID, Name                                                      string
+		AvailableSeats, LockedSeats, SoldSeats, ActiveLocks, Oversold int64
+	}
+	More     bool
+	Expiring []struct{ ID string }
+	DueLocks int64
+}
+
+func (s *site) overview(query string) (o overview) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.want(s.call("GET", "/api/admin/overview"+query, nil), 200, "").raw), &o); err != nil {
+		s.t.Fatal(err)
+	}
+	return o
+}
+
+// take locks seats for a customer of the site.
+func (s *site) take(event ids.ID, n int64, until seats.Until) seats.Lock {
+	s.t.Helper()
+	user, err := ids.Parse(s.user())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	lock, _, err := s.w.Seats.Take(s.t.Context(), seats.LockRequest{EventID: event, UserID: user, Seats: n, Until: until})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return lock
+}
+
+// Seats are told apart as available, locked and sold; locks in the order in which
+// they are due.
+func TestOverview_TellsSeatsApart(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	older, newer := s.w.Event(10), s.w.Event(100)
+	late := s.take(newer, 3, testenv.Soon())
+	early := s.take(newer, 4, seats.Until{For: time.Minute})
+	sold := s.take(newer, 5, testenv.Soon())
+	b := s.w.Book(sold, testenv.Soon())
+	if _, err := s.w.Bookings.Confirm(t.Context(), b.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	overdue := s.take(older, 1, testenv.Past())
+	s.w.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: newer}, {Key: "seats", Value: "x"}, {Key: "status", Value: "ACTIVE"}})
+
+	o := s.overview("")
+	if len(o.Events) != 2 || o.More || o.Events[0].ID != newer.String() || o.Events[1].ID != older.String() {
+		t.Fatalf("events %+v", o.Events)
+	}
+	if e := o.Events[0]; e.AvailableSeats != 88 || e.LockedSeats != 7 || e.SoldSeats != 5 || e.ActiveLocks != 3 {
+		t.Errorf("the newer is told as %+v", e)
+	}
+	if e := o.Events[1]; e.AvailableSeats != 9 || e.LockedSeats != 1 || e.SoldSeats != 0 {
+		t.Errorf("the older is told as %+v", e)
+	}
+	var order []string
+	for _, l := range o.Expiring {
+		order = append(order, l.ID)
+	}
+	if want := overdue.ID.String() + early.ID.String() + late.ID.String(); strings.Join(order, "") != want || o.DueLocks != 1 {
+		t.Errorf("expiring %v, %d due", order, o.DueLocks)
+	}
+	if since := time.Since(o.Time); since.Abs() > time.Minute {
+		t.Errorf("its time is %v off", since)
+	}
+}
+
+func TestOverview_GoesByPagesNewestFirst(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var made []ids.ID
+	for range 5 {
+		made = append(made, s.w.Event(1))
+	}
+	first := s.overview("?pageSize=3")
+	if len(first.Events) != 3 || !first.More || first.Events[0].ID != made[4].String() {
+		t.Fatalf("first page %+v", first)
+	}
+	second := s.overview("?pageSize=3&behind=" + first.Events[2].ID)
+	if len(second.Events) != 2 || second.More || second.Events[1].ID != made[0].String() {
+		t.Errorf("second page %+v", second)
+	}
+	s.want(s.call("GET", "/api/admin/overview?behind=$ne", nil), 422, "VALIDATION_FAILED")
+	s.want(s.call("GET", "/api/admin/overview?pageSize=101", nil), 422, "VALIDATION_FAILED")
+}
+
+func TestHealth_TellsBookingsFailedRunsAndTheLog(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event := s.w.Event(10)
+	s.w.Book(s.take(event, 1, testenv.Soon()), testenv.Soon())
+	s.w.Book(s.take(event, 1, testenv.Soon()), seats.Until{})
+	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil), 200, "")
+	log := slog.New(s.recent).With("job", "recovery")
+	log.Info("fine")
+	log.Warn("Lease lost", "error", strings.Repeat("x", 1000))
+	a := s.want(s.call("GET", "/api/admin/health", nil), 200, "")
+	for _, part := range []string{
+		`"status":"ok"`, `"checks":{"mongo":"ok"}`,
+		`{"status":"INITIATED","count":1,"more":false}`, `{"status":"PAYMENT_PENDING","count":1,"more":false}`, `{"status":"CONFIRMED","count":0,"more":false}`,
+		`"failedRuns":[{"id":"recovery-`, `"reason":"broken"`,
+		`"level":"WARN","message":"Lease lost","attributes":{"error":"` + strings.Repeat("x", 400) + `","job":"recovery"}`,
+	} {
+		if !strings.Contains(a.raw, part) {
+			t.Errorf("%s is not in %s", part, a.raw)
+		}
+	}
+	if strings.Contains(a.raw, "fine") {
+		t.Errorf("what is well is kept: %s", a.raw)
+	}
+	for range 100 {
+		log.Error("again")
+	}
+	if lines := s.recent.Lines(); len(lines) != 50 || lines[49].Message != "again" {
+		t.Errorf("%d lines are kept", len(lines))
+	}
+}
+
+// A survey finds what outside hands did, and mends nothing.
+func TestSurvey_FindsDrift(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	well, wrong := s.w.Event(10), s.w.Event(10)
+	s.take(well, 1, testenv.Soon())
+	s.take(wrong, 2, testenv.Soon())
+	s.w.Set("events", wrong, bson.D{{Key: "availableSeats", Value: 5}})
+	for range 2 {
+		a := s.want(s.call("GET", "/api/admin/survey", nil), 200, "")
+		says := `{"kind":"mendable","what":"counters that don't agree with their locks","count":1,"says":"event ` + wrong.String() + `: 5 should be 8","would":"correct them"}`
+		if !strings.Contains(a.raw, says) || a.text("eventsMeasured") != "2" {
+			t.Errorf("surveyed: %s", a.raw)
+		}
+	}
+}

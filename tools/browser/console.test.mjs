@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Holdfast, accessible, browse, fits, open, screenshot, until, well } from "./stage.mjs";
+
+const holdfast = await Holdfast.start({ after });
+const browser = await browse({ after });
+
+const row = (page, name) => page.locator("#events tr", { hasText: name });
+const number = async (page, name, column) => Number((await row(page, name).locator(`[data-part="${column}"]`).textContent()).replaceAll(",", ""));
+
+test("seats of events move as they are locked, sold and given back", async () => {
+  const event = await holdfast.event("Moving", 50);
+  const page = await open(browser, `${holdfast.url}/console`);
+  await row(page, "Moving").waitFor();
+  assert.deepEqual([await number(page, "Moving", "Available"), await number(page, "Moving", "Locked"), await number(page, "Moving", "Sold")], [50, 0, 0]);
+  const lock = await holdfast.lock(event, 5);
+  await until("5 are locked", async () => (await number(page, "Moving", "Locked")) === 5 && (await number(page, "Moving", "Available")) === 45);
+  await holdfast.sell(event, 3);
+  await until("3 are sold", async () => (await number(page, "Moving", "Sold")) === 3 && (await number(page, "Moving", "Available")) === 42);
+  assert.equal(await row(page, "Moving").getByRole("img").getAttribute("aria-label"), "3 sold, 5 locked, 42 available of 50");
+  await holdfast.ask("DELETE", `/api/locks/${lock.id}`);
+  await until("5 came back", async () => (await number(page, "Moving", "Available")) === 47);
+  await until("the booking is counted", async () => /CONFIRMED\s*1/.test(await page.locator("#bookings").innerText()));
+  well(page);
+});
+
+test("locks about to expire count down, and are gone when they ended", async () => {
+  const event = await holdfast.event("Short", 9);
+  const page = await open(browser, `${holdfast.url}/console`);
+  const lock = await holdfast.lock(event, 2, 3);
+  const line = page.locator("#expiring tr", { hasText: lock.id.slice(-8) });
+  await line.waitFor();
+  assert.match(await line.locator('[data-part="left"]').textContent(), /^0:0[0-3]$|^due$/);
+  await line.waitFor({ state: "detached" }); // the worker's sweep
+  await until("the seats are back", async () => (await number(page, "Short", "Available")) === 9);
+  well(page);
+});
+
+test("a job is run by a click, and says what it did", async () => {
+  const page = await open(browser, `${holdfast.url}/console`);
+  await page.getByRole("button", { name: "Run now: reconcile" }).click();
+  await until("the outcome is told", async () => /^reconcile completed: found 0, applied 0/.test(await page.locator("#said").textContent()));
+  const job = page.locator("#jobs tr", { hasText: "reconcile" });
+  await until("its last run is shown", async () => /completed/.test(await job.innerText()));
+  await job.getByText("Last runs").click();
+  await job.getByText("manual").waitFor();
+  await until("the audit is told", async () => /^Last audit/.test(await page.locator("#audit").textContent()));
+  well(page);
+});
+
+test("the leader is named, and its lease freed after a question", async () => {
+  const page = await open(browser, `${holdfast.url}/console`);
+  await until("the worker leads", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
+  const button = page.getByRole("button", { name: "Free the leader's lease" });
+  await button.click();
+  await page.getByRole("button", { name: "Leave it" }).click();
+  assert.equal(await page.locator("#said").textContent(), "");
+  await button.click();
+  await page.getByRole("button", { name: "Free it" }).click();
+  await until("it is told", async () => /^The lease of leader is free; worker-1\//.test(await page.locator("#said").textContent()));
+  await until("a worker leads again", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
+  well(page);
+});
+
+test("drift is proved on demand", async () => {
+  const page = await open(browser, `${holdfast.url}/console`);
+  await page.getByRole("button", { name: "Prove the counters now" }).click();
+  await page.getByText("counters agree with their locks").waitFor();
+  well(page);
+});
+
+test("a server that is away is told, and what was seen stays", async (t) => {
+  const own = await Holdfast.start(t);
+  await own.event("Staying", 7);
+  const page = await open(browser, `${own.url}/console`);
+  await row(page, "Staying").waitFor();
+  await own.end("api", "SIGKILL");
+  await page.getByRole("alert").getByText("does not answer").waitFor();
+  assert.ok(await row(page, "Staying").isVisible());
+  own.run("api", {});
+  await page.getByRole("alert").waitFor({ state: "hidden" });
+  well(page);
+});
+
+test("it asks for the admin key, and keeps it for the tab only", async (t) => {
+  const own = await Holdfast.start(t, { API_KEYS: "shop:booking:shop-secret-1,boss:admin:boss-secret-1" });
+  await own.event("Locked away", 5, "boss-secret-1");
+  const page = await open(browser, `${own.url}/console`);
+  const use = async (secret) => {
+    await page.getByLabel("Secret of a key").fill(secret);
+    await page.getByRole("button", { name: "Use it" }).click();
+  };
+  await page.getByText("This server has keys.").waitFor();
+  await page.keyboard.press("Escape");
+  await accessible(page);
+  await use("wrong");
+  await page.getByText("The server does not know that key.").waitFor();
+  await use("shop-secret-1");
+  await page.getByText("That key does not allow this.").waitFor();
+  await use("boss-secret-1");
+  await row(page, "Locked away").waitFor();
+  await page.reload();
+  await row(page, "Locked away").waitFor();
+  const stored = await page.evaluate(() => JSON.stringify([localStorage, document.cookie]));
+  assert.equal(stored, '[{},""]');
+  const tab = await page.context().newPage();
+  await tab.goto(`${own.url}/console`);
+  await tab.getByText("This server has keys.").waitFor();
+  await page.getByRole("button", { name: "Forget the key" }).click();
+  await page.getByText("This server has keys.").waitFor();
+  well(page);
+});
+
+test("by keyboard alone: what is in focus stays while the page moves", async () => {
+  const page = await open(browser, `${holdfast.url}/console`);
+  await page.getByRole("button", { name: "Run now: lock-expiry" }).waitFor();
+  const focused = () => page.evaluate(() => document.activeElement.ariaLabel ?? document.activeElement.textContent.trim());
+  for (let i = 0; i < 80 && (await focused()) !== "Run now: lock-expiry"; i++) await page.keyboard.press("Tab");
+  assert.equal(await focused(), "Run now: lock-expiry");
+  const answers = () => page.waitForResponse((r) => r.url().endsWith("/api/admin/jobs"));
+  await answers();
+  await answers();
+  assert.equal(await focused(), "Run now: lock-expiry");
+  await page.keyboard.press("Enter");
+  await until("it ran", async () => /^lock-expiry completed/.test(await page.locator("#said").textContent()));
+  well(page);
+});
+
+test("many events are turned over page by page", async (t) => {
+  const own = await Holdfast.start(t);
+  for (let i = 1; i <= 23; i++) await own.event(`Numbered ${String(i).padStart(2, "0")}`, 10);
+  const page = await open(browser, `${own.url}/console`);
+  await row(page, "Numbered 23").waitFor();
+  assert.equal(await page.locator("#events tr").count(), 20);
+  await page.getByRole("button", { name: "Older" }).click();
+  await row(page, "Numbered 01").waitFor();
+  assert.equal(await page.locator("#events tr").count(), 3);
+  assert.ok(await page.getByRole("button", { name: "Older" }).isDisabled());
+  await page.getByRole("button", { name: "Newer" }).click();
+  await row(page, "Numbered 23").waitFor();
+  well(page);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`nothing for axe-core to find, ${colorScheme}, at a desk and on a phone; pictures`, async (t) => {
+    const own = await Holdfast.start(t, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
+    const opening = await own.event("Opening night", 400);
+    const matinee = await own.event("Matinee", 120);
+    const gala = await own.event("Gala", 60);
+    for (const [event, sold, locked] of [[opening, 212, 31], [matinee, 37, 14], [gala, 58, 2]]) {
+      await own.sell(event, sold);
+      await own.lock(event, locked - 1, 100 + locked);
+      await own.lock(event, 1, 30 + locked);
+    }
+    await own.ask("PATCH", `/api/events/${gala.id}`, { status: "CLOSED" });
+    await own.ask("POST", "/api/admin/jobs/reconcile/run");
+    const page = await open(browser, `${own.url}/console`, { colorScheme });
+    await until("all is there", async () => (await number(page, "Opening night", "Sold")) === 212 && (await page.locator("#jobs tr").count()) === 5);
+    await until("the leader is known", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
+    await page.locator("#checks").evaluate((node) => node.closest("details").open = true);
+    await accessible(page);
+    await page.locator("#checks").evaluate((node) => node.closest("details").open = false);
+    await page.setViewportSize({ width: 1280, height: 1420 });
+    await screenshot(page, `console-${colorScheme}`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await fits(page);
+    await accessible(page);
+    await screenshot(page, `console-${colorScheme}-phone`, { fullPage: true });
+      well(page);
+  });
+}

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Holdfast, accessible, browse, fits, open, screenshot, until, well } from "./stage.mjs";
+
+const holdfast = await Holdfast.start({ after });
+const browser = await browse({ after });
+
+const available = async (page) => Number(await page.locator("#available").textContent());
+const choose = (page, name) => page.getByRole("button", { name }).click();
+const holdSeats = async (page, seats, time = "2 minutes") => {
+  await page.getByLabel("Seats", { exact: true }).fill(String(seats));
+  await page.getByLabel("Held for").selectOption(time);
+  await page.getByRole("button", { name: "Hold the seats" }).click();
+};
+const said = (page, text) => until(text, async () => (await page.locator("#said").textContent()).includes(text));
+
+test("two tabs want the last seats: one holds and pays them, the other sees them go", async () => {
+  await holdfast.event("Two tabs", 10);
+  const ada = await open(browser, `${holdfast.url}/demo`);
+  const bob = await ada.context().newPage();
+  await bob.goto(`${holdfast.url}/demo`);
+  for (const page of [ada, bob]) {
+    await choose(page, "Two tabs");
+    await page.getByText("live: as it changes").waitFor();
+  }
+  assert.notEqual(await ada.locator("#customer").textContent(), await bob.locator("#customer").textContent());
+  await holdSeats(ada, 8);
+  await until("Bob sees it", async () => (await available(bob)) === 2);
+  await holdSeats(bob, 3);
+  await said(bob, "Only 2 seats are left.");
+  await holdSeats(bob, 2);
+  await until("Ada sees it", async () => (await available(ada)) === 0);
+  assert.match(await ada.locator("#timer").textContent(), /^1:5\d$|^2:00$/);
+  await ada.getByRole("button", { name: "Go to the payment" }).click();
+  await ada.getByRole("button", { name: "Pay", exact: true }).click();
+  await ada.getByText("8 seats are yours").waitFor();
+  await bob.getByRole("button", { name: "Let the seats go" }).click();
+  await until("both see Bob's come back", async () => (await available(ada)) === 2 && (await available(bob)) === 2);
+  well(ada);
+});
+
+test("time runs out by the server's clock, and the seats come back", async () => {
+  const event = await holdfast.event("Running out", 4);
+  const page = await open(browser, `${holdfast.url}/demo`);
+  await page.clock.install({ time: Date.now() + 3_600_000 }); // a browser that is an hour ahead
+  await page.reload();
+  await choose(page, "Running out");
+  await holdSeats(page, 4, "20 seconds");
+  await page.getByText("4 seats are held for you").waitFor();
+  assert.match(await page.locator("#timer").textContent(), /^0:(1[5-9]|20)$/);
+  await page.getByRole("button", { name: "Go to the payment" }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).waitFor();
+  await page.getByText("Time is up").waitFor({ timeout: 30_000 });
+  await until("the seats are back", async () => (await available(page)) === 4);
+  await until("the booking is told EXPIRED", async () => (await page.locator("#state").textContent()) === "EXPIRED");
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).availableSeats, 4);
+  await page.getByRole("button", { name: "Begin again" }).click();
+  await page.getByRole("button", { name: "Hold the seats" }).waitFor();
+  well(page);
+});
+
+test("a tab that is loaded anew goes on with what it held", async () => {
+  await holdfast.event("Again", 6);
+  const page = await open(browser, `${holdfast.url}/demo`);
+  await choose(page, "Again");
+  await holdSeats(page, 5);
+  await page.getByRole("button", { name: "Go to the payment" }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).waitFor();
+  const name = await page.locator("#customer").textContent();
+  await page.reload();
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
+  await page.getByText("5 seats are yours").waitFor();
+  assert.equal(await page.locator("#customer").textContent(), name);
+  well(page);
+});
+
+test("an empty shop puts a sample event on sale", async (t) => {
+  const own = await Holdfast.start(t);
+  const page = await open(browser, `${own.url}/demo`);
+  await page.getByRole("button", { name: "Put a sample event on sale" }).click();
+  await page.getByRole("heading", { name: "Opening night" }).waitFor();
+  await until("40 are left", async () => (await available(page)) === 40);
+  well(page);
+});
+
+test("the shop lives through a restart of the API, and loses no lock", async (t) => {
+  const own = await Holdfast.start(t);
+  await own.event("Restarted", 6);
+  const page = await open(browser, `${own.url}/demo`);
+  await choose(page, "Restarted");
+  await holdSeats(page, 2);
+  await page.getByText("2 seats are held for you").waitFor();
+  await own.end("api", "SIGKILL");
+  await page.getByText("not live").waitFor();
+  own.run("api", {});
+  await page.getByText("live: as it changes").waitFor();
+  await own.lock({ id: (await own.ask("GET", "/api/events")).items[0].id }, 1);
+  await until("it hears again", async () => (await available(page)) === 3);
+  await page.getByRole("button", { name: "Go to the payment" }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
+  await page.getByText("2 seats are yours").waitFor();
+  well(page);
+});
+
+test("without DEMO there is no shop", async (t) => {
+  const own = await Holdfast.start(t, { DEMO: "false" });
+  assert.equal((await fetch(`${own.url}/demo`)).status, 404);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`nothing for axe-core to find, ${colorScheme}, at a desk and on a phone; pictures`, async (t) => {
+    const own = await Holdfast.start(t);
+    const event = await own.event("Opening night", 120);
+    await own.event("Matinee", 80);
+    await own.lock(event, 71);
+    const page = await open(browser, `${own.url}/demo`, { colorScheme, viewport: { width: 1280, height: 760 } });
+    await choose(page, "Opening night");
+    await page.getByText("live: as it changes").waitFor();
+    await accessible(page);
+    await holdSeats(page, 2);
+    await page.getByText("2 seats are held for you").waitFor();
+    await until("they are taken", async () => (await available(page)) === 47);
+    await accessible(page);
+    await screenshot(page, `demo-${colorScheme}`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await fits(page);
+    await accessible(page);
+    await screenshot(page, `demo-${colorScheme}-phone`, { fullPage: true });
+      well(page);
+  });
+}

@@ -1,0 +1,179 @@
+// What the tests share: an API and a worker of their own on a database of their
+// own, and a browser.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+function need(name, what) {
+  const value = process.env[name];
+  assert.ok(value, `${name} is not set: ${what}`);
+  return value;
+}
+
+const mongodb = need("HOLDFAST_TEST_MONGODB_URI", "run scripts/test, which brings a MongoDB");
+
+// Holdfast is the programs of .build on a database of their own.
+export class Holdfast {
+  processes = [];
+  log = "";
+
+  // start ends with the test t, or with the file where t is { after }.
+  static async start(t, settings = {}) {
+    const h = new Holdfast();
+    t.after(() => h.stop());
+    const [port, metrics] = [await freePort(), await freePort()];
+    h.url = `http://127.0.0.1:${port}`;
+    h.environment = {
+      ...process.env, MONGODB_URI: mongodb, MONGODB_DATABASE: `holdfast_browser_${randomBytes(6).toString("hex")}`,
+      HTTP_ADDR: `127.0.0.1:${port}`, LOCK_EXPIRY_INTERVAL: "1s", BOOKING_EXPIRY_INTERVAL: "1s", LOG_FORMAT: "json", DEMO: "true", ...settings,
+    };
+    h.worker = { METRICS_ADDR: `127.0.0.1:${metrics}`, POD_NAME: "worker-1" };
+    h.run("api", { POD_NAME: "api-1" });
+    await until("the API serves", async () => (await fetch(`${h.url}/readyz`)).ok);
+    h.run("worker", h.worker);
+    return h;
+  }
+
+  run(program, settings) {
+    const p = spawn(`${root}.build/${program}`, [], { env: { ...this.environment, ...settings }, stdio: ["ignore", "ignore", "pipe"] });
+    p.stderr.on("data", (text) => { this.log += text; });
+    p.program = program;
+    this.processes.push(p);
+    return p;
+  }
+
+  async end(program, signal = "SIGTERM") {
+    await Promise.all(this.processes.filter((p) => p.program === program).map((p) => new Promise((resolve) => {
+      if (p.exitCode !== null || p.signalCode !== null) return resolve();
+      p.on("exit", resolve);
+      p.kill(signal);
+    })));
+    this.processes = this.processes.filter((p) => p.program !== program);
+  }
+
+  async stop() {
+    await this.end("worker");
+    await this.end("api");
+  }
+
+  // ask calls the API, as a shop's server does.
+  async ask(method, path, body, secret) {
+    const response = await fetch(this.url + path, {
+      method, body: body && JSON.stringify(body),
+      headers: { "Content-Type": "application/json", ...(secret && { Authorization: `Bearer ${secret}` }) },
+    });
+    const answer = await response.json();
+    assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  event(name, totalSeats, secret) {
+    return this.ask("POST", "/api/events", { name, totalSeats, eventDate: "2027-06-15T19:00:00Z" }, secret);
+  }
+
+  async user(secret) {
+    const name = randomBytes(6).toString("hex");
+    return this.ask("POST", "/api/users", { name, email: `${name}@example.com` }, secret);
+  }
+
+  async lock(event, seats, ttlSeconds = 600, secret = undefined) {
+    const user = await this.user(secret);
+    return this.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seats, ttlSeconds }, secret);
+  }
+
+  async sell(event, seats) {
+    const lock = await this.lock(event, seats);
+    const booking = await this.ask("POST", "/api/bookings", { userId: lock.userId, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 600 });
+    return this.ask("POST", `/api/bookings/${booking.id}/confirm`, {});
+  }
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+// until asks again and again, for half a minute at most.
+export async function until(what, holds) {
+  const deadline = Date.now() + 30_000;
+  let last = "";
+  while (Date.now() < deadline) {
+    try {
+      if (await holds()) return;
+    } catch (error) {
+      last = error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.fail(`${what}: not within 30 s ${last}`);
+}
+
+// browse starts the machine's Chromium.
+export async function browse(t) {
+  const executablePath = need("HOLDFAST_TEST_CHROMIUM", "scripts/test finds or installs one");
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  t.after(() => browser.close());
+  return browser;
+}
+
+// open shows a page in a profile of its own. What the page reports as an error,
+// and what its policy refuses, fails the test at watch's end.
+export async function open(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  page.wrong = [];
+  page.on("pageerror", (error) => page.wrong.push(String(error)));
+  page.on("console", (message) => {
+    // The browser's own line for an answer that is no success tells nothing new.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) page.wrong.push(message.text());
+  });
+  page.foreign = [];
+  page.on("request", (request) => {
+    if (!request.url().startsWith(new URL(url).origin)) page.foreign.push(request.url());
+  });
+  await page.goto(url);
+  return page;
+}
+
+// well fails a test where the page reported an error, or asked another host.
+export function well(page) {
+  assert.deepEqual(page.wrong, []);
+  assert.deepEqual(page.foreign, []);
+}
+
+// accessible runs axe-core: the policy of the pages keeps scripts out, so it runs
+// in the debugger's world.
+export async function accessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const found = violations.map((v) => `${v.impact}: ${v.id}: ${v.nodes.map((n) => n.html).join(" | ")}`);
+  assert.deepEqual(found, []);
+}
+
+// fits fails where the page is wider than the screen.
+export async function fits(page) {
+  const { width, seen } = await page.evaluate(() => ({ width: document.documentElement.scrollWidth, seen: innerWidth }));
+  assert.ok(width <= seen, `the page is ${width} px wide on a screen of ${seen} px`);
+}
+
+// screenshot keeps a picture under .build; those of a desk, if that is asked for,
+// where the README has them.
+export async function screenshot(page, name, options = {}) {
+  const folder = process.env.HOLDFAST_UPDATE_IMAGES && !name.endsWith("phone") ? `${root}docs/images` : `${root}.build/images`;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: `${folder}/${name}.png`, ...options });
+}
