@@ -61,13 +61,13 @@ func TestRunNow_OnTwoAPIsAtOnce(t *testing.T) {
 	c := newCrew(t, lease.KindRedis, 0)
 	events := c.events(4)
 	c.feedAtOnce(events, 20_000)
-	api := map[string]*client{}
+	api := map[string]*caller{}
 	transport := &http.Transport{DisableKeepAlives: true}
 	for _, pod := range []string{"x", "y"} {
 		at := address(t)
 		// Recovery would take the work away before the runs are asked for.
 		c.workers[pod] = start(t, "api", append(c.env[:len(c.env):len(c.env)], "MONGODB_URI="+c.w.URI, "POD_NAME="+pod, "HTTP_ADDR="+at)...)
-		api[pod] = &client{"http://" + at, &http.Client{Timeout: 30 * time.Second, Transport: transport}}
+		api[pod] = &caller{"http://" + at, &http.Client{Timeout: 30 * time.Second, Transport: transport}}
 	}
 	for pod := range api {
 		await(t, api[pod], c.workers[pod])

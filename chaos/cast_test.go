@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -166,7 +167,7 @@ func (c *cast) signal(name string, s syscall.Signal) {
 func (c *cast) served() error {
 	deadline := time.Now().Add(enough)
 	for _, name := range []string{"api-0", "api-1", "worker-0", "worker-1"} {
-		api := &client{"http://" + c.pods[name].addr, c.http}
+		api := &caller{"http://" + c.pods[name].addr, c.http}
 		for {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			status, _, err := api.call(ctx, "GET", "/readyz", nil)
@@ -249,15 +250,20 @@ func (c *cast) dueBy(then time.Time) (int64, error) {
 // gather makes new events for a crowd.
 func (c *cast) gather(users []string, halls int) *crowd {
 	c.t.Helper()
-	cr := &crowd{t: c.t, http: c.http, users: users, apis: []string{c.pods["api-0"].door.addr, c.pods["api-1"].door.addr}}
+	cr := &crowd{t: c.t, users: users}
+	for _, name := range []string{"api-0", "api-1"} {
+		cr.apis = append(cr.apis, client.New("http://"+c.pods[name].door.addr, client.WithHTTP(c.http), client.WithPatience(0)))
+	}
 	for i := range halls {
 		h := &hallOnSale{total: 10 + int64(4*i)}
-		body := map[string]any{"name": "E", "totalSeats": h.total, "eventDate": "2026-06-15T10:00:00Z"}
 		if i == 1 {
 			h.perUser = 5
-			body["maxSeatsPerUser"] = h.perUser
 		}
-		h.id = must(c.t, &client{"http://" + cr.apis[0], c.http}, "/api/events", body)
+		e, err := cr.apis[0].CreateEvent(c.t.Context(), client.NewEvent{Name: "E", TotalSeats: h.total, EventDate: time.Now(), MaxSeatsPerUser: h.perUser})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		h.id = e.ID
 		cr.halls = append(cr.halls, h)
 	}
 	return cr

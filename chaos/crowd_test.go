@@ -2,15 +2,14 @@ package chaos_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/client"
 )
 
 // A crowd is customers of some events that want more seats than there are, through
@@ -18,21 +17,9 @@ import (
 // told; who has no answer asks again, at the other API and with the same key, until
 // there is one.
 
-// asked is one request with all its answers but the last, which is definite.
-type asked struct {
-	move
-	reply
-	path  string
-	body  map[string]any
-	key   string
-	twin  bool    // the same request is under way twice
-	calls []int64 // when it was asked without an answer: it may have been done, or not
-}
-
 type crowd struct {
 	t     *testing.T
-	http  *http.Client
-	apis  []string // addresses
+	apis  []*client.Client
 	users []string
 	halls []*hallOnSale
 
@@ -73,57 +60,6 @@ const (
 	retryWait = 100 * time.Millisecond
 )
 
-// ask asks until the answer is definite, and records it.
-func (c *crowd) ask(side int, method string, a asked) reply {
-	deadline := time.Now().Add(enough)
-	for ; ; side++ {
-		called := time.Now().UnixMilli()
-		status, fields, replayed, err := c.call(c.apis[side%len(c.apis)], method, a.path, a.body)
-		returned := time.Now().UnixMilli()
-		if err == nil && status != http.StatusServiceUnavailable && status != http.StatusBadGateway {
-			a.reply = replyOf(status, fields)
-			a.replayed, a.called, a.returned = replayed, called, returned
-			c.note(a, status, fields)
-			return a.reply
-		}
-		if !surelyNot(status, fields, err) {
-			a.calls = append(a.calls, called)
-		}
-		c.mu.Lock()
-		c.attempts++
-		c.mu.Unlock()
-		if time.Now().After(deadline) {
-			c.broke("answers", "%s %s had no definite answer within %v: last %d %v %v", method, a.path, enough, status, fields, err)
-			return reply{code: "NONE"}
-		}
-		pause(context.Background(), retryWait)
-	}
-}
-
-// surelyNot reports whether what had no answer was not done either.
-func surelyNot(status int, fields map[string]any, err error) bool {
-	if err != nil {
-		return errors.Is(err, syscall.ECONNREFUSED)
-	}
-	return status == http.StatusBadGateway || fields["code"] == "UNAVAILABLE"
-}
-
-func replyOf(status int, fields map[string]any) (r reply) {
-	if status >= 300 {
-		r.code, _ = fields["code"].(string)
-		available, _ := fields["available"].(float64)
-		r.available = int64(available)
-		return r
-	}
-	r.id, _ = fields["id"].(string)
-	r.status, _ = fields["status"].(string)
-	if text, ok := fields["expiresAt"].(string); ok {
-		at, _ := time.Parse(time.RFC3339, text) //nolint:errcheck // the zero time fails the checks
-		r.expires = at.UnixMilli()
-	}
-	return r
-}
-
 // refusals are the codes that a rule may answer with.
 var refusals = map[string]int{
 	"SEATS_UNAVAILABLE": 409, "SEAT_LIMIT_REACHED": 409, "EVENT_NOT_ON_SALE": 409, "CAPACITY_BELOW_TAKEN": 409, "LOCK_CONSUMED": 409,
@@ -133,30 +69,20 @@ var refusals = map[string]int{
 // states are what an act leads to.
 var states = map[deed]string{doExtend: "ACTIVE", doRelease: "RELEASED", doPay: "PAYMENT_PENDING", doConfirm: "CONFIRMED", doCancel: "CANCELLED"}
 
-func (c *crowd) note(a asked, status int, fields map[string]any) {
-	if a.code != "" && refusals[a.code] != status {
-		c.broke("answers", "%s on %s was answered with %d %v", a.deed, a.path, status, fields)
+func (c *crowd) note(a asked, refused *client.Error) {
+	if refused != nil && refusals[a.code] != refused.Status {
+		c.broke("answers", "%s of %s was answered with %v", a.deed, a.what, refused)
 		return
 	}
 	if a.replayed && !a.twin && len(a.calls) == 0 {
-		c.broke("one effect", "%s %v is a replay of what nobody asked, or of what was UNAVAILABLE: %v", a.deed, a.body, fields)
+		c.broke("one effect", "%s of %s is a replay of what nobody asked, or of what was UNAVAILABLE: %+v", a.deed, a.what, a.reply)
 	}
 	if want := states[a.deed]; a.code == "" && want != "" && a.status != want {
-		c.broke("answers", "%s on %s was answered with the state %s", a.deed, a.path, a.status)
+		c.broke("answers", "%s of %s was answered with the state %s", a.deed, a.what, a.status)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.history = append(c.history, a)
-}
-
-func (c *crowd) call(api, method, path string, body map[string]any) (status int, fields map[string]any, replayed bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
-	defer cancel()
-	status, header, raw, err := (&client{"http://" + api, c.http}).send(ctx, method, path, body)
-	if err != nil {
-		return 0, nil, false, err
-	}
-	return status, fields, header.Get("Idempotent-Replayed") == "true", json.Unmarshal(raw, &fields)
 }
 
 // customer is one of the crowd.
@@ -190,43 +116,47 @@ func (c *customer) soon(least, most int) int64 {
 	return time.Now().Add(time.Duration(least+c.dice.IntN(most-least)) * time.Millisecond).UnixMilli()
 }
 
-func stampOf(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+// timeOf is a time of the model; 0 is none.
+func timeOf(ms int64) (t time.Time) {
+	if ms != 0 {
+		t = time.UnixMilli(ms).UTC()
+	}
+	return t
+}
 
 func (c *customer) lock(h int) (held, bool) {
 	sale, long := c.halls[h], c.dice.IntN(3) > 0
 	user := c.dice.IntN(len(c.users))
 	m := move{deed: doLock, event: h, lock: sale.next(), user: user, seats: 1 + c.dice.Int64N(4)}
 	key := fmt.Sprintf("%s-%d", sale.id, m.lock)
-	body := map[string]any{"eventId": sale.id, "userId": c.users[user], "seats": m.seats, "idempotencyKey": key}
 	ttl := int64(0)
 	switch {
 	case long:
 		m.until = time.Now().Add(time.Hour).UnixMilli()
 	case c.dice.IntN(2) == 0:
 		ttl = 1 + c.dice.Int64N(3)
-		body["ttlSeconds"] = ttl
 	default:
 		m.until = c.soon(300, 3000)
 	}
-	if m.until != 0 {
-		body["expiresAt"] = stampOf(m.until)
-	}
-	wanted := asked{move: m, path: "/api/locks", body: body, key: key}
+	request := client.LockRequest{EventID: sale.id, UserID: c.users[user], Seats: m.seats, IdempotencyKey: key,
+		ExpiresAt: timeOf(m.until), TTL: time.Duration(ttl) * time.Second}
+	wanted := asked{move: m, send: lockOf(request), what: key, key: key}
 	var got reply
 	if c.dice.IntN(10) == 0 { // a double click, at both APIs
 		var other reply
 		wanted.twin = true
-		c.both(func() { got = c.ask(c.n, "POST", wanted) }, func() { other = c.ask(c.n+1, "POST", wanted) })
+		c.both(func() { got = c.ask(c.n, wanted) }, func() { other = c.ask(c.n+1, wanted) })
 		if got.code != "" {
 			got = other
 		}
 	} else {
-		got = c.ask(c.n, "POST", wanted)
+		got = c.ask(c.n, wanted)
 	}
 	if c.dice.IntN(20) == 0 && got.code == "" { // the same key for something else
-		other := asked{move: m, path: "/api/locks", key: key, body: map[string]any{"eventId": sale.id, "userId": c.users[user], "seats": m.seats + 1, "idempotencyKey": key}}
+		misuse := client.LockRequest{EventID: sale.id, UserID: c.users[user], Seats: m.seats + 1, IdempotencyKey: key}
+		other := asked{move: m, send: lockOf(misuse), what: key, key: key}
 		other.deed, other.until = doMisuse, 0
-		c.ask(c.n+1, "POST", other)
+		c.ask(c.n+1, other)
 	}
 	if got.code != "" {
 		return held{}, false
@@ -235,6 +165,10 @@ func (c *customer) lock(h int) (held, bool) {
 		c.broke("time", "a lock of %d s, asked for at %s and given by %s, lasts until %s", ttl, clockOf(got.called), clockOf(got.returned), clockOf(got.expires))
 	}
 	return held{m.lock, got.id, user, long}, got.status == "ACTIVE"
+}
+
+func lockOf(r client.LockRequest) func(context.Context, *client.Client) (reply, error) {
+	return func(ctx context.Context, api *client.Client) (reply, error) { return lockReply(api.Lock(ctx, r)) }
 }
 
 // both does two things at once.
@@ -316,46 +250,54 @@ func (c *customer) useBooking(h int, l held, id string, unpaid bool) {
 // look reads the lock and its event: what was acknowledged is never told to be
 // missing, and no counter to be beyond its bounds.
 func (c *customer) look(h int, l held) {
-	for side, path := range []string{"/api/locks/" + l.id, "/api/events/" + c.halls[h].id} {
-		status, fields, _, err := c.call(c.apis[(c.n+side)%len(c.apis)], http.MethodGet, path, nil)
-		if err != nil || status == http.StatusServiceUnavailable || status == http.StatusBadGateway {
-			continue
-		}
-		available, _ := fields["availableSeats"].(float64)
-		total, _ := fields["totalSeats"].(float64)
-		if status != http.StatusOK || available < 0 || available > total {
-			c.broke("reads", "%s: %d %v", path, status, fields)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	missing := func(err error) bool {
+		var refused *client.Error
+		return errors.As(err, &refused) && !isIndefinite(refused)
+	}
+	if _, err := c.apis[c.n%len(c.apis)].ReadLock(ctx, l.id); missing(err) {
+		c.broke("reads", "lock %s: %v", l.id, err)
+	}
+	e, err := c.apis[(c.n+1)%len(c.apis)].Event(ctx, c.halls[h].id)
+	if missing(err) || e.AvailableSeats < 0 || e.AvailableSeats > e.TotalSeats {
+		c.broke("reads", "event %s: %v %+v", c.halls[h].id, err, e)
 	}
 }
 
 func (c *customer) extend(side, h int, l held) {
 	until := c.soon(500, 4000)
-	c.ask(side, "POST", asked{move: move{deed: doExtend, event: h, lock: l.number, until: until}, path: "/api/locks/" + l.id + "/extend",
-		body: map[string]any{"expiresAt": stampOf(until)}})
+	c.ask(side, asked{move: move{deed: doExtend, event: h, lock: l.number, until: until}, what: l.id,
+		send: func(ctx context.Context, api *client.Client) (reply, error) {
+			return lockReply(api.Extend(ctx, l.id, timeOf(until)))
+		}})
 }
 
 func (c *customer) release(side, h int, l held) {
-	c.ask(side, "DELETE", asked{move: move{deed: doRelease, event: h, lock: l.number}, path: "/api/locks/" + l.id})
+	c.ask(side, asked{move: move{deed: doRelease, event: h, lock: l.number}, what: l.id,
+		send: func(ctx context.Context, api *client.Client) (reply, error) { return lockReply(api.Release(ctx, l.id)) }})
 }
 
 func (c *customer) book(side, h int, l held, window int64) string {
-	body := map[string]any{"userId": c.users[l.user], "eventId": c.halls[h].id, "lockId": l.id}
-	if window != 0 {
-		body["paymentExpiresAt"] = stampOf(window)
-	}
-	return c.ask(side, "POST", asked{move: move{deed: doBook, event: h, lock: l.number, until: window}, path: "/api/bookings", body: body}).id
+	request := client.BookingRequest{UserID: c.users[l.user], EventID: c.halls[h].id, LockID: l.id, PaymentExpiresAt: timeOf(window)}
+	return c.ask(side, asked{move: move{deed: doBook, event: h, lock: l.number, until: window}, what: l.id,
+		send: func(ctx context.Context, api *client.Client) (reply, error) {
+			return bookingReply(api.Book(ctx, request))
+		}}).id
 }
 
 func (c *customer) onBooking(side, h int, id string, d deed, window int64) {
-	body := map[string]any{}
-	switch d {
-	case doPay:
-		body["paymentExpiresAt"] = stampOf(window)
-	case doConfirm:
-		body["paymentReference"] = "ref-" + id
-	}
-	c.ask(side, "POST", asked{move: move{deed: d, event: h, booking: id, until: window}, path: "/api/bookings/" + id + "/" + string(d), body: body})
+	c.ask(side, asked{move: move{deed: d, event: h, booking: id, until: window}, what: id,
+		send: func(ctx context.Context, api *client.Client) (reply, error) {
+			switch d {
+			case doPay:
+				return bookingReply(api.Pay(ctx, id, timeOf(window)))
+			case doConfirm:
+				return bookingReply(api.Confirm(ctx, id, "ref-"+id))
+			default:
+				return bookingReply(api.Cancel(ctx, id))
+			}
+		}})
 }
 
 // manager changes an event's capacity, and closes and opens its sale.
@@ -364,16 +306,25 @@ func (c *customer) manager(ctx context.Context) {
 		pause(ctx, time.Duration(200+c.dice.IntN(600))*time.Millisecond)
 		h := c.dice.IntN(len(c.halls))
 		m := move{deed: doResize, event: h, seats: c.halls[h].total/2 + c.dice.Int64N(c.halls[h].total)}
-		body := map[string]any{"totalSeats": m.seats}
+		change := client.EventChange{TotalSeats: &m.seats}
 		if c.dice.IntN(4) == 0 {
 			m.deed, m.sale = doSale, "CLOSED"
-			body = map[string]any{"status": "CLOSED"}
+			change = client.EventChange{Status: &m.sale}
 		}
-		c.ask(c.n, "PATCH", asked{move: m, path: "/api/events/" + c.halls[h].id, body: body})
+		c.change(m, change)
 		if m.deed == doSale {
 			pause(ctx, time.Duration(c.dice.IntN(200))*time.Millisecond)
-			m.sale = "ON_SALE"
-			c.ask(c.n, "PATCH", asked{move: m, path: "/api/events/" + c.halls[h].id, body: map[string]any{"status": "ON_SALE"}})
+			open := m
+			open.sale = "ON_SALE"
+			c.change(open, client.EventChange{Status: &open.sale})
 		}
 	}
+}
+
+func (c *customer) change(m move, change client.EventChange) {
+	id := c.halls[m.event].id
+	c.ask(c.n, asked{move: m, what: id,
+		send: func(ctx context.Context, api *client.Client) (reply, error) {
+			return eventReply(api.UpdateEvent(ctx, id, change))
+		}})
 }

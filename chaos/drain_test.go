@@ -27,7 +27,7 @@ func TestStop_UnderFullLoad(t *testing.T) {
 	const customers = 256
 	transport := &http.Transport{MaxIdleConnsPerHost: customers}
 	defer transport.CloseIdleConnections()
-	c := &client{"http://" + api, &http.Client{Timeout: 15 * time.Second, Transport: transport}}
+	c := &caller{"http://" + api, &http.Client{Timeout: 15 * time.Second, Transport: transport}}
 	await(t, c, p)
 	user := must(t, c, "/api/users", map[string]any{"name": "A", "email": "a@example.com"})
 	sale := event(t, c, 10_000_000)

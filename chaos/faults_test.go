@@ -164,7 +164,7 @@ func (c *cast) runTwice(job string) int64 {
 	var both sync.WaitGroup
 	for _, name := range []string{"api-0", "api-1"} {
 		both.Go(func() {
-			api := &client{"http://" + c.pods[name].addr, c.http}
+			api := &caller{"http://" + c.pods[name].addr, c.http}
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
 			api.call(ctx, http.MethodDelete, "/api/admin/jobs/"+job+"/lease", nil) //nolint:errcheck // it may be down

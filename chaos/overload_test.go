@@ -22,14 +22,14 @@ import (
 )
 
 // api starts an API on a database of its own, with its clients' transport.
-func apiOf(t *testing.T, w *testenv.World, clients int, env ...string) (*process, *client) {
+func apiOf(t *testing.T, w *testenv.World, clients int, env ...string) (*process, *caller) {
 	t.Helper()
 	at := address(t)
 	p := start(t, "api", append([]string{"MONGODB_URI=" + w.URI, "MONGODB_DATABASE=" + w.DB.Name(), "HTTP_ADDR=" + at, "JOB_LEASES=none", "LOG_LEVEL=warn"}, env...)...)
 	t.Cleanup(func() { p.end() })
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	t.Cleanup(transport.CloseIdleConnections)
-	c := &client{"http://" + at, &http.Client{Timeout: 30 * time.Second, Transport: transport}}
+	c := &caller{"http://" + at, &http.Client{Timeout: 30 * time.Second, Transport: transport}}
 	await(t, c, p)
 	return p, c
 }
@@ -61,7 +61,7 @@ type load struct {
 	longest                  atomic.Int64 // ns, of an answer
 }
 
-func (l *load) run(t *testing.T, c *client, sale, user string, clients int, lasts time.Duration) float64 {
+func (l *load) run(t *testing.T, c *caller, sale, user string, clients int, lasts time.Duration) float64 {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), lasts)
 	defer stop()
@@ -228,7 +228,7 @@ func TestOverload_MoreConnectionsThanFiles(t *testing.T) {
 	t.Cleanup(func() { p.end() })
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
-	c := &client{"http://" + at, &http.Client{Timeout: 30 * time.Second, Transport: transport}}
+	c := &caller{"http://" + at, &http.Client{Timeout: 30 * time.Second, Transport: transport}}
 	await(t, c, p)
 	user, sale := must(t, c, "/api/users", map[string]any{"name": "A", "email": "a@example.com"}), event(t, c, 1000)
 
@@ -240,7 +240,7 @@ func TestOverload_MoreConnectionsThanFiles(t *testing.T) {
 		}
 		idle = append(idle, conn)
 	}
-	ops := &client{"http://" + metrics, c.http}
+	ops := &caller{"http://" + metrics, c.http}
 	for range 10 {
 		if status, _, err := ops.call(t.Context(), "GET", "/readyz", nil); err != nil || status != http.StatusOK {
 			t.Errorf("/readyz at METRICS_ADDR: %d %v", status, err)

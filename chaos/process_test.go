@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -21,10 +23,10 @@ type acknowledged struct {
 	locks, sold, kept map[string]bool
 }
 
-func (a *acknowledged) note(set map[string]bool, id any) {
+func (a *acknowledged) note(set map[string]bool, id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	set[id.(string)] = true
+	set[id] = true
 }
 
 // The API and the worker are killed at random and started again, under 50
@@ -40,19 +42,20 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	defer transport.CloseIdleConnections()
-	c := &client{"http://" + api, &http.Client{Timeout: 15 * time.Second, Transport: transport}}
+	c := &caller{"http://" + api, &http.Client{Timeout: 15 * time.Second, Transport: transport}}
 	apiProcess, worker := start(t, "api", env...), start(t, "worker", env...)
 	await(t, c, apiProcess)
 	user := must(t, c, "/api/users", map[string]any{"name": "A", "email": "a@example.com"})
 	events := []string{event(t, c, 400), event(t, c, 400), event(t, c, 50)}
 
+	shop := client.New(c.base, client.WithHTTP(c.http))
 	ctx, stop := context.WithCancel(t.Context())
 	acks := &acknowledged{locks: map[string]bool{}, sold: map[string]bool{}, kept: map[string]bool{}}
 	var customers sync.WaitGroup
 	for range 50 {
 		customers.Go(func() {
 			for ctx.Err() == nil {
-				visit(ctx, t, c, events[rand.IntN(len(events))], user, acks)
+				visit(ctx, t, shop, events[rand.IntN(len(events))], user, acks)
 			}
 		})
 	}
@@ -84,60 +87,47 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 	check(t, w, acks)
 }
 
-// visit is one customer's way, as a shop's back end would go it: what has no
-// answer is asked again with the same key.
-func visit(ctx context.Context, t *testing.T, c *client, event, user string, acks *acknowledged) {
+// visit is one customer's way, as a shop's back end goes it with the client, which
+// asks again with the same key where there is no answer.
+func visit(ctx context.Context, t *testing.T, c *client.Client, event, user string, acks *acknowledged) {
 	key := ids.New().String()
-	ttl := 1 + rand.IntN(3)
-	lock := retry(ctx, t, c, "POST", "/api/locks", map[string]any{
-		"eventId": event, "userId": user, "seats": 1 + rand.IntN(4), "ttlSeconds": ttl, "idempotencyKey": key})
-	if lock == nil {
+	ttl := time.Duration(1+rand.IntN(3)) * time.Second
+	lock, err := c.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 1 + rand.Int64N(4), TTL: ttl, IdempotencyKey: key})
+	if !done(ctx, t, err) {
 		return
 	}
-	acks.note(acks.locks, lock["id"])
+	acks.note(acks.locks, lock.ID)
 	if rand.IntN(4) == 0 {
-		retry(ctx, t, c, "DELETE", "/api/locks/"+lock["id"].(string), nil)
+		_, err := c.Release(ctx, lock.ID)
+		done(ctx, t, err)
 		return
 	}
-	b := retry(ctx, t, c, "POST", "/api/bookings", map[string]any{"userId": user, "eventId": event, "lockId": lock["id"], "paymentTtlSeconds": ttl})
-	if b == nil || rand.IntN(3) == 0 {
+	b, err := c.Book(ctx, client.BookingRequest{UserID: user, EventID: event, LockID: lock.ID, PaymentTTL: ttl})
+	if !done(ctx, t, err) || rand.IntN(3) == 0 {
 		return
 	}
-	path := "/api/bookings/" + b["id"].(string)
-	confirmed := retry(ctx, t, c, "POST", path+"/confirm", map[string]any{"paymentReference": key})
-	if confirmed == nil {
+	if _, err = c.Confirm(ctx, b.ID, key); !done(ctx, t, err) {
 		return
 	}
 	if rand.IntN(5) > 0 { // seats come back, so that the sale goes on
-		retry(ctx, t, c, "POST", path+"/cancel", nil)
+		_, err := c.Cancel(ctx, b.ID)
+		done(ctx, t, err)
 		return
 	}
-	acks.note(acks.sold, b["id"])
+	acks.note(acks.sold, b.ID)
 }
 
-// retry asks until there is an answer; nil where it is a refusal.
-func retry(ctx context.Context, t *testing.T, c *client, method, path string, body any) map[string]any {
-	for ctx.Err() == nil {
-		status, fields, err := c.call(ctx, method, path, body)
-		switch {
-		case err != nil || status == http.StatusServiceUnavailable:
-			select {
-			case <-ctx.Done():
-			case <-time.After(10 * time.Millisecond):
-			}
-		case status < 300:
-			return fields
-		case status == http.StatusConflict || status == http.StatusGone:
-			return nil
-		default:
-			t.Errorf("%s %s: %d %v", method, path, status, fields)
-			return nil
-		}
+// done is false for what a rule refused, and after ctx; anything else but success is
+// an error.
+func done(ctx context.Context, t *testing.T, err error) bool {
+	var refused *client.Error
+	if err != nil && ctx.Err() == nil && !(errors.As(err, &refused) && (refused.Status == http.StatusConflict || refused.Status == http.StatusGone)) {
+		t.Error(err)
 	}
-	return nil
+	return err == nil
 }
 
-func must(t *testing.T, c *client, path string, body map[string]any) string {
+func must(t *testing.T, c *caller, path string, body map[string]any) string {
 	t.Helper()
 	status, fields, err := c.call(t.Context(), "POST", path, body)
 	if err != nil || status != http.StatusCreated {
@@ -146,7 +136,7 @@ func must(t *testing.T, c *client, path string, body map[string]any) string {
 	return fields["id"].(string)
 }
 
-func event(t *testing.T, c *client, total int) string {
+func event(t *testing.T, c *caller, total int) string {
 	t.Helper()
 	return must(t, c, "/api/events", map[string]any{"name": "E", "totalSeats": total, "eventDate": "2026-06-15T10:00:00Z"})
 }

@@ -118,7 +118,7 @@ func (w *wreck) recover(t *testing.T, n int64, heard bool) int64 {
 		"METRICS_ADDR="+at, "LOCK_EXPIRY_INTERVAL=1h", "BOOKING_EXPIRY_INTERVAL=1h", "LOG_LEVEL=warn")
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	worker := &client{"http://" + at, &http.Client{Timeout: 5 * time.Second, Transport: transport}}
+	worker := &caller{"http://" + at, &http.Client{Timeout: 5 * time.Second, Transport: transport}}
 	deadline := time.After(60 * time.Second)
 	for waiting := true; waiting; { // until it dies, or has done all before that
 		select {

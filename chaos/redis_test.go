@@ -99,8 +99,8 @@ func (c *crew) runsOn(what string) {
 	}
 }
 
-func (c *crew) client(pod string) *client {
-	return &client{"http://" + c.metrics[pod], &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+func (c *crew) client(pod string) *caller {
+	return &caller{"http://" + c.metrics[pod], &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 // says waits until /readyz says so.

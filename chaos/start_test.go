@@ -95,13 +95,13 @@ func address(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// client calls an API that may be down.
-type client struct {
+// caller calls an API that may be down.
+type caller struct {
 	base string
 	http *http.Client
 }
 
-func (c *client) call(ctx context.Context, method, path string, body any) (status int, fields map[string]any, err error) {
+func (c *caller) call(ctx context.Context, method, path string, body any) (status int, fields map[string]any, err error) {
 	status, _, raw, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return 0, nil, err
@@ -110,7 +110,7 @@ func (c *client) call(ctx context.Context, method, path string, body any) (statu
 }
 
 // send returns the answer with all its text.
-func (c *client) send(ctx context.Context, method, path string, body any) (status int, header http.Header, raw []byte, err error) {
+func (c *caller) send(ctx context.Context, method, path string, body any) (status int, header http.Header, raw []byte, err error) {
 	var text []byte
 	if body != nil {
 		if text, err = json.Marshal(body); err != nil {
@@ -131,7 +131,7 @@ func (c *client) send(ctx context.Context, method, path string, body any) (statu
 	return response.StatusCode, response.Header, raw, err
 }
 
-func await(t *testing.T, c *client, p *process) {
+func await(t *testing.T, c *caller, p *process) {
 	t.Helper()
 	deadline := time.Now().Add(60 * time.Second)
 	for time.Now().Before(deadline) {

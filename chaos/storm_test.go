@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -44,7 +43,7 @@ func TestStorm_SoldOnceAndNothingLost(t *testing.T) {
 	m := reflect(hearing, t, c.w)
 	var users []string
 	for i := range 6 {
-		users = append(users, must(t, &client{"http://" + c.pods["api-0"].addr, c.http}, "/api/users",
+		users = append(users, must(t, &caller{"http://" + c.pods["api-0"].addr, c.http}, "/api/users",
 			map[string]any{"name": "A", "email": fmt.Sprintf("a%d@example.com", i)}))
 	}
 	dice := rand.New(rand.NewPCG(seed, 1<<32))
@@ -235,11 +234,13 @@ func (cr *crowd) readBack(c *cast) {
 		cr.broke("documents", "%v", err)
 		return
 	}
-	for _, api := range cr.apis {
+	for i, api := range cr.apis {
 		for _, h := range cr.halls {
-			status, fields, _, err := cr.call(api, http.MethodGet, "/api/events/"+h.id, nil)
-			if want := left.events[h.id]; err != nil || status != http.StatusOK || fields["availableSeats"] != float64(want.Available) || fields["totalSeats"] != float64(want.Total) {
-				cr.broke("documents", "%s tells of event %s: %d %v %v, there is %+v", api, h.id, status, fields, err, want)
+			ctx, cancel := context.WithTimeout(context.Background(), askTime)
+			e, err := api.Event(ctx, h.id)
+			cancel()
+			if want := left.events[h.id]; err != nil || e.AvailableSeats != want.Available || e.TotalSeats != want.Total {
+				cr.broke("documents", "api-%d tells of event %s: %+v %v, there is %+v", i, h.id, e, err, want)
 			}
 		}
 	}

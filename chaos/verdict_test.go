@@ -119,7 +119,7 @@ func (c *crowd) judgeAnswers(left leftovers) {
 	told := map[string]string{} // the lock by its key, "" where it was refused
 	for _, a := range c.history {
 		if a.code == "" && a.id != "" && a.deed != doResize && a.deed != doSale && !byID[a.id] {
-			c.broke("acknowledged", "%s gave %s, which is not there", a.path, a.id)
+			c.broke("acknowledged", "%s of %s gave %s, which is not there", a.deed, a.what, a.id)
 		}
 		if a.deed != doLock {
 			continue

@@ -5,92 +5,93 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
+	"time"
 
+	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
-const past = "2026-01-29T06:30:00Z" // the time that the source of the product uses
-
-var now = clock.System
+var (
+	past = time.Date(2026, 1, 29, 6, 30, 0, 0, time.UTC) // the time that the source of the product uses
+	now  = clock.System
+)
 
 // newSale makes a user and an event of 100 seats.
-func newSale(ctx context.Context, api string) (user, event string, err error) {
-	event, err = create(ctx, api+"/api/events", fields{"name": "Test Event", "totalSeats": 100, "eventDate": "2026-06-15T10:00:00Z"})
+func newSale(ctx context.Context, api *client.Client) (user, event string, err error) {
+	e, err := api.CreateEvent(ctx, client.NewEvent{Name: "Test Event", TotalSeats: 100, EventDate: time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)})
 	if err != nil {
 		return "", "", err
 	}
-	user, err = create(ctx, api+"/api/users", fields{"name": "Test User", "email": ids.New().String() + "@example.com"})
-	return user, event, err
+	u, err := api.CreateUser(ctx, "Test User", ids.New().String()+"@example.com")
+	did("event", e.ID)
+	did("user", u.ID)
+	return u.ID, e.ID, err
 }
 
 func lockExpiry(ctx context.Context, s *stage) error {
-	api := s.state.API
-	user, event, err := newSale(ctx, api)
+	user, event, err := newSale(ctx, s.api)
 	if err != nil {
 		return err
 	}
-	if err := expect(ctx, api+"/api/events/"+event, "availableSeats", 100, 0); err != nil {
+	if err := s.available(ctx, event, 100, 0); err != nil {
 		return err
 	}
-	lock, err := create(ctx, api+"/api/locks", fields{"eventId": event, "userId": user, "seats": 2, "expiresAt": past})
+	lock, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2, ExpiresAt: past})
 	if err != nil {
 		return err
 	}
+	did("lock", lock.ID)
 	fmt.Println("  The lock's time lies in the past; waiting for the worker ...")
-	return errors.Join(
-		expect(ctx, api+"/api/locks/"+lock, "status", "EXPIRED", jobTime),
-		expect(ctx, api+"/api/events/"+event, "availableSeats", 100, 0))
+	return errors.Join(s.lockIs(ctx, lock.ID, "EXPIRED", jobTime), s.available(ctx, event, 100, 0))
 }
 
 func bookingExpiry(ctx context.Context, s *stage) error {
-	api := s.state.API
-	user, event, err := newSale(ctx, api)
+	user, event, err := newSale(ctx, s.api)
 	if err != nil {
 		return err
 	}
-	lock, err := create(ctx, api+"/api/locks", fields{"eventId": event, "userId": user, "seats": 2})
+	lock, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2})
 	if err != nil {
 		return err
 	}
-	if err := expect(ctx, api+"/api/events/"+event, "availableSeats", 98, 0); err != nil {
+	did("lock", lock.ID)
+	if err := s.available(ctx, event, 98, 0); err != nil {
 		return err
 	}
-	booking, err := create(ctx, api+"/api/bookings", fields{"userId": user, "lockId": lock, "eventId": event, "paymentExpiresAt": past})
+	booking, err := s.api.Book(ctx, client.BookingRequest{UserID: user, LockID: lock.ID, EventID: event, PaymentExpiresAt: past})
 	if err != nil {
 		return err
 	}
+	did("booking", booking.ID)
 	fmt.Println("  Its payment window lies in the past; waiting for the worker ...")
 	return errors.Join(
-		expect(ctx, api+"/api/bookings/"+booking, "status", "EXPIRED", jobTime),
-		expect(ctx, api+"/api/locks/"+lock, "status", "EXPIRED", 0),
-		expect(ctx, api+"/api/events/"+event, "availableSeats", 100, 0))
+		s.bookingIs(ctx, booking.ID, "EXPIRED", jobTime), s.lockIs(ctx, lock.ID, "EXPIRED", 0), s.available(ctx, event, 100, 0))
 }
 
 // onSale: never more than there is, nothing left that would have fitted.
 func onSale(ctx context.Context, s *stage) error {
-	api := s.state.API
-	user, event, err := newSale(ctx, api)
+	user, event, err := newSale(ctx, s.api)
 	if err != nil {
 		return err
 	}
 	const customers, most = 500, 4
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	sold, won, refused, other, smallest := 0, 0, 0, 0, most+1
+	var sold, smallest int64 = 0, most + 1
+	won, refused, other := 0, 0, 0
 	start := now()
 	for range customers {
-		n := 1 + rand.IntN(most) //nolint:gosec // any seats will do
+		n := 1 + rand.Int64N(most) //nolint:gosec // any seats will do
 		all.Go(func() {
-			status, answer, err := call(ctx, http.MethodPost, api+"/api/locks", fields{"eventId": event, "userId": user, "seats": n})
+			_, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: n})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case err == nil && status == http.StatusCreated:
+			case err == nil:
 				sold, won = sold+n, won+1
-			case err == nil && status == http.StatusConflict && answer["code"] == "SEATS_UNAVAILABLE":
+			case client.Is(err, client.SeatsUnavailable):
 				refused, smallest = refused+1, min(smallest, n)
 			default:
 				other++
@@ -100,13 +101,12 @@ func onSale(ctx context.Context, s *stage) error {
 	all.Wait()
 	fmt.Printf("  %d customers were answered in %v: %d hold %d seats, %d were refused\n",
 		customers, now().Sub(start).Round(poll/100), won, sold, refused)
-	_, answer, err := call(ctx, http.MethodGet, api+"/api/events/"+event, nil)
+	e, err := s.api.Event(ctx, event)
 	if err != nil {
 		return err
 	}
-	left, _ := answer["availableSeats"].(float64)
 	return errors.Join(
-		compare("seats held and left", 100, sold+int(left)),
-		compare("a refused request would have fitted", false, int(left) >= smallest),
-		compare("other answers than 201 and 409", 0, other))
+		compare("seats held and left", 100, sold+e.AvailableSeats),
+		compare("a refused request would have fitted", false, e.AvailableSeats >= smallest),
+		compare("other answers than a lock and SEATS_UNAVAILABLE", 0, other))
 }

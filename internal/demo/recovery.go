@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
@@ -19,8 +20,9 @@ import (
 // runs, so that nobody but recovery mends what is broken there.
 type server struct {
 	process *devserver.Process
-	api     string
-	log     *output
+	stage
+	url string
+	log *output
 }
 
 type output struct {
@@ -45,7 +47,8 @@ func (s *stage) startAPI(ctx context.Context, database string) (*server, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &server{api: "http://" + address, log: &output{}}
+	a := &server{url: "http://" + address, log: &output{}}
+	a.api = client.New(a.url)
 	a.process, err = devserver.Start(devserver.Command{
 		Args: []string{".build/api", "--http-addr=" + address, "--log-format=json"}, Output: a.log,
 		Env: []string{"MONGODB_URI=" + s.state.MongoDBURI, "MONGODB_DATABASE=" + database, "API_KEYS=", "METRICS_ADDR="},
@@ -54,7 +57,7 @@ func (s *stage) startAPI(ctx context.Context, database string) (*server, error) 
 		return nil, err
 	}
 	for {
-		if status, _, err := call(ctx, "GET", a.api+"/readyz", nil); err == nil && status == 200 {
+		if ready(ctx, a.url) {
 			return a, nil
 		}
 		select {
@@ -105,9 +108,7 @@ func recoveryAtRestart(ctx context.Context, s *stage) error {
 		}
 	}
 	return errors.Join(err,
-		expect(ctx, after.api+"/api/locks/"+lock.String(), "status", "EXPIRED", 0),
-		expect(ctx, after.api+"/api/bookings/"+booking.String(), "status", "EXPIRED", 0),
-		expect(ctx, after.api+"/api/events/"+event, "availableSeats", 100, 0))
+		after.lockIs(ctx, lock.String(), "EXPIRED", 0), after.bookingIs(ctx, booking.String(), "EXPIRED", 0), after.available(ctx, event, 100, 0))
 }
 
 // breakThings writes what a crash of hand-written code leaves, past Holdfast.
@@ -121,20 +122,16 @@ func breakThings(ctx context.Context, s *stage, database, user, event string, lo
 	if err != nil {
 		return err
 	}
-	then, err := time.Parse(time.RFC3339, past)
-	if err != nil {
-		return err
-	}
 	_, err = db.Collection("seatlocks").InsertOne(ctx, bson.D{
 		{Key: "_id", Value: lock}, {Key: "eventId", Value: eventID}, {Key: "userId", Value: userID}, {Key: "seats", Value: 2},
-		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: then}, {Key: "idempotencyKey", Value: "test-lock"},
+		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: past}, {Key: "idempotencyKey", Value: "test-lock"},
 	})
 	if err != nil {
 		return err
 	}
 	_, err = db.Collection("bookings").InsertOne(ctx, bson.D{
 		{Key: "_id", Value: booking}, {Key: "user", Value: userID}, {Key: "event", Value: eventID}, {Key: "seats", Value: bson.A{"2"}},
-		{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lock}, {Key: "paymentExpiresAt", Value: then},
+		{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lock}, {Key: "paymentExpiresAt", Value: past},
 	})
 	if err != nil {
 		return err

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 )
 
@@ -30,6 +28,7 @@ const (
 // stage is the running Holdfast that the demo plays on.
 type stage struct {
 	state devserver.State
+	api   *client.Client
 	mongo *mongo.Client
 	own   *devserver.Process // nil where it ran already
 }
@@ -41,8 +40,9 @@ func findOrStart(ctx context.Context) (*stage, error) {
 	} else if err := s.start(ctx); err != nil {
 		return nil, err
 	}
-	client, err := mongo.Connect(options.Client().ApplyURI(s.state.MongoDBURI))
-	s.mongo = client
+	s.api = client.New(s.state.API)
+	db, err := mongo.Connect(options.Client().ApplyURI(s.state.MongoDBURI))
+	s.mongo = db
 	return s, err
 }
 
@@ -53,8 +53,7 @@ func (s *stage) reach(ctx context.Context) bool {
 		return false
 	}
 	s.state = state
-	status, _, err := call(ctx, http.MethodGet, s.state.API+"/readyz", nil)
-	return err == nil && status == http.StatusOK
+	return ready(ctx, s.state.API)
 }
 
 func (s *stage) start(ctx context.Context) (err error) {
@@ -105,74 +104,65 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-type fields map[string]any
-
-func call(ctx context.Context, method, url string, body any) (status int, answer fields, err error) {
-	var text []byte
-	if body != nil {
-		if text, err = json.Marshal(body); err != nil {
-			return 0, nil, err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
+// ready reports whether an API answers, and serves.
+func ready(ctx context.Context, api string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, api+"/readyz", nil)
 	if err != nil {
-		return 0, nil, err
+		return false
 	}
-	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return false
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		return 0, nil, err
-	}
-	return response.StatusCode, answer, json.Unmarshal(raw, &answer)
+	response.Body.Close() //nolint:errcheck,gosec // only the status counts
+	return response.StatusCode == http.StatusOK
 }
 
-// create posts and returns the new document's ID.
-func create(ctx context.Context, url string, body fields) (string, error) {
-	status, answer, err := call(ctx, http.MethodPost, url, body)
-	if err != nil {
-		return "", err
-	}
-	if status != http.StatusCreated {
-		return "", fmt.Errorf("POST %s: %d %v", url, status, answer)
-	}
-	id, _ := answer["id"].(string)
-	fmt.Printf("  POST %-22s %d  id %s\n", path(url), status, id)
-	return id, nil
+func did(what, id string) { fmt.Printf("  made the %-8s %s\n", what, id) }
+
+// available compares what an event has left, at once or, where it depends on a job,
+// as soon as the job has run; lockIs and bookingIs do so with a status.
+func (s *stage) available(ctx context.Context, event string, want int64, wait time.Duration) error {
+	return expect(ctx, "event "+event+" availableSeats", want, wait, func(ctx context.Context) (int64, error) {
+		e, err := s.api.Event(ctx, event)
+		return e.AvailableSeats, err
+	})
 }
 
-// expect compares one field of a document, at once or, where it depends on a
-// job, as soon as the job has run.
-func expect(ctx context.Context, url, field string, want any, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, wait+poll*10)
+func (s *stage) lockIs(ctx context.Context, id, want string, wait time.Duration) error {
+	return expect(ctx, "lock "+id+" status", want, wait, func(ctx context.Context) (string, error) {
+		l, err := s.api.ReadLock(ctx, id)
+		return l.Status, err
+	})
+}
+
+func (s *stage) bookingIs(ctx context.Context, id, want string, wait time.Duration) error {
+	return expect(ctx, "booking "+id+" status", want, wait, func(ctx context.Context) (string, error) {
+		b, err := s.api.ReadBooking(ctx, id)
+		return b.Status, err
+	})
+}
+
+func expect[T comparable](ctx context.Context, what string, want T, wait time.Duration, read func(context.Context) (T, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, wait+poll*100)
 	defer cancel()
-	start, last := now(), any(nil)
-	for {
-		_, answer, err := call(ctx, http.MethodGet, url, nil)
-		if err == nil {
-			last = answer[field]
+	for start := now(); ; {
+		seen, err := read(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
-		if fmt.Sprint(last) == fmt.Sprint(want) {
-			break
+		if seen == want && wait > 0 {
+			what += fmt.Sprintf(" (after %v)", now().Sub(start).Round(poll))
 		}
-		if wait == 0 {
-			return compare(path(url)+" "+field, want, last)
+		if seen == want || now().Sub(start) >= wait {
+			return compare(what, want, seen)
 		}
 		select {
 		case <-ctx.Done():
-			return compare(path(url)+" "+field, want, last)
+			return compare(what, want, seen)
 		case <-time.After(poll):
 		}
 	}
-	what := path(url) + " " + field
-	if wait > 0 {
-		what += fmt.Sprintf(" (after %v)", now().Sub(start).Round(poll))
-	}
-	return compare(what, want, last)
 }
 
 var errDiffers = errors.New("what was seen is not what was expected")
@@ -184,15 +174,4 @@ func compare(what string, want, seen any) error {
 	}
 	fmt.Printf("  %-72s expected %-10v seen %-10v %s\n", what, want, seen, verdict)
 	return err
-}
-
-func path(url string) string {
-	for i, slashes := 0, 0; i < len(url); i++ {
-		if url[i] == '/' {
-			if slashes++; slashes == 3 {
-				return url[i:]
-			}
-		}
-	}
-	return url
 }
