@@ -23,6 +23,7 @@ var scenarios = []scenario{
 	{"hot-event", "everybody locks a seat of the same event, in one process", hotEvent},
 	{"hot-event-http", "the same through HTTP, servers and clients on the same cores", hotEventHTTP},
 	{"open-loop", "requests at fixed rates through HTTP, answered or not", openLoop},
+	{"listeners", "2,000 locks a second through HTTP while people listen to the event's availability", whileListening},
 	{"replica-set", "64 and 256 callers on one event, the database a replica set of three on the same cores", onReplicaSet},
 	{"processes", "one, two and three API processes on one event, 256 clients in all", severalProcesses},
 	{"many-events", "256 callers lock seats of 1,000 events at random", manyEvents},

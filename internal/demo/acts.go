@@ -35,7 +35,7 @@ func lockExpiry(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	if err := s.available(ctx, event, 100, 0); err != nil {
+	if err := s.available(ctx, event, 100); err != nil {
 		return err
 	}
 	lock, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2, ExpiresAt: past})
@@ -44,7 +44,7 @@ func lockExpiry(ctx context.Context, s *stage) error {
 	}
 	did("lock", lock.ID)
 	fmt.Println("  The lock's time lies in the past; waiting for the worker ...")
-	return errors.Join(s.lockIs(ctx, lock.ID, "EXPIRED", jobTime), s.available(ctx, event, 100, 0))
+	return errors.Join(s.lockIs(ctx, lock.ID, "EXPIRED", jobTime), s.available(ctx, event, 100))
 }
 
 func bookingExpiry(ctx context.Context, s *stage) error {
@@ -57,7 +57,7 @@ func bookingExpiry(ctx context.Context, s *stage) error {
 		return err
 	}
 	did("lock", lock.ID)
-	if err := s.available(ctx, event, 98, 0); err != nil {
+	if err := s.available(ctx, event, 98); err != nil {
 		return err
 	}
 	booking, err := s.api.Book(ctx, client.BookingRequest{UserID: user, LockID: lock.ID, EventID: event, PaymentExpiresAt: past})
@@ -67,7 +67,7 @@ func bookingExpiry(ctx context.Context, s *stage) error {
 	did("booking", booking.ID)
 	fmt.Println("  Its payment window lies in the past; waiting for the worker ...")
 	return errors.Join(
-		s.bookingIs(ctx, booking.ID, "EXPIRED", jobTime), s.lockIs(ctx, lock.ID, "EXPIRED", 0), s.available(ctx, event, 100, 0))
+		s.bookingIs(ctx, booking.ID, "EXPIRED", jobTime), s.lockIs(ctx, lock.ID, "EXPIRED", 0), s.available(ctx, event, 100))
 }
 
 // onSale: never more than there is, nothing left that would have fitted.

@@ -108,7 +108,7 @@ func recoveryAtRestart(ctx context.Context, s *stage) error {
 		}
 	}
 	return errors.Join(err,
-		after.lockIs(ctx, lock.String(), "EXPIRED", 0), after.bookingIs(ctx, booking.String(), "EXPIRED", 0), after.available(ctx, event, 100, 0))
+		after.lockIs(ctx, lock.String(), "EXPIRED", 0), after.bookingIs(ctx, booking.String(), "EXPIRED", 0), after.available(ctx, event, 100))
 }
 
 // breakThings writes what a crash of hand-written code leaves, past Holdfast.

@@ -120,15 +120,16 @@ func ready(ctx context.Context, api string) bool {
 
 func did(what, id string) { fmt.Printf("  made the %-8s %s\n", what, id) }
 
-// available compares what an event has left, at once or, where it depends on a job,
-// as soon as the job has run; lockIs and bookingIs do so with a status.
-func (s *stage) available(ctx context.Context, event string, want int64, wait time.Duration) error {
-	return expect(ctx, "event "+event+" availableSeats", want, wait, func(ctx context.Context) (int64, error) {
+// available compares what an event has left.
+func (s *stage) available(ctx context.Context, event string, want int64) error {
+	return expect(ctx, "event "+event+" availableSeats", want, 0, func(ctx context.Context) (int64, error) {
 		e, err := s.api.Event(ctx, event)
 		return e.AvailableSeats, err
 	})
 }
 
+// lockIs and bookingIs compare a status, at once or, where it depends on a job, as
+// soon as the job has run.
 func (s *stage) lockIs(ctx context.Context, id, want string, wait time.Duration) error {
 	return expect(ctx, "lock "+id+" status", want, wait, func(ctx context.Context) (string, error) {
 		l, err := s.api.ReadLock(ctx, id)
