@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // pages are the project's texts.
@@ -14,7 +16,7 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != ".." {
+		if err == nil && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules") && path != ".." {
 			return filepath.SkipDir
 		}
 		if err == nil && strings.HasSuffix(path, ".md") {
@@ -34,18 +36,44 @@ func pages(t *testing.T) map[string]string {
 
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
 
-// Every link of the texts to a file of the project leads to one.
+// Every link of the texts to a file of the project leads to one, and to a heading
+// that it has.
 func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	for page, text := range pages(t) {
+	all := pages(t)
+	for page, text := range all {
 		for _, found := range link.FindAllStringSubmatch(text, -1) {
-			if target := found[1]; !strings.Contains(target, "://") {
-				if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
-					t.Errorf("%s: %v", page, err)
-				}
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			target := filepath.Join(filepath.Dir(page), found[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+			if anchor := strings.TrimPrefix(found[2], "#"); anchor != "" && !slices.Contains(anchors(all[target]), anchor) {
+				t.Errorf("%s: %s has no heading #%s, but %v", page, target, anchor, anchors(all[target]))
 			}
 		}
 	}
+}
+
+var heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+
+// anchors are a text's headings, as links name them.
+func anchors(text string) (names []string) {
+	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+		names = append(names, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			default:
+				return -1
+			}
+		}, found[1]))
+	}
+	return names
 }
 
 // ARCHITECTURE.md names every folder with code, and none that there is not.

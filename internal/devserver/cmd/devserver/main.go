@@ -16,6 +16,8 @@ const usage = `usage:
   devserver run [flags of api and worker]   MongoDB, the API and a worker, until Ctrl-C
   devserver with COMMAND [ARGUMENTS]        COMMAND with a MongoDB and a Redis of its own,
                                             named by HOLDFAST_TEST_MONGODB_URI and HOLDFAST_TEST_REDIS_URL
+  devserver beside COMMAND [ARGUMENTS]      COMMAND on the MongoDB of a running "devserver run",
+                                            unless MONGODB_URI names another
 `
 
 func main() {
@@ -27,6 +29,8 @@ func main() {
 		err = run(ctx, os.Args[2:])
 	case len(os.Args) >= 3 && os.Args[1] == "with":
 		err = with(ctx, os.Args[2], os.Args[3:])
+	case len(os.Args) >= 3 && os.Args[1] == "beside":
+		err = beside(os.Args[2:])
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2) //nolint:gocritic // nothing runs yet

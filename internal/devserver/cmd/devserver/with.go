@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -28,4 +29,17 @@ func with(ctx context.Context, name string, args []string) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "HOLDFAST_TEST_MONGODB_URI="+mongod.URI, "HOLDFAST_TEST_REDIS_URL="+redis.URL)
 	return cmd.Run()
+}
+
+// beside becomes a command that finds MongoDB where a running devserver run has it.
+func beside(args []string) error {
+	env := os.Environ()
+	if os.Getenv("MONGODB_URI") == "" {
+		state, err := devserver.ReadState()
+		if err != nil {
+			return errors.New("no scripts/run is running here: start it, or set MONGODB_URI")
+		}
+		env = append(env, "MONGODB_URI="+state.MongoDBURI, "MONGODB_DATABASE="+state.Database)
+	}
+	return syscall.Exec(args[0], args, env) //nolint:gosec // the caller's command
 }
