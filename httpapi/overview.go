@@ -9,6 +9,8 @@ import (
 
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
@@ -106,12 +108,33 @@ func (a *api) overviewRoutes() {
 			"where that takes over 30 s, use seatctl doctor.",
 		Metadata: map[string]any{timeLimit: surveyTime},
 	}, config.ScopeAdmin, func(ctx context.Context, _ *struct{}) (*found[surveyBody], error) {
+		if err := a.look(ctx); err != nil {
+			return nil, err
+		}
+		defer a.looked()
 		s, err := a.Survey(ctx)
 		return &found[surveyBody]{surveyBody{s.EventsMeasured, shapeAll(s.Findings(), shapeFinding)}}, err
 	})
 }
 
+// look waits for its turn: however many consoles are open, what they ask for costs
+// the sale one reader.
+func (a *api) look(ctx context.Context) error {
+	select {
+	case a.looking <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fault.New(mongodb.CodeUnavailable, "Others look at the sale; ask again.").By(ctx.Err())
+	}
+}
+
+func (a *api) looked() { <-a.looking }
+
 func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewBody], error) {
+	if err := a.look(ctx); err != nil {
+		return nil, err
+	}
+	defer a.looked()
 	events, err := a.Seats.Standings(ctx, parseID(in.Behind), in.PageSize+1)
 	if err != nil {
 		return nil, err

@@ -56,8 +56,9 @@ export function keyed(parent, items, keyOf, make, update) {
 // part finds a named part of a row.
 export const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
 
-// every runs work now and then each time some milliseconds after its end, but
-// not while nobody looks at the page. The result begins a turn at once.
+// every runs work now and then each time some milliseconds after its end, later
+// where the server had much to do for it, and not while nobody looks at the page.
+// The result begins a turn at once.
 export function every(pause, work) {
   let timer = 0;
   let running = false;
@@ -65,11 +66,12 @@ export function every(pause, work) {
     clearTimeout(timer);
     if (running || document.hidden) return;
     running = true;
+    const start = performance.now();
     try {
       await work();
     } finally {
       running = false;
-      timer = setTimeout(turn, pause);
+      timer = setTimeout(turn, Math.max(pause, 9 * (performance.now() - start)));
     }
   };
   document.addEventListener("visibilitychange", turn);
