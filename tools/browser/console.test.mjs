@@ -77,6 +77,7 @@ test("a server that is away is told, and what was seen stays", async (t) => {
   await own.end("api", "SIGKILL");
   await page.getByRole("alert").getByText("does not answer").waitFor();
   assert.ok(await row(page, "Staying").isVisible());
+  await until("the status is not green", async () => (await page.locator("#status").textContent()) === "no answer");
   own.run("api", {});
   await page.getByRole("alert").waitFor({ state: "hidden" });
   well(page);

@@ -102,6 +102,26 @@ test("the shop lives through a restart of the API, and loses no lock", async (t)
   well(page);
 });
 
+test("an answer that got lost is asked for again with the same key: one lock", async () => {
+  const event = await holdfast.event("Lost answers", 10);
+  const page = await open(browser, `${holdfast.url}/demo`);
+  await choose(page, "Lost answers");
+  let lost = 0;
+  await page.route("**/api/locks", async (route) => {
+    if (route.request().method() !== "POST" || lost === 6) return route.continue();
+    lost++;
+    await route.fetch(); // it is done
+    await route.abort(); // and nobody is told
+  });
+  await holdSeats(page, 3);
+  await said(page, "The server does not answer."); // after five tries
+  await page.getByRole("button", { name: "Hold the seats" }).click();
+  await page.getByText("3 seats are held for you").waitFor();
+  const { items } = await holdfast.ask("GET", `/api/locks?eventId=${event.id}`);
+  assert.deepEqual([lost, items.length, items[0].seats], [6, 1, 3]);
+  well(page);
+});
+
 test("without DEMO there is no shop", async (t) => {
   const own = await Holdfast.start(t, { DEMO: "false" });
   assert.equal((await fetch(`${own.url}/demo`)).status, 404);

@@ -87,10 +87,17 @@ function showLeft(row) {
 
 // What wants looking at.
 
+function showStatus(status) {
+  setText(byID("status"), status);
+  byID("status").className = `badge ${{ ok: "good", degraded: "warn" }[status] ?? "bad"}`;
+}
+
 async function health() {
-  const state = await call("GET", "/api/admin/health");
-  setText(byID("status"), state.status);
-  byID("status").className = `badge ${{ ok: "good", degraded: "warn" }[state.status] ?? "bad"}`;
+  const state = await call("GET", "/api/admin/health").catch((refusal) => {
+    showStatus(refusal.status === 0 ? "no answer" : "unavailable");
+    throw refusal;
+  });
+  showStatus(state.status);
   keyed(byID("checks"), Object.entries(state.checks).sort(), ([name]) => name,
     ([name]) => el("div", { className: "pairline" }, el("dt", { textContent: name }), el("dd")),
     (node, [, says]) => setText(node.lastChild, says));

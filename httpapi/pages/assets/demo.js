@@ -111,12 +111,26 @@ function showSeats(e) {
 
 async function hold(event) {
   event.preventDefault();
-  const seats = byID("seats").valueAsNumber;
+  const wanted = { eventId: seen.id, userId: kept.userID, seats: byID("seats").valueAsNumber, ttlSeconds: Number(byID("hold").value) };
   await attempt(byID("lock"), async () => {
-    lock = await ask("POST", "/api/locks", { eventId: seen.id, userId: kept.userID, seats, ttlSeconds: Number(byID("hold").value), idempotencyKey: random() },
-      { retried: true, clocked: "createdAt" });
+    const idempotencyKey = keyOf(JSON.stringify(wanted));
+    try {
+      lock = await ask("POST", "/api/locks", { ...wanted, idempotencyKey }, { retried: true, clocked: "createdAt" });
+    } catch (refusal) {
+      if (!refusal.unsettled) delete kept.wish;
+      throw refusal;
+    }
+    delete kept.wish;
     booking = null;
   });
+}
+
+// keyOf gives a wish the same key until there is an answer to it: whoever presses
+// the button again asks for the same seats, and not for more.
+function keyOf(wanted) {
+  if (kept.wish?.wanted !== wanted) kept.wish = { wanted, key: random() };
+  keep();
+  return kept.wish.key;
 }
 
 const book = () => attempt(byID("book"), async () => {
