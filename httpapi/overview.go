@@ -27,17 +27,23 @@ const (
 )
 
 type standingBody struct {
-	eventBody
-	LockedSeats int64 `json:"lockedSeats" doc:"Seats of its ACTIVE locks."`
-	SoldSeats   int64 `json:"soldSeats" doc:"Seats that are taken and not locked."`
-	ActiveLocks int64 `json:"activeLocks"`
+	ID             string `json:"id"`
+	Name           string `json:"name"`
+	Status         string `json:"status"`
+	TotalSeats     int64  `json:"totalSeats"`
+	AvailableSeats int64  `json:"availableSeats"`
+	LockedSeats    int64  `json:"lockedSeats" doc:"Seats of its ACTIVE locks."`
+	SoldSeats      int64  `json:"soldSeats" doc:"Seats that are taken and not locked."`
+	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total by outside hands."`
+	ActiveLocks    int64  `json:"activeLocks"`
 }
 
 func shapeStanding(s seats.Standing) standingBody {
-	return standingBody{shapeEvent(s.Event), s.Locked, s.Sold(), s.Locks}
+	return standingBody{s.ID.String(), s.Name, string(s.Status), s.TotalSeats, s.AvailableSeats, s.Locked, s.Sold(), s.Oversold, s.Locks}
 }
 
 type overviewQuery struct {
+	FilterQuery
 	PageSize int    `query:"pageSize" minimum:"1" maximum:"100" default:"20" doc:"Events at most."`
 	Behind   string `query:"behind" pattern:"^[0-9a-fA-F]{24}$" doc:"Go on behind this event; newest first."`
 }

@@ -101,7 +101,38 @@ func TestOverview_GoesByPagesNewestFirst(t *testing.T) {
 		t.Errorf("second page %+v", second)
 	}
 	s.want(s.call("GET", "/api/admin/overview?behind=$ne", nil), 422, "VALIDATION_FAILED")
+	s.want(s.call("GET", "/api/admin/overview?behind=", nil), 422, "VALIDATION_FAILED")
 	s.want(s.call("GET", "/api/admin/overview?pageSize=101", nil), 422, "VALIDATION_FAILED")
+}
+
+// What operators are told is described in the document, field by field.
+func TestOverview_IsAsTheDocumentSays(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.take(s.w.Event(10), 1, testenv.Soon())
+	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil), 200, "")
+	slog.New(s.recent).Warn("Lease lost")
+	var document struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal([]byte(s.call("GET", "/openapi.json", nil).raw), &document); err != nil {
+		t.Fatal(err)
+	}
+	overview, health, survey := s.call("GET", "/api/admin/overview", nil).body, s.call("GET", "/api/admin/health", nil).body, s.call("GET", "/api/admin/survey", nil).body
+	first := func(of map[string]any, list string) map[string]any { return of[list].([]any)[0].(map[string]any) }
+	for name, told := range map[string]map[string]any{
+		"OverviewBody": overview, "StandingBody": first(overview, "events"), "LockBody": first(overview, "expiring"),
+		"HealthBody": health, "StatusCount": first(health, "bookings"), "RunBody": first(health, "failedRuns"), "LineBody": first(health, "log"),
+		"SurveyBody": survey, "FindingBody": first(survey, "findings"),
+	} {
+		for field := range told {
+			if _, described := document.Components.Schemas[name].Properties[field]; !described {
+				t.Errorf("%s has no %s", name, field)
+			}
+		}
+	}
 }
 
 func TestHealth_TellsBookingsFailedRunsAndTheLog(t *testing.T) {

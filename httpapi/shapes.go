@@ -31,7 +31,7 @@ type FilterQuery struct{}
 func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
 	u := ctx.URL()
 	query := u.Query()
-	for _, filter := range []string{"eventId", "userId", "status"} {
+	for _, filter := range []string{"eventId", "userId", "status", "behind"} {
 		if query.Has(filter) && query.Get(filter) == "" {
 			errs = append(errs, &huma.ErrorDetail{Location: "query." + filter, Message: "a filter is not empty; leave it out for all"})
 		}

@@ -142,6 +142,23 @@ test("many events are turned over page by page", async (t) => {
   well(page);
 });
 
+test("names are text, however long and whatever is in them", async (t) => {
+  const own = await Holdfast.start(t);
+  const markup = `<img src=x onerror="document.title='broken'">`;
+  const event = await own.event(markup, 5);
+  await own.event("W".repeat(200), 10_000_000);
+  await own.lock(event, 1);
+  for (const path of ["/console", "/demo"]) {
+    const page = await open(browser, own.url + path, { viewport: { width: 390, height: 844 } });
+    await page.getByText(markup).first().waitFor();
+    if (path === "/demo") await page.getByRole("button", { name: "WWWW" }).click();
+    await page.getByText("W".repeat(200)).last().waitFor();
+    await fits(page);
+    assert.match(await page.title(), /^Holdfast/);
+    well(page);
+  }
+});
+
 for (const colorScheme of ["light", "dark"]) {
   test(`nothing for axe-core to find, ${colorScheme}, at a desk and on a phone; pictures`, async (t) => {
     const own = await Holdfast.start(t, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });

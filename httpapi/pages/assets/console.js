@@ -25,7 +25,7 @@ async function overview() {
   byID("no-events").hidden = state.events.length > 0 || at !== "";
   keyed(byID("expiring"), state.expiring, (l) => l.id, lockRow, showLock);
   byID("no-expiring").hidden = state.expiring.length > 0;
-  const sum = (field) => state.events.reduce((n, e) => n + (e[field] ?? 0), 0);
+  const sum = (field) => state.events.reduce((n, e) => n + e[field], 0);
   setNumber(byID("sum-available"), sum("availableSeats"));
   setNumber(byID("sum-locked"), sum("lockedSeats"));
   setNumber(byID("sum-sold"), sum("soldSeats"));
