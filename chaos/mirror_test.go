@@ -36,6 +36,14 @@ type mirror struct {
 
 	mu     sync.Mutex
 	broken []string
+	past   map[ids.ID]map[counter]bool // every state that was committed
+}
+
+// was reports whether an event was committed so.
+func (m *mirror) was(id ids.ID, state counter) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.past[id][state]
 }
 
 func (m *mirror) broke(checker, format string, args ...any) {
@@ -85,7 +93,7 @@ type change struct {
 func reflect(ctx context.Context, t *testing.T, w *testenv.World) *mirror {
 	t.Helper()
 	m := &mirror{t: t, events: map[ids.ID]counter{}, locks: map[ids.ID]mirrored{}, bookings: map[ids.ID]mirrored{},
-		taken: map[ids.ID]int64{}, changed: map[ids.ID]bool{}, done: make(chan struct{})}
+		taken: map[ids.ID]int64{}, changed: map[ids.ID]bool{}, past: map[ids.ID]map[counter]bool{}, done: make(chan struct{})}
 	stream, err := w.DB.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetMaxAwaitTime(200*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +219,12 @@ func (m *mirror) look() {
 			continue
 		}
 		m.states.Add(1)
+		m.mu.Lock()
+		if m.past[id] == nil {
+			m.past[id] = map[counter]bool{}
+		}
+		m.past[id][e] = true
+		m.mu.Unlock()
 		if e.Available < 0 || e.Available > e.Total || e.Oversold < 0 || e.Available-e.Oversold != e.Total-m.taken[id] {
 			m.broke("every state", "event %s was committed with %d available, %d oversold of %d, and locks of %d seats", id, e.Available, e.Oversold, e.Total, m.taken[id])
 			m.taken[id] = e.Total - e.Available + e.Oversold // it is told once

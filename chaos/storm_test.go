@@ -65,7 +65,7 @@ func TestStorm_SoldOnceAndNothingLost(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d: %s", seed, report)
-	if report.requests < 50*report.rounds || report.unjudged > 0 {
+	if report.requests < 50*report.rounds || report.unjudged > 0 || report.streams < 6*report.rounds || report.told < 6*report.rounds {
 		t.Errorf("the storm did not do its work: %s", report)
 	}
 }
@@ -98,6 +98,7 @@ func playbill(dice *rand.Rand) func(round int) []string {
 type stormReport struct {
 	rounds, requests, unclear, unjudged int
 	refused, states                     int
+	streams, resets, told               int // of listeners
 	faults                              map[string]int
 	slowest                             time.Duration // until all that was due was expired
 }
@@ -110,8 +111,8 @@ func (r stormReport) String() string {
 		total += n
 	}
 	slices.Sort(faults)
-	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d answers that were not definite, %d committed states, due seats back within %v, %d histories not judged (%s)",
-		r.rounds, total, r.requests, r.refused, r.unclear, r.states, r.slowest.Round(time.Millisecond), r.unjudged, strings.Join(faults, ", "))
+	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d answers that were not definite, %d committed states, of which listeners were told %d in %d streams with %d resets, due seats back within %v, %d histories not judged (%s)",
+		r.rounds, total, r.requests, r.refused, r.unclear, r.states, r.told, r.streams, r.resets, r.slowest.Round(time.Millisecond), r.unjudged, strings.Join(faults, ", "))
 }
 
 // round plays one round and reports whether nothing was broken.
@@ -123,6 +124,7 @@ func (c *cast) round(seed uint64, users []string, m *mirror, play []string, dice
 	visit, end := context.WithCancel(context.Background())
 	var visited sync.WaitGroup
 	visited.Go(func() { cr.visited(visit, seed, 12) })
+	listeners, hush := cr.listen(c, rand.New(rand.NewPCG(seed, 1<<33)))
 	var faults sync.WaitGroup
 	for _, name := range play {
 		lead, own := time.Duration(500+dice.IntN(1500))*time.Millisecond, rand.New(rand.NewPCG(dice.Uint64(), 0))
@@ -148,14 +150,19 @@ func (c *cast) round(seed uint64, users []string, m *mirror, play []string, dice
 		cr.broke("sellable again", "%v", err)
 	}
 	m.mark(context.Background(), c.w)
-	cr.judge(c.w)
-	cr.readBack(c)
+	left := cr.judge(c.w)
+	cr.judgeListeners(listeners, m, left)
+	hush()
+	cr.readBack(c, left)
 	cr.broken = append(cr.broken, m.saw()...)
 	cr.corrupt(c, dice)
 	cr.leave(c)
 	m.mark(context.Background(), c.w)
 	m.saw() // of the counter that was wrong
 	report.add(cr, play, took, int(m.states.Load()-before))
+	for _, l := range listeners {
+		report.streams, report.resets, report.told = report.streams+l.began, report.resets+l.resets, report.told+len(l.told)
+	}
 	c.t.Logf("seed %d: %s: %d requests, %d not definite, %v, of it %v until all that was due was back", seed, strings.Join(play, " + "), len(cr.history), cr.attempts,
 		time.Since(start).Round(100*time.Millisecond), took.Round(time.Millisecond))
 	for i, b := range cr.broken {
@@ -228,12 +235,7 @@ func (cr *crowd) corrupt(c *cast, dice *rand.Rand) {
 }
 
 // readBack asks both APIs for every event, which tell the same as the documents.
-func (cr *crowd) readBack(c *cast) {
-	left, err := cr.leftovers(c.w)
-	if err != nil {
-		cr.broke("documents", "%v", err)
-		return
-	}
+func (cr *crowd) readBack(c *cast, left leftovers) {
 	for i, api := range cr.apis {
 		for _, h := range cr.halls {
 			ctx, cancel := context.WithTimeout(context.Background(), askTime)

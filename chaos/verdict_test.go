@@ -87,11 +87,11 @@ func (c *crowd) leftovers(w *testenv.World) (left leftovers, err error) {
 }
 
 // judge runs every checker over a round's history and documents.
-func (c *crowd) judge(w *testenv.World) {
+func (c *crowd) judge(w *testenv.World) leftovers {
 	left, err := c.leftovers(w)
 	if err != nil {
 		c.broke("documents", "%v", err)
-		return
+		return left
 	}
 	for _, b := range testenv.Broken(c.t, w.DB.Database) {
 		c.broke("invariants", "%s", b)
@@ -101,6 +101,7 @@ func (c *crowd) judge(w *testenv.World) {
 	for h := range c.halls {
 		c.judgeHistory(h, left)
 	}
+	return left
 }
 
 // judgeAnswers: what was acknowledged is there, what was refused is not, and

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,10 +256,10 @@ type slowSource struct {
 	during func()
 }
 
-func (s *slowSource) Event(ctx context.Context, id ids.ID) (seats.Event, error) {
-	e, err := s.Service.Event(ctx, id)
+func (s *slowSource) EventAt(ctx context.Context, id ids.ID) (seats.Event, int64, error) {
+	e, at, err := s.Service.EventAt(ctx, id)
 	s.during()
-	return e, err
+	return e, at, err
 }
 
 // A change that is heard while the first state is being read is not lost.
@@ -292,5 +293,45 @@ func TestStream_HearsWhatChangesDuringTheFirstRead(t *testing.T) {
 	<-l.Woken()
 	if text, _ := l.Take(false); !strings.Contains(string(text), `"availableSeats":99,`) {
 		t.Errorf("told %s", text)
+	}
+}
+
+// pastSource is asked of a primary that was deposed and does not know it: at first it
+// tells what was so before.
+type pastSource struct {
+	*seats.Service
+	past  seats.Event
+	at    int64
+	reads atomic.Int64
+}
+
+func (s *pastSource) EventAt(ctx context.Context, id ids.ID) (seats.Event, int64, error) {
+	if s.reads.Add(1) < 3 {
+		return s.past, s.at, nil
+	}
+	return s.Service.EventAt(ctx, id)
+}
+
+// What a deposed primary tells is past: it is not told to anybody.
+func TestStream_ADeposedPrimaryIsNotHeard(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	past, at, err := w.Seats.EventAt(t.Context(), event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Take(event, 1, testenv.Soon())
+	source := &pastSource{Service: w.Seats, past: past, at: at}
+	hub := live.NewHub(source, slog.New(w.Log))
+	defer hub.Close()
+	l, err := hub.Listen(t.Context(), event, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	<-l.Woken()
+	if text, _ := l.Take(false); !strings.Contains(string(text), `"availableSeats":9,`) || source.reads.Load() != 3 {
+		t.Errorf("told %s after %d reads", text, source.reads.Load())
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Source is what the hub hears and reads.
 type Source interface {
 	Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(seats.Change)) error
-	Event(ctx context.Context, id ids.ID) (seats.Event, error)
+	EventAt(ctx context.Context, id ids.ID) (e seats.Event, at int64, err error)
 }
 
 const (
@@ -201,7 +201,7 @@ func (h *Hub) begun(ctx context.Context, seq int64) error {
 	}
 	h.mu.Unlock()
 	for _, t := range topics {
-		if err := t.read(ctx, seq); err != nil && !fault.IsAbsent(err) {
+		if err := t.look(ctx, seq); err != nil && !fault.IsAbsent(err) {
 			return err
 		}
 	}

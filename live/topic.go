@@ -29,6 +29,8 @@ type topic struct {
 	mu        sync.Mutex
 	state     seats.Event
 	early     []seats.Change // heard before the first state was read
+	read      int64          // the Seq of which the state was read
+	heard     int64          // the Seq of the last change since
 	seq       int64          // of the state
 	told      int64          // the last message's
 	from      int64          // every message since this Seq is in sent, or was
@@ -47,25 +49,25 @@ func (t *topic) begin(ctx context.Context) {
 	since, last := t.hub.since, t.hub.last
 	t.hub.mu.Unlock()
 	if since > 0 {
-		t.read(ctx, last) //nolint:errcheck // who waits for the state is told
+		t.look(ctx, last) //nolint:errcheck // who waits for the state is told
 	}
 }
 
 const readTime = 5 * time.Second
 
-// read reads the state, which is no older than seq. Changes that are heard meanwhile
-// are kept for then: they may be newer.
-func (t *topic) read(ctx context.Context, seq int64) error {
+// look reads the state, of seq or later. Changes that are heard meanwhile are kept for
+// then: they may be newer.
+func (t *topic) look(ctx context.Context, seq int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
 	defer cancel()
-	event, err := t.hub.source.Event(ctx, t.id)
+	event, at, err := t.readSince(ctx, seq)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.ended:
-	case err == nil && t.known() && t.err == nil && seq <= t.from: // it was read from there already
+	case err == nil && t.known() && t.err == nil && seq <= t.read: // it was read from there already
 	case err == nil:
-		t.settle(event, seq)
+		t.settle(event, at)
 	case !t.known():
 		t.err = err
 		close(t.ready)
@@ -73,6 +75,24 @@ func (t *topic) read(ctx context.Context, seq int64) error {
 		t.endLocked()
 	}
 	return err
+}
+
+// readPause is how long a primary has to find out that it is none any more.
+const readPause = 50 * time.Millisecond
+
+// readSince reads until what is told is no older than what was heard.
+func (t *topic) readSince(ctx context.Context, seq int64) (event seats.Event, at int64, err error) {
+	for {
+		event, at, err = t.hub.source.EventAt(ctx, t.id)
+		if err != nil || at >= seq {
+			return event, at, err
+		}
+		select {
+		case <-ctx.Done():
+			return event, at, fault.New(mongodb.CodeUnavailable, "The database did not answer in time; ask again.").By(ctx.Err())
+		case <-time.After(readPause):
+		}
+	}
 }
 
 func (t *topic) known() bool {
@@ -84,11 +104,11 @@ func (t *topic) known() bool {
 	}
 }
 
-// settle takes over a state that was read; called with the lock held.
-func (t *topic) settle(event seats.Event, seq int64) {
-	t.state, t.seq, t.err = event, max(seq, t.seq), nil
+// settle takes over a state as it was at a Seq; called with the lock held.
+func (t *topic) settle(event seats.Event, at int64) {
+	t.state, t.read, t.heard, t.seq, t.err = event, at, at, max(at, t.seq), nil
 	for _, c := range t.early {
-		t.state, t.seq = c.To(t.state), max(t.seq, c.Seq)
+		t.change(c)
 	}
 	t.early, t.sent = nil, nil
 	for l := range t.listeners {
@@ -101,8 +121,18 @@ func (t *topic) settle(event seats.Event, seq int64) {
 	}
 }
 
-// apply takes over a change, and tells it when its turn comes. Those that the state
-// had already are no harm: the last one wins.
+// change takes over a change, unless the state has it: by the reading, or because a
+// stream that begins anew tells it again. A transaction may have several. Called with
+// the lock held.
+func (t *topic) change(c seats.Change) (changed bool) {
+	if c.Seq <= t.read || c.Seq < t.heard {
+		return false
+	}
+	t.state, t.heard, t.seq = c.To(t.state), c.Seq, max(t.seq, c.Seq)
+	return true
+}
+
+// apply takes over a change, and tells it when its turn comes.
 func (t *topic) apply(c seats.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,8 +146,7 @@ func (t *topic) apply(c seats.Change) {
 		t.early = append(t.early, c)
 		return
 	}
-	t.state, t.seq = c.To(t.state), max(t.seq, c.Seq)
-	if t.dirty {
+	if !t.change(c) || t.dirty {
 		return
 	}
 	t.dirty = true

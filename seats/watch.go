@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -63,24 +64,24 @@ func (c Change) To(e Event) Event {
 // watchAwait is how long MongoDB waits for a change before it says that there is none.
 const watchAwait = time.Second
 
-// Watch hands over what is committed to any event from now on, in order, until
-// ctx ends or the stream of changes can't go on; begun is called once, when it
-// has begun, with a Seq of that moment; its error ends the watch.
+// Watch hands over what is committed to any event, in order, until ctx ends or the
+// stream of changes can't go on; begun is called once, when it has begun, with the
+// Seq from which on everything will be heard; its error ends the watch.
 func (s *Service) Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(Change)) error {
+	start, err := s.clusterTime(ctx)
+	if err != nil {
+		return mongodb.Translate(err)
+	}
 	stream, err := s.events().Watch(ctx, mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
 		moved("availableSeats"), moved("totalSeats"), moved("oversold"), moved("status"), moved("name"),
 		bson.D{{Key: "updateDescription.removedFields", Value: bson.D{{Key: "$in", Value: bson.A{"oversold", "status"}}}}},
-	}}}}}}, options.ChangeStream().SetMaxAwaitTime(watchAwait))
+	}}}}}}, options.ChangeStream().SetMaxAwaitTime(watchAwait).SetStartAtOperationTime(&start))
 	if err != nil {
 		return mongodb.Translate(err)
 	}
 	defer stream.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost by it
-	now, err := s.clusterTime(ctx)
-	if err != nil {
-		return mongodb.Translate(err)
-	}
-	if err := begun(ctx, now); err != nil {
+	if err := begun(ctx, seqOf(start)); err != nil {
 		return err
 	}
 	for stream.Next(ctx) {
@@ -96,13 +97,40 @@ func (s *Service) Watch(ctx context.Context, begun func(ctx context.Context, seq
 	return mongodb.Translate(stream.Err())
 }
 
-// clusterTime is a Seq that nothing later is below.
-func (s *Service) clusterTime(ctx context.Context) (int64, error) {
+// clusterTime is a time that nothing later is before.
+func (s *Service) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	var answer struct {
 		OperationTime bson.Timestamp `bson:"operationTime"`
 	}
 	err := s.db.RunCommand(ctx, bson.D{{Key: "ping", Value: 1}}).Decode(&answer)
-	return seqOf(answer.OperationTime), err
+	return answer.OperationTime, err
+}
+
+// EventAt reads an event as of a moment, and tells which: changes with a higher Seq
+// are not in it, all others are. A primary that does not know yet that there is
+// another one tells of a moment that is past. It fails with CodeEventNotFound.
+func (s *Service) EventAt(ctx context.Context, id ID) (Event, int64, error) {
+	var answer struct {
+		Cursor struct {
+			First []eventDoc     `bson:"firstBatch"`
+			At    bson.Timestamp `bson:"atClusterTime"`
+		} `bson:"cursor"`
+	}
+	err := s.db.RunCommand(ctx, bson.D{
+		{Key: "find", Value: eventsName}, {Key: "filter", Value: mongodb.Is("_id", id)}, {Key: "limit", Value: 1}, {Key: "singleBatch", Value: true},
+		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "snapshot"}}},
+	}).Decode(&answer)
+	if err != nil {
+		return Event{}, 0, mongodb.Translate(err)
+	}
+	if len(answer.Cursor.First) == 0 {
+		_, err := s.Event(ctx, id) // who is surely not there
+		if err == nil {
+			err = fault.New(mongodb.CodeUnavailable, "The event has just been made; ask again.")
+		}
+		return Event{}, 0, err
+	}
+	return answer.Cursor.First[0].event(), seqOf(answer.Cursor.At), nil
 }
 
 // seqOf is a time of MongoDB's as a number: its second, its count within that, and
