@@ -335,3 +335,20 @@ func TestStream_ADeposedPrimaryIsNotHeard(t *testing.T) {
 		t.Errorf("told %s after %d reads", text, source.reads.Load())
 	}
 }
+
+// What is taken off an event is heard too: it is no longer oversold.
+func TestStream_TellsThatAnEventIsNoLongerOversold(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event := s.w.Event(10)
+	s.w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}, {Key: "oversold", Value: 2}})
+	s.w.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 12}, {Key: "status", Value: "CONSUMED"}})
+	l := s.listen(event.String(), "")
+	if m := l.next(); m.state.Oversold != 2 {
+		t.Errorf("told %+v first", m)
+	}
+	s.want(s.call("PATCH", "/api/events/"+event.String(), fields{"totalSeats": 14}), 200, "")
+	if m := l.until(2); m.state.Oversold != 0 || m.state.TotalSeats != 14 {
+		t.Errorf("told %+v", m)
+	}
+}

@@ -105,7 +105,7 @@ var mutations = []mutation{
 	{name: "a deposed primary tells listeners", file: "live/topic.go", from: "if err != nil || at >= seq {", to: "if err != nil || at >= 0*seq {", faults: "primary frozen", pkg: "./httpapi", tests: "Stream"},
 	{name: "a stream that begins anew trusts what it knew", file: "live/hub.go", from: "\tfor _, t := range topics {\n\t\tif err := t.look(", to: "\tfor _, t := range topics[:0] {\n\t\tif err := t.look(", pkg: "./httpapi", tests: "Stream"},
 	{name: "what is heard during the first read is lost", file: "live/topic.go", from: "t.early = append(t.early, c)", to: "t.early = nil", pkg: "./httpapi", tests: "Stream"},
-	{name: "a message's ID may be the last one's", file: "live/topic.go", from: "t.seq = max(t.seq, t.told+1)", to: "t.seq = t.seq + 0*t.told", pkg: "./httpapi", tests: "Stream"},
+	{name: "a message's ID may be the last one's", file: "live/topic.go", from: "t.seq = max(t.seq, t.told+1)", to: "t.seq = t.seq + 0*t.told", pkg: "./live", tests: "."},
 	{name: "any ID is known", file: "live/hub.go", from: "if last == 0 || last < t.from || last > t.seq {", to: "if last == 0 {", pkg: "./httpapi", tests: "Stream"},
 	{name: "a change of removed fields is not heard", file: "seats/watch.go", from: `if slices.Contains(c.removed, "oversold") {`, to: `if slices.Contains(c.removed, "nothing") {`, pkg: "./httpapi", tests: "Stream"},
 }
