@@ -87,8 +87,8 @@ func (l *listener) hear(ctx context.Context, api string) error {
 	if err != nil {
 		return nil //nolint:nilerr // the process is away
 	}
-	defer conn.Close() //nolint:errcheck // it only read
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer conn.Close()                                      //nolint:errcheck // it only read
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // it only read
 	defer stop()
 	l.mu.Lock()
 	l.began++
