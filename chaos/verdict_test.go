@@ -195,6 +195,10 @@ func (c *crowd) operations(h int, left leftovers) (ops []porcupine.Operation) {
 	last := time.Now().UnixMilli()
 	never := last + time.Hour.Milliseconds()
 	numbers := map[string]int{}
+	made := map[string]bool{} // keys whose lock a definite answer made: no other asking did
+	for _, a := range c.history {
+		made[a.key] = made[a.key] || (a.event == h && a.deed == doLock && a.code == "" && !a.replayed)
+	}
 	for _, a := range c.history {
 		if a.event != h {
 			continue
@@ -203,7 +207,7 @@ func (c *crowd) operations(h int, left leftovers) (ops []porcupine.Operation) {
 			numbers[a.key] = a.lock
 		}
 		add(a.move, a.reply, a.called, a.returned)
-		if a.deed == doLock && !a.replayed { // one effect: none of the others was done
+		if a.deed == doLock && (!a.replayed || made[a.key]) { // one effect: none of the others was done
 			continue
 		}
 		if len(a.calls) > fewCalls { // each may be done at any time: more of them only make more orders
@@ -246,7 +250,12 @@ func (c *crowd) operations(h int, left leftovers) (ops []porcupine.Operation) {
 	return ops
 }
 
-const judgeTime = time.Minute
+// judgeTime bounds the search for an order, drawTime that for a picture of a search
+// that had no end.
+const (
+	judgeTime = 90 * time.Second
+	drawTime  = 10 * time.Second
+)
 
 // judgeHistory: one hall that does one thing at a time could have told all that.
 func (c *crowd) judgeHistory(h int, left leftovers) {
@@ -258,19 +267,19 @@ func (c *crowd) judgeHistory(h int, left leftovers) {
 		return
 	}
 	if result == porcupine.Unknown {
-		path, where := c.draw(model, ops)
+		path, where := c.draw(model, ops, drawTime)
 		c.t.Logf("the history of event %s (%d requests) could not be judged within %v; drawn in %s\n%s", c.halls[h].id, len(ops), judgeTime, path, where)
 		c.unjudged++
 		return
 	}
-	path, where := c.draw(model, ops)
+	path, where := c.draw(model, ops, judgeTime)
 	c.broke("linearizability", "no order of its %d requests explains the history of event %s; drawn in %s\n%s", len(ops), c.halls[h].id, path, where)
 }
 
 // draw keeps the picture of a history that can't be, and tells its longest
 // explanation's end and what could not follow it.
-func (c *crowd) draw(model porcupine.Model, ops []porcupine.Operation) (path, where string) {
-	_, info := porcupine.CheckOperationsVerbose(model, ops, judgeTime)
+func (c *crowd) draw(model porcupine.Model, ops []porcupine.Operation, most time.Duration) (path, where string) {
+	_, info := porcupine.CheckOperationsVerbose(model, ops, most)
 	dir := filepath.Join("..", ".build", "chaos")
 	path = filepath.Join(dir, "history-"+ids.New().String()+".html")
 	if err := os.MkdirAll(dir, 0o755); err == nil {

@@ -34,7 +34,12 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 		})
 	}
 	for _, collection := range []string{"events", "bookings", "seatlocks"} {
-		<-time.After(300 * time.Millisecond) // meanwhile, much changes
+		const meanwhile = 20 // sales; the seats of the largest event don't run out
+		for before, deadline := sold.Load(), time.Now().Add(time.Minute); sold.Load() < before+meanwhile; <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("nothing is sold")
+			}
+		}
 		_, err := w.DB.Collection(collection).Aggregate(w.Ctx(), mongo.Pipeline{
 			{{Key: "$merge", Value: bson.D{{Key: "into", Value: bson.D{{Key: "db", Value: restored.DB.Name()}, {Key: "coll", Value: collection}}}}}},
 		})

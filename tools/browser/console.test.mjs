@@ -92,8 +92,9 @@ test("it asks for the admin key, and keeps it for the tab only", async (t) => {
     await page.getByRole("button", { name: "Use it" }).click();
   };
   await page.getByText("This server has keys.").waitFor();
-  await page.keyboard.press("Escape");
   await accessible(page);
+  for (let i = 0; i < 3; i++) await page.keyboard.press("Escape");
+  await page.getByText("This server has keys.").waitFor(); // again
   await use("wrong");
   await page.getByText("The server does not know that key.").waitFor();
   await use("shop-secret-1");

@@ -25,20 +25,20 @@ function wantKey(refusal) {
   return asking;
 }
 
-// askForKey shows the dialog and waits for a key.
+// askForKey shows the dialog and waits until it is closed; without a key there is
+// nothing to see, and the next answer has it opened again.
 function askForKey(why) {
   setText(byID("key-why"), why);
   const dialog = byID("key");
-  if (!dialog.open) dialog.showModal();
-  dialog.oncancel = (event) => event.preventDefault(); // there is nothing to see without
+  dialog.showModal();
+  byID("key-form").onsubmit = (event) => {
+    event.preventDefault();
+    key.set(byID("key-field").value.trim());
+    byID("key-field").value = "";
+    dialog.close();
+  };
   return new Promise((resolve) => {
-    byID("key-form").onsubmit = (event) => {
-      event.preventDefault();
-      key.set(byID("key-field").value.trim());
-      byID("key-field").value = "";
-      dialog.close();
-      resolve();
-    };
+    dialog.onclose = resolve;
   });
 }
 
