@@ -351,25 +351,3 @@ func TestTake_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 	w.Take(event, 2, testenv.Soon())
 	testenv.CheckInvariants(t, w.DB.Database)
 }
-
-func TestTake_CallerThatLeftWithoutAKeyKeepsNoSeats(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	event := w.Event(1000)
-	release := holdEvent(t, w, event) // the batch waits for this rival's transaction
-	ctx, leave := contextWithCancel(w)
-	done := make(chan error, 1)
-	go func() {
-		_, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
-		done <- err
-	}()
-	waitFor(t, func() bool { return w.Seats.InFlight() == 1 })
-	leave()
-	wantCode(t, <-done, "UNAVAILABLE")
-	release()
-	waitFor(t, func() bool { return w.Seats.InFlight() == 0 })
-	n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
-	if available, _ := w.Available(event); err != nil || n != 0 || available != 1000 {
-		t.Errorf("%d locks, %d seats available, %v", n, available, err)
-	}
-}

@@ -52,7 +52,7 @@ var mutations = []mutation{
 	{name: "a refusal has no fence", file: "seats/soldout.go", from: "if keyed(batch) {", to: "if false {", faults: "API frozen",
 		pkg: "./seats", tests: "SoldOut"},
 	{name: "who left is granted seats, quickly", file: "seats/quick.go", from: "if slices.ContainsFunc(b.requests, (*request).hasLeft) {", to: "if false {",
-		faults: "API frozen", pkg: "./seats", tests: "SoldOut|Left|Leave"},
+		faults: "API frozen", pkg: "./seats", tests: "CallerThatLeft"},
 	{name: "a commit that is not answered is not settled", file: "seats/queue.go",
 		from: "case fault.Is(err, mongodb.CodeOutcomeUnknown):\n\t\treturn s.settle(ctx, eventID, batch)", to: "case false:\n\t\treturn nil",
 		faults: "cut from the primary", pkg: "./seats", tests: "."},
