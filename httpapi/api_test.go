@@ -75,7 +75,10 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 	services.Ready = func(context.Context) httpapi.Readiness {
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
 	}
-	services.Survey, services.Lines = w.Recovery.Survey, s.recent.Lines
+	services.Lines = s.recent.Lines
+	if services.Survey == nil {
+		services.Survey = w.Recovery.Survey
+	}
 	s.server = httptest.NewUnstartedServer(nil)
 	s.server.Config = httpapi.NewServer(httpapi.New(services), slog.New(w.Log))
 	s.server.Start()

@@ -114,33 +114,35 @@ func (a *api) overviewRoutes() {
 			"where that takes over 30 s, use seatctl doctor.",
 		Metadata: map[string]any{timeLimit: surveyTime},
 	}, config.ScopeAdmin, func(ctx context.Context, _ *struct{}) (*found[surveyBody], error) {
-		if err := a.look(ctx); err != nil {
+		if err := a.surveying.take(ctx); err != nil {
 			return nil, err
 		}
-		defer a.looked()
+		defer a.surveying.giveBack()
 		s, err := a.Survey(ctx)
 		return &found[surveyBody]{surveyBody{s.EventsMeasured, shapeAll(s.Findings(), shapeFinding)}}, err
 	})
 }
 
-// look waits for its turn: however many consoles are open, what they ask for costs
-// the sale one reader.
-func (a *api) look(ctx context.Context) error {
+// turn is had by one at a time: however many consoles are open, what they ask for
+// costs the sale one reader.
+type turn chan struct{}
+
+func (t turn) take(ctx context.Context) error {
 	select {
-	case a.looking <- struct{}{}:
+	case t <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fault.New(mongodb.CodeUnavailable, "Others look at the sale; ask again.").By(ctx.Err())
 	}
 }
 
-func (a *api) looked() { <-a.looking }
+func (t turn) giveBack() { <-t }
 
 func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewBody], error) {
-	if err := a.look(ctx); err != nil {
+	if err := a.looking.take(ctx); err != nil {
 		return nil, err
 	}
-	defer a.looked()
+	defer a.looking.giveBack()
 	events, err := a.Seats.Standings(ctx, parseID(in.Behind), in.PageSize+1)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"strings"
@@ -9,8 +10,10 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
@@ -182,4 +185,23 @@ func TestSurvey_FindsDrift(t *testing.T) {
 			t.Errorf("surveyed: %s", a.raw)
 		}
 	}
+}
+
+// A survey of a large database takes a while; the console shows the sale meanwhile.
+func TestSurvey_HoldsNoOverviewUp(t *testing.T) {
+	t.Parallel()
+	begun, end := make(chan struct{}), make(chan struct{})
+	s := openWith(t, func(services *httpapi.Services, _ *seats.Limits) {
+		services.Survey = func(context.Context) (recovery.Survey, error) {
+			close(begun)
+			<-end
+			return recovery.Survey{}, nil
+		}
+	})
+	surveyed := make(chan answer, 1)
+	go func() { surveyed <- s.call("GET", "/api/admin/survey", nil) }()
+	<-begun
+	s.overview("")
+	close(end)
+	s.want(<-surveyed, 200, "")
 }

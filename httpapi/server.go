@@ -66,8 +66,9 @@ const (
 // api is the routes with what their handlers need.
 type api struct {
 	Services
-	huma    huma.API
-	looking chan struct{} // one at a time sums the locks of many events
+	huma      huma.API
+	looking   turn // of overviews, which sum the locks of many events
+	surveying turn // of surveys, which read everything
 }
 
 // shapeErrors: huma's builder of error answers is one for the process.
@@ -87,7 +88,7 @@ func New(s Services) http.Handler {
 		"key": {Type: "http", Scheme: "bearer", Description: "The secret of one of API_KEYS, or a customer's token."},
 	}
 	mux := http.NewServeMux()
-	a := &api{Services: s, huma: humago.New(mux, conf), looking: make(chan struct{}, 1)}
+	a := &api{Services: s, huma: humago.New(mux, conf), looking: make(turn, 1), surveying: make(turn, 1)}
 	a.userRoutes()
 	a.eventRoutes()
 	a.streamRoutes()

@@ -220,7 +220,7 @@ func (w *World) Ctx() context.Context { return w.T.Context() }
 // Event makes an event with seats on sale.
 func (w *World) Event(total int64) ids.ID {
 	w.T.Helper()
-	e, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "Event", TotalSeats: total, EventDate: time.Now().UTC()})
+	e, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "Event", TotalSeats: total, EventDate: clock.System().UTC()})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func (w *World) Book(lock seats.Lock, window seats.Until) booking.Booking {
 }
 
 // Past and Soon are times that clients ask for.
-func Past() seats.Until { return seats.Until{At: time.Now().Add(-time.Hour)} }
+func Past() seats.Until { return seats.Until{At: clock.System().Add(-time.Hour)} }
 
 // Soon is well ahead.
 func Soon() seats.Until { return seats.Until{For: time.Hour} }

@@ -56,6 +56,9 @@ export function keyed(parent, items, keyOf, make, update) {
 // part finds a named part of a row.
 export const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
 
+// longest is how long a page waits at the most, also behind a server that hung.
+const longest = 15_000; // ms
+
 // every runs work now and then each time some milliseconds after its end, later
 // where the server had much to do for it, and not while nobody looks at the page.
 // The result begins a turn at once.
@@ -71,7 +74,7 @@ export function every(pause, work) {
       await work();
     } finally {
       running = false;
-      timer = setTimeout(turn, Math.max(pause, 9 * (performance.now() - start)));
+      timer = setTimeout(turn, Math.max(pause, Math.min(longest, 9 * (performance.now() - start))));
     }
   };
   document.addEventListener("visibilitychange", turn);
