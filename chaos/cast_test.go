@@ -91,8 +91,7 @@ func (c *cast) open(name, program, skew string, uri string, env ...string) {
 		c.built[skew] = dir
 	}
 	p := &pod{program: program, dir: c.built[skew], addr: address(c.t)}
-	p.door = newFront(c.t, p.addr, "")
-	p.door.http = true
+	p.door = newDoor(c.t, p.addr)
 	p.env = append([]string{"POD_NAME=" + name, "MONGODB_URI=" + uri, "MONGODB_DATABASE=storm", "REDIS_URL=" + c.redis.URL, "LOG_LEVEL=warn",
 		"LEASE_TTL=" + stormLease.String(), "LOCK_EXPIRY_INTERVAL=" + stormTick.String(), "BOOKING_EXPIRY_INTERVAL=" + stormTick.String(),
 		"RECONCILE_INTERVAL=3s", "HTTP_ADDR=" + p.addr, "METRICS_ADDR=" + p.addr}, env...)

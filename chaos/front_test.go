@@ -43,16 +43,28 @@ func (p *passage) close() {
 // newFront listens until the test ends.
 func newFront(t *testing.T, to, whose string) *front {
 	t.Helper()
+	return (&front{to: to, whose: []byte(whose)}).standAt(t, ownPort(t))
+}
+
+// newDoor is a front of a server that speaks HTTP.
+func newDoor(t *testing.T, to string) *front {
+	t.Helper()
+	return (&front{to: to, http: true}).standAt(t, ownPort(t))
+}
+
+func ownPort(t *testing.T) net.Listener {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return frontAt(t, listener, to, whose)
+	return listener
 }
 
-func frontAt(t *testing.T, listener net.Listener, to, whose string) *front {
+// standAt lets everybody in who comes to the listener, until the test ends.
+func (f *front) standAt(t *testing.T, listener net.Listener) *front {
 	t.Helper()
-	f := &front{addr: listener.Addr().String(), to: to, whose: []byte(whose), open: map[*passage]bool{}, listener: listener}
+	f.addr, f.open, f.listener = listener.Addr().String(), map[*passage]bool{}, listener
 	f.passing.Go(f.accept)
 	t.Cleanup(func() {
 		listener.Close() //nolint:errcheck // the test is over

@@ -72,7 +72,7 @@ func encrypted(t *testing.T, to int) (port, authority string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frontAt(t, listener, "127.0.0.1:"+strconv.Itoa(to), "")
+	(&front{to: "127.0.0.1:" + strconv.Itoa(to)}).standAt(t, listener)
 	_, port, err = net.SplitHostPort(listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
