@@ -1,15 +1,9 @@
 package httpapi_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,171 +12,10 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
-	"github.com/holdfast-dev/holdfast/live"
-	"github.com/holdfast-dev/holdfast/seats"
 )
-
-func TestMain(m *testing.M) { testenv.Main(m) }
-
-// site is the API on a test's database, with a client.
-type site struct {
-	t       testing.TB
-	w       *testenv.World
-	server  *httptest.Server
-	client  *http.Client
-	serving atomic.Bool
-	recent  *telemetry.Recent
-
-	jobs       *jobs.Runner
-	begun, end chan struct{} // of the job lock-expiry
-}
-
-func open(t testing.TB, keys ...config.Key) *site {
-	t.Helper()
-	return openWith(t, func(s *httpapi.Services, _ *seats.Limits) { s.Keys = keys })
-}
-
-// openWith opens a site whose services and limits change has changed.
-func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site {
-	t.Helper()
-	w := testenv.New(t)
-	s := &site{t: t, w: w, recent: telemetry.NewRecent(w.Log)}
-	s.serving.Store(true)
-	var services httpapi.Services
-	limits := seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL}
-	change(&services, &limits)
-	w.Seats = seats.New(w.DB, limits, w.Users.Unknown)
-	w.Bookings = booking.New(w.DB, w.Seats, booking.Limits{MaxPaymentTTL: testenv.MaxPaymentTTL}, booking.Observer{})
-	metrics := telemetry.NewMetrics()
-	terms := lease.Terms{TTL: 2 * time.Second}
-	s.begun, s.end = make(chan struct{}), make(chan struct{})
-	s.jobs = jobs.New(jobs.Options{
-		Log: slog.New(w.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(w.DB, terms), Terms: terms,
-		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
-	}, s.testJobs()...)
-	services.Users, services.Seats, services.Bookings, services.Jobs = w.Users, w.Seats, w.Bookings, s.jobs
-	services.Live = live.NewHub(w.Seats, slog.New(w.Log))
-	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), clock.System, metrics, s.serving.Load
-	services.Ready = func(context.Context) httpapi.Readiness {
-		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
-	}
-	services.Lines = s.recent.Lines
-	if services.Survey == nil {
-		services.Survey = w.Recovery.Survey
-	}
-	s.server = httptest.NewUnstartedServer(nil)
-	s.server.Config = httpapi.NewServer(httpapi.New(services), slog.New(w.Log))
-	s.server.Start()
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	s.client = &http.Client{Transport: transport}
-	t.Cleanup(func() {
-		services.Live.Close()
-		s.jobs.Stop()
-		if err := s.jobs.Wait(context.Background()); err != nil {
-			t.Error(err)
-		}
-		s.server.Close()
-		if err := w.Seats.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		transport.CloseIdleConnections()
-	})
-	return s
-}
-
-type answer struct {
-	status int
-	header http.Header
-	body   map[string]any
-	raw    string
-}
-
-func (a answer) text(field string) string { return fmt.Sprint(a.body[field]) }
-
-// call sends a body: a string as it is, anything else as JSON, nil for none.
-func (s *site) call(method, path string, body any, headers ...string) answer {
-	s.t.Helper()
-	var reader io.Reader
-	switch b := body.(type) {
-	case nil:
-	case string:
-		reader = strings.NewReader(b)
-	default:
-		text, err := json.Marshal(b)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		reader = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, reader)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		if headers[i] == "Host" {
-			request.Host = headers[i+1]
-		}
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		s.t.Error(err)
-		return answer{}
-	}
-	defer response.Body.Close() //nolint:errcheck // read only
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Error(err)
-	}
-	a := answer{status: response.StatusCode, header: response.Header, raw: string(raw)}
-	if json.Unmarshal(raw, &a.body) != nil {
-		a.body = map[string]any{}
-	}
-	return a
-}
-
-type fields map[string]any
-
-// want fails unless the answer has the status and, for an error, the code.
-func (s *site) want(a answer, status int, code string) answer {
-	s.t.Helper()
-	if a.status != status || (code != "" && a.text("code") != code) {
-		s.t.Errorf("got %d %s, want %d %s", a.status, a.raw, status, code)
-	}
-	if a.status >= 400 && a.header.Get("Content-Type") != "application/problem+json" {
-		s.t.Errorf("an error is %s: %s", a.header.Get("Content-Type"), a.raw)
-	}
-	if a.header.Get("X-Request-Id") == "" {
-		s.t.Error("no X-Request-Id")
-	}
-	return a
-}
-
-func (s *site) user() string {
-	s.t.Helper()
-	a := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": ids.New().String() + "@example.com"}), 201, "")
-	if a.header.Get("Location") != "/api/users/"+a.text("id") {
-		s.t.Errorf("Location %q", a.header.Get("Location"))
-	}
-	return a.text("id")
-}
-
-func (s *site) event(total int) string {
-	s.t.Helper()
-	return s.want(s.call("POST", "/api/events", fields{"name": "E", "totalSeats": total, "eventDate": "2026-06-15T10:00:00Z"}), 201, "").text("id")
-}
 
 func TestAPI_TheWholeWayOfABooking(t *testing.T) {
 	t.Parallel()
