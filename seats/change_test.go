@@ -58,6 +58,40 @@ func TestGiveBack_ManyTimesAtOnceGivesSeatsBackOnce(t *testing.T) {
 	}
 }
 
+// Somebody writes the event whenever a batch has been read and is about to be
+// written, as a shop does that counts visits in it. They win five times: then the
+// batch holds the event before it reads.
+func TestGiveBack_GetsThroughBesideWhoWritesTheEventAllTheTime(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	lock := w.Take(event, 3, testenv.Soon())
+	visits, kept := 0, 0
+	visit := func() error {
+		ctx, cancel := context.WithTimeout(w.Ctx(), 2*time.Second)
+		defer cancel()
+		_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "visits", Value: 1}}}})
+		return err
+	}
+	given, err := w.Seats.GiveBack(w.Ctx(), lock.ID, func(context.Context, seats.Lock, time.Time) (bool, error) {
+		visits++
+		if visit() != nil { // it waits for the transaction, which waits here
+			kept++
+		}
+		return true, nil
+	}, nil)
+	if err != nil || given.Status != seats.Released {
+		t.Fatalf("%v, %v, after %d visits", given.Status, err, visits)
+	}
+	if visits != 6 || kept != 1 {
+		t.Errorf("%d visits, of which %d were kept waiting; want 6 and 1", visits, kept)
+	}
+	if available, _ := w.Available(event); available != 10 {
+		t.Errorf("%d seats are available, want 10", available)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
 func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -56,6 +56,7 @@ var mutations = []mutation{
 	{name: "a commit that is not answered is not settled", file: "seats/queue.go",
 		from: "case fault.Is(err, mongodb.CodeOutcomeUnknown):\n\t\treturn s.settle(ctx, eventID, batch)", to: "case false:\n\t\treturn nil",
 		faults: "cut from the primary", pkg: "./seats", tests: "."},
+	{name: "who lost goes on reading first", file: "seats/queue.go", from: "tried > mayLose {", to: "tried < 0 {", pkg: "./seats", tests: "GetsThroughBeside"},
 
 	// Giving them back.
 	{name: "a released lock keeps its seats", file: "seats/batch.go", from: "\t\tb.tally.give(lock.Seats)\n", to: ""},
