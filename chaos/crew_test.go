@@ -191,6 +191,14 @@ func (c *crew) runs(filter bson.D) (found []ran) {
 	return found
 }
 
+// ended waits until no run that has begun by now is under way, and returns those.
+func (c *crew) ended() []ran {
+	c.t.Helper()
+	begun := bson.E{Key: "startedAt", Value: bson.D{{Key: "$lte", Value: time.Now()}}}
+	testenv.WaitFor(c.t, func() bool { return len(c.runs(bson.D{begun, {Key: "outcome", Value: "running"}})) == 0 })
+	return c.runs(bson.D{begun})
+}
+
 // eachTickOnce fails where two runs of the job belong to one tick.
 func (c *crew) eachTickOnce() (ticks int) {
 	c.t.Helper()

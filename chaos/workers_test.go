@@ -34,7 +34,7 @@ func TestWorkers_FiveShareTheTicks(t *testing.T) {
 	c.settle(events)
 	ticks := c.eachTickOnce()
 	applied := 0
-	for _, r := range c.runs(nil) {
+	for _, r := range c.ended() {
 		applied += r.Applied
 		if !strings.HasPrefix(r.Pod, first+"/") || r.Outcome != "completed" {
 			t.Errorf("%s was run by %s, and %s; the leader is %s", r.ID, r.Pod, r.Outcome, first)
