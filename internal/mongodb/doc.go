@@ -14,6 +14,9 @@
 //	unknown      CodeOutcomeUnknown: the commit was sent, repeated and not answered;
 //	             it may or may not be there, now or in a moment
 //
+// A caller that leaves gets no commit; commands under way have half a second to end,
+// so that the abort comes after them.
+//
 // A transaction that a dead process left open holds its documents for as long
 // as the server keeps it (60 s by default). Who loses documents to conflicts
 // for conflictPatience looks for idle transactions of our application name,

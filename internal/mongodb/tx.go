@@ -28,6 +28,9 @@ const (
 	// commitTime bounds the repetition of a commit whose outcome is unknown.
 	commitTime = 10 * time.Second
 	abortTime  = 5 * time.Second
+	// leaveTime is how long the commands of a transaction go on after its caller
+	// left, before they are cut off. See lasting.
+	leaveTime = 500 * time.Millisecond
 	// conflictPatience passes before a loser looks for orphans, and between looks.
 	conflictPatience = 2 * time.Second
 	lookAgain        = 500 * time.Millisecond
@@ -91,12 +94,14 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		return Unavailable, 0, Translate(err)
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
+	lasting, end := lasting(ctx, leaveTime)
+	defer end()
 
 	start := db.clock()
 	nextLook := start.Add(conflictPatience)
 	wait, brisk := firstWait, ctx.Value(briskKey{}) != nil
 	for attempt := 1; ; attempt++ {
-		err, committing := db.attempt(ctx, session, fn)
+		err, committing := db.attempt(ctx, lasting, session, fn)
 		if err == nil {
 			return Done, attempt, nil
 		}
@@ -125,9 +130,24 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	}
 }
 
-// attempt runs fn and commits. unknown is true if the commit was sent and its
-// outcome could not be learned.
-func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (err error, unknown bool) { //nolint:revive // the error is the answer, the flag qualifies it
+// lasting returns a context that ends some time after ctx does. A command that is cut
+// off on its way may reach the server after the abort that follows it, on another
+// connection, and then begins the transaction that the abort was to end: it would keep
+// others from its documents until they find it (see EndOrphans).
+func lasting(ctx context.Context, longer time.Duration) (context.Context, context.CancelFunc) {
+	deadline, _ := ctx.Deadline() // runTx has set one; the server bounds each command by it
+	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(longer))
+	stop := context.AfterFunc(ctx, func() {
+		if pause(late, longer) == nil {
+			end()
+		}
+	})
+	return late, func() { stop(); end() }
+}
+
+// attempt runs fn and commits, with commands that last longer than the caller's
+// patience. unknown is true if the commit was sent and its outcome could not be learned.
+func (db *DB) attempt(ctx, lasting context.Context, session *mongo.Session, fn func(context.Context) error) (err error, unknown bool) { //nolint:revive // the error is the answer, the flag qualifies it
 	if err := ctx.Err(); err != nil {
 		return err, false
 	}
@@ -142,7 +162,7 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 			db.abort(ctx, session)
 		}
 	}()
-	if err := fn(mongo.NewSessionContext(ctx, session)); err != nil {
+	if err := fn(mongo.NewSessionContext(lasting, session)); err != nil {
 		return err, false
 	}
 	if err := ctx.Err(); err != nil { // who gave up before the commit gets no change
