@@ -15,7 +15,7 @@ type mutation struct {
 var mutations = []mutation{
 	// Transactions.
 	{name: "no transactions at all", file: "internal/mongodb/tx.go",
-		from: "if err := fn(mongo.NewSessionContext(lasting, session)); err != nil {", to: "if err := fn(ctx); err != nil {"},
+		from: "if err := fn(mongo.NewSessionContext(late, session)); err != nil {", to: "_ = late\n\tif err := fn(ctx); err != nil {"},
 	{name: "commits wait for one member only", file: "internal/mongodb/tx.go",
 		from: "SetWriteConcern(writeconcern.Majority()))", to: "SetWriteConcern(writeconcern.W1()))", faults: "primary dies alone"},
 	{name: "a lost reply of a commit is a conflict", file: "internal/mongodb/tx.go",
@@ -28,7 +28,7 @@ var mutations = []mutation{
 	{name: "conflicts are not repeated", file: "internal/mongodb/tx.go",
 		from: "if !repeatable(err) {", to: "if !repeatable(err) || err != nil {", pkg: "./seats", tests: "."},
 	{name: "who leaves cuts their commands off", file: "internal/mongodb/tx.go",
-		from: "mongo.NewSessionContext(lasting, session)", to: "mongo.NewSessionContext(ctx, session)", pkg: "./internal/mongodb", tests: "ACallerThatLeaves"},
+		from: "late, end := lasting(ctx)", to: "late, end := context.WithCancel(ctx)", pkg: "./internal/mongodb", tests: "ACallerThatLeaves"},
 	{name: "refusals are not proved", file: "internal/mongodb/surely.go",
 		from: "if err == nil || !doubt(err)", to: "if true || err == nil || !doubt(err)", faults: "primary frozen,primary dies alone", pkg: "./internal/mongodb", tests: "Surely"},
 	{name: "orphans are not looked for", file: "internal/mongodb/orphans.go",

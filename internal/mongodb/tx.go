@@ -94,14 +94,12 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		return Unavailable, 0, Translate(err)
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
-	lasting, end := lasting(ctx, leaveTime)
-	defer end()
 
 	start := db.clock()
 	nextLook := start.Add(conflictPatience)
 	wait, brisk := firstWait, ctx.Value(briskKey{}) != nil
 	for attempt := 1; ; attempt++ {
-		err, committing := db.attempt(ctx, lasting, session, fn)
+		err, committing := db.attempt(ctx, session, fn)
 		if err == nil {
 			return Done, attempt, nil
 		}
@@ -130,15 +128,15 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	}
 }
 
-// lasting returns a context that ends some time after ctx does. A command that is cut
+// lasting returns a context that ends leaveTime after ctx does. A command that is cut
 // off on its way may reach the server after the abort that follows it, on another
 // connection, and then begins the transaction that the abort was to end: it would keep
 // others from its documents until they find it (see EndOrphans).
-func lasting(ctx context.Context, longer time.Duration) (context.Context, context.CancelFunc) {
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, _ := ctx.Deadline() // runTx has set one; the server bounds each command by it
-	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(longer))
+	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(leaveTime))
 	stop := context.AfterFunc(ctx, func() {
-		if pause(late, longer) == nil {
+		if pause(late, leaveTime) == nil {
 			end()
 		}
 	})
@@ -147,7 +145,7 @@ func lasting(ctx context.Context, longer time.Duration) (context.Context, contex
 
 // attempt runs fn and commits, with commands that last longer than the caller's
 // patience. unknown is true if the commit was sent and its outcome could not be learned.
-func (db *DB) attempt(ctx, lasting context.Context, session *mongo.Session, fn func(context.Context) error) (err error, unknown bool) { //nolint:revive // the error is the answer, the flag qualifies it
+func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (err error, unknown bool) { //nolint:revive // the error is the answer, the flag qualifies it
 	if err := ctx.Err(); err != nil {
 		return err, false
 	}
@@ -162,7 +160,9 @@ func (db *DB) attempt(ctx, lasting context.Context, session *mongo.Session, fn f
 			db.abort(ctx, session)
 		}
 	}()
-	if err := fn(mongo.NewSessionContext(lasting, session)); err != nil {
+	late, end := lasting(ctx)
+	defer end()
+	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
 		return err, false
 	}
 	if err := ctx.Err(); err != nil { // who gave up before the commit gets no change
