@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -145,14 +144,12 @@ type server struct {
 
 // startServer starts the API for the engine, and for the others this program.
 func startServer(ctx context.Context, s settings, w *world, name string) (*server, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := devserver.KeepPort()
 	if err != nil {
 		return nil, err
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
+	defer port.Close() //nolint:errcheck // nothing was written
+	address := port.Addr()
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -111,23 +110,20 @@ func startPostgres(ctx context.Context) (stop func(), url string, found bool, er
 	if out, err := exec.CommandContext(ctx, initdb[0], initdb[1:]...).CombinedOutput(); err != nil { //nolint:gosec // PostgreSQL's own
 		return nil, "", true, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := devserver.KeepPort()
 	if err != nil {
 		return nil, "", true, err
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		return nil, "", true, err
-	}
+	defer port.Close() //nolint:errcheck // nothing was written
 	p, err := devserver.Start(devserver.Command{
-		Args: append(slices.Clone(as), filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-k", dir,
+		Args: append(slices.Clone(as), filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port.Number), "-k", dir,
 			"-c", "listen_addresses=127.0.0.1", "-c", "logging_collector=off"),
 		Scratch: dir,
 	})
 	if err != nil {
 		return nil, "", true, err
 	}
-	url = fmt.Sprintf("postgres://bench@127.0.0.1:%d/postgres?sslmode=disable", port)
+	url = fmt.Sprintf("postgres://bench@%s/postgres?sslmode=disable", port.Addr())
 	const tries, between = 100, 100 * time.Millisecond
 	for range tries {
 		conn, connectErr := pgx.Connect(ctx, url)

@@ -28,7 +28,7 @@ func TestWorkers_ReachRedisByTLSWithAPassword(t *testing.T) {
 	if err := testenv.RedisClient(t, r.URL).ConfigSet(t.Context(), "requirepass", "hush").Err(); err != nil {
 		t.Fatal(err)
 	}
-	port, authority := encrypted(t, r.Port)
+	port, authority := encrypted(t, r.Port.Number)
 	env := []string{"REDIS_HOST=localhost", "REDIS_PORT=" + port, "REDIS_TLS=true", "SSL_CERT_FILE=" + authority}
 	c := newCrew(t, lease.KindNone, 1, append(env, "REDIS_PASSWORD=hush")...)
 	c.says("ok", "ok", "ok: redis")

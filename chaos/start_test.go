@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 // binaries builds the API and the worker once.
@@ -73,7 +74,7 @@ func (p *process) kill() {
 func (p *process) stop(t *testing.T) error {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		t.Fatalf("it had ended before it was told to: %v, %v: %s", err, <-p.done, p.log)
 	}
 	select {
 	case err := <-p.done:
@@ -85,14 +86,10 @@ func (p *process) stop(t *testing.T) error {
 	}
 }
 
+// address is kept for a process, started again or not, until the test ends.
 func address(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // only its number is wanted
-	return l.Addr().String()
+	return testenv.KeepPort(t).Addr()
 }
 
 // caller calls an API that may be down.

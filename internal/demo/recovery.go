@@ -43,14 +43,15 @@ func (o *output) has(line string) bool {
 }
 
 func (s *stage) startAPI(ctx context.Context, database string) (*server, error) {
-	address, err := freeAddress()
+	port, err := devserver.KeepPort()
 	if err != nil {
 		return nil, err
 	}
-	a := &server{url: "http://" + address, log: &output{}}
+	defer port.Close() //nolint:errcheck // nothing was written
+	a := &server{url: "http://" + port.Addr(), log: &output{}}
 	a.api = client.New(a.url)
 	a.process, err = devserver.Start(devserver.Command{
-		Args: []string{".build/api", "--http-addr=" + address, "--log-format=json"}, Output: a.log,
+		Args: []string{".build/api", "--http-addr=" + port.Addr(), "--log-format=json"}, Output: a.log,
 		Env: []string{"MONGODB_URI=" + s.state.MongoDBURI, "MONGODB_DATABASE=" + database, "API_KEYS=", "METRICS_ADDR="},
 	})
 	if err != nil {

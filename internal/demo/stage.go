@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -58,17 +57,18 @@ func (s *stage) reach(ctx context.Context) bool {
 
 func (s *stage) start(ctx context.Context) (err error) {
 	fmt.Println("No Holdfast is running here: starting one, whose sweeps run every second.")
-	address, err := freeAddress()
+	port, err := devserver.KeepPort()
 	if err != nil {
 		return err
 	}
+	defer port.Close() //nolint:errcheck // nothing was written
 	log := filepath.Join(".build", "demo.log")
 	output, err := os.Create(log) //nolint:gosec // a fixed name
 	if err != nil {
 		return err
 	}
 	s.own, err = devserver.Start(devserver.Command{
-		Args:   []string{".build/devserver", "run", "--http-addr=" + address, "--lock-expiry-interval=1s", "--booking-expiry-interval=1s"},
+		Args:   []string{".build/devserver", "run", "--http-addr=" + port.Addr(), "--lock-expiry-interval=1s", "--booking-expiry-interval=1s"},
 		Output: output,
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *stage) start(ctx context.Context) (err error) {
 	fmt.Println("  its output goes to", log)
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	for !s.reach(ctx) || s.state.API != "http://"+address {
+	for !s.reach(ctx) || s.state.API != "http://"+port.Addr() {
 		select {
 		case <-s.own.Done():
 			return fmt.Errorf("it ended; see %s", log)
@@ -94,14 +94,6 @@ func (s *stage) close() {
 	if s.own != nil {
 		s.own.Stop()
 	}
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // ready reports whether an API answers, and serves.

@@ -42,6 +42,7 @@ type ReplicaSet struct {
 type Member struct {
 	*Process
 	Host    string
+	port    *Port
 	command Command
 	output  *bytes.Buffer
 	log     string
@@ -60,6 +61,14 @@ func (r *ReplicaSet) Stop() {
 		all.Go(m.Stop)
 	}
 	all.Wait()
+	r.letPortsGo()
+}
+
+// letPortsGo is for members that have stopped, or are not restarted.
+func (r *ReplicaSet) letPortsGo() {
+	for _, m := range r.Members {
+		m.port.Close() //nolint:errcheck,gosec // nothing was written
+	}
 }
 
 // MongodOptions say how: DataDir "" means a throw-away folder; Test allows fail
@@ -79,6 +88,7 @@ func StartMongod(ctx context.Context, o MongodOptions) (*Mongod, error) {
 	if err != nil {
 		return nil, err
 	}
+	set.letPortsGo()
 	return &Mongod{Process: set.Members[0].Process, URI: set.URI}, nil
 }
 
@@ -139,18 +149,21 @@ func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := KeepPort()
 	if err != nil {
 		return nil, err
 	}
 	output := &bytes.Buffer{}
-	m := &Member{Host: "127.0.0.1:" + strconv.Itoa(port), output: output, log: filepath.Join(dir, "mongod.log"), command: Command{
-		Args:    mongodArgs(binary, dir, port, o.Test),
+	m := &Member{Host: port.Addr(), port: port, output: output, log: filepath.Join(dir, "mongod.log"), command: Command{
+		Args:    mongodArgs(binary, dir, port.Number, o.Test),
 		Env:     libraryPath(libraries),
 		Scratch: scratch,
 		Output:  output,
 	}}
-	return m, m.Restart()
+	if err := m.Restart(); err != nil {
+		return nil, errors.Join(err, port.Close())
+	}
+	return m, nil
 }
 
 func mongodArgs(binary, dir string, port int, test bool) []string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -93,16 +92,6 @@ func (p *Process) Kill() {
 	syscall.Kill(-p.Pid(), syscall.SIGKILL) //nolint:errcheck // gone already is as good
 	<-p.done
 	p.alive.Close() //nolint:errcheck // nothing was written
-}
-
-// freePort returns a port of loopback that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
 }
 
 // await polls ready until it succeeds, the child ends, or ctx ends.

@@ -14,14 +14,13 @@ import (
 // Redis is a running redis-server that keeps nothing on disk.
 type Redis struct {
 	*Process
-	Port int
 	// URL connects to it.
 	URL string
 }
 
-// RedisOptions say how: Port 0 means one that is free. Progress hears about a fetch.
+// RedisOptions say how: Port is where, nil for any. Progress hears about a fetch.
 type RedisOptions struct {
-	Port     int
+	Port     *Port
 	Progress io.Writer
 }
 
@@ -32,19 +31,20 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
+	port := o.Port
+	if port == nil {
+		if port, err = KeepPort(); err != nil {
+			return nil, err
+		}
+		defer port.Close() //nolint:errcheck // nothing was written
+	}
 	dir, err := os.MkdirTemp("", "redis-")
 	if err != nil {
 		return nil, err
 	}
-	port := o.Port
-	if port == 0 {
-		if port, err = freePort(); err != nil {
-			return nil, err
-		}
-	}
 	var output bytes.Buffer
 	p, err := Start(Command{
-		Args: []string{binary, "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+		Args: []string{binary, "--bind", "127.0.0.1", "--port", strconv.Itoa(port.Number),
 			"--save", "", "--appendonly", "no", "--dir", dir},
 		Env:     libraryPath(libraries),
 		Scratch: dir,
@@ -53,8 +53,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := "127.0.0.1:" + strconv.Itoa(port)
-	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: port.Addr(), MaxRetries: -1})
 	defer client.Close() //nolint:errcheck // a helper connection
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -62,5 +61,5 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		p.Stop()
 		return nil, fmt.Errorf("%w\n%s", err, lastLines(output.Bytes()))
 	}
-	return &Redis{Process: p, Port: port, URL: "redis://" + address}, nil
+	return &Redis{Process: p, URL: "redis://" + port.Addr()}, nil
 }

@@ -37,17 +37,29 @@ func RedisURL(t testing.TB) string {
 	return ownRedis.server.URL
 }
 
+// KeepPort keeps a port for a process of one test's.
+func KeepPort(t testing.TB) *devserver.Port {
+	t.Helper()
+	port, err := devserver.KeepPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { port.Close() }) //nolint:errcheck // nothing was written
+	return port
+}
+
 // Redis is a server of one test's own, for faults.
 type Redis struct {
-	t testing.TB
+	t    testing.TB
+	Port *devserver.Port
 	*devserver.Redis
 }
 
 // OwnRedis starts a Redis for one test.
 func OwnRedis(t testing.TB) *Redis {
 	t.Helper()
-	r := &Redis{t: t}
-	r.start(0)
+	r := &Redis{t: t, Port: KeepPort(t)}
+	r.Restart()
 	t.Cleanup(func() {
 		r.Wake()
 		r.Stop()
@@ -55,19 +67,14 @@ func OwnRedis(t testing.TB) *Redis {
 	return r
 }
 
-func (r *Redis) start(port int) {
+// Restart starts a stopped server at the same address; its keys are gone.
+func (r *Redis) Restart() {
 	r.t.Helper()
-	server, err := devserver.StartRedis(context.WithoutCancel(r.t.Context()), devserver.RedisOptions{Port: port, Progress: os.Stderr})
+	server, err := devserver.StartRedis(context.WithoutCancel(r.t.Context()), devserver.RedisOptions{Port: r.Port, Progress: os.Stderr})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.Redis = server
-}
-
-// Restart starts a stopped server at the same address; its keys are gone.
-func (r *Redis) Restart() {
-	r.t.Helper()
-	r.start(r.Port)
 }
 
 // Freeze stops the server's clock and all its work; Wake lets it go on.

@@ -6,7 +6,6 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -30,14 +29,16 @@ export class Holdfast {
   static async start(t, settings = {}) {
     const h = new Holdfast();
     t.after(() => h.stop());
-    const [port, metrics] = [await freePort(), await freePort()];
-    h.url = `http://127.0.0.1:${port}`;
     h.environment = {
       ...process.env, MONGODB_URI: mongodb, MONGODB_DATABASE: `holdfast_browser_${randomBytes(6).toString("hex")}`,
-      HTTP_ADDR: `127.0.0.1:${port}`, LOCK_EXPIRY_INTERVAL: "1s", BOOKING_EXPIRY_INTERVAL: "1s", LOG_FORMAT: "json", DEMO: "true", ...settings,
+      HTTP_ADDR: "127.0.0.1:0", LOCK_EXPIRY_INTERVAL: "1s", BOOKING_EXPIRY_INTERVAL: "1s", LOG_FORMAT: "json", DEMO: "true", ...settings,
     };
-    h.worker = { METRICS_ADDR: `127.0.0.1:${metrics}`, POD_NAME: "worker-1" };
+    h.worker = { METRICS_ADDR: "127.0.0.1:0", POD_NAME: "worker-1" };
     h.run("api", { POD_NAME: "api-1" });
+    const listening = /"Listening","addr":"(.+?)"/;
+    await until("the API listens", () => listening.test(h.log));
+    h.environment.HTTP_ADDR = listening.exec(h.log)[1];
+    h.url = `http://${h.environment.HTTP_ADDR}`;
     await until("the API serves", async () => (await fetch(`${h.url}/readyz`)).ok);
     h.run("worker", h.worker);
     return h;
@@ -95,15 +96,6 @@ export class Holdfast {
     const booking = await this.ask("POST", "/api/bookings", { userId: lock.userId, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 600 });
     return this.ask("POST", `/api/bookings/${booking.id}/confirm`, {});
   }
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 // until asks again and again, for half a minute at most.
