@@ -23,10 +23,8 @@ func TestStream_FiveThousandListeners(t *testing.T) {
 	sale := event(t, c, 10_000_000)
 	host := strings.TrimPrefix(c.base, "http://")
 	const listeners, asleep = 5000, 100
-	var began, heard sync.WaitGroup
-	var messages atomic.Int64
-	var last atomic.Value // the line that everybody has to hear
-	last.Store("never said")
+	a := &audience{}
+	a.last.Store("never said")
 	var open []net.Conn
 	for i := range listeners {
 		conn, err := net.Dial("tcp", host)
@@ -38,29 +36,30 @@ func TestStream_FiveThousandListeners(t *testing.T) {
 		if i < asleep {
 			continue
 		}
-		began.Add(1)
-		heard.Add(1)
-		go listenTo(conn, &messages, &last, &began, &heard)
+		a.began.Add(1)
+		a.left.Go(func() { a.listen(conn) })
 	}
-	began.Wait()
+	a.began.Wait()
 	var sold load
 	rate := sold.run(t, c, sale, user, 64, 4*time.Second)
 	available, _ := w.Available(parse(t, sale))
-	must(t, c, "/api/locks", map[string]any{"eventId": sale, "userId": user, "seats": 1}) // so that there is a change after that
-	last.Store(fmt.Sprintf(`"availableSeats":%d,`, available-1))
+	a.last.Store(fmt.Sprintf(`"availableSeats":%d,`, available-1))
+	must(t, c, "/api/locks", map[string]any{"eventId": sale, "userId": user, "seats": 1}) // so that there is that change
 	said := time.Now()
 	all := make(chan struct{})
 	go func() {
-		heard.Wait()
+		a.left.Wait()
 		close(all)
 	}()
 	select {
 	case <-all:
 	case <-time.After(30 * time.Second):
-		t.Error("not everybody heard of the last change")
+	}
+	if n := a.heard.Load(); n != listeners-asleep {
+		t.Errorf("%d heard of the last change, want %d: %s", n, listeners-asleep, p.log)
 	}
 	t.Logf("%d listeners, %.0f locks/s meanwhile, %d messages; all heard of the last change within %v; at most %d MiB resident",
-		listeners, rate, messages.Load(), time.Since(said).Round(time.Millisecond), memory(t, p))
+		listeners, rate, a.messages.Load(), time.Since(said).Round(time.Millisecond), memory(t, p))
 	if used := memory(t, p); used > 1024 {
 		t.Errorf("%d MiB resident", used)
 	}
@@ -73,21 +72,26 @@ func TestStream_FiveThousandListeners(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// listenTo reads a stream until it has heard the last line.
-func listenTo(conn net.Conn, messages *atomic.Int64, last *atomic.Value, began, heard *sync.WaitGroup) {
-	defer heard.Done()
-	first := true
+// audience is those who listen.
+type audience struct {
+	last            atomic.Value // the line that everybody has to hear
+	began, left     sync.WaitGroup
+	messages, heard atomic.Int64
+}
+
+// listen reads a stream until it has heard the last line, or is cut off.
+func (a *audience) listen(conn net.Conn) {
+	begin := sync.OnceFunc(a.began.Done)
+	defer begin()
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		text := lines.Text()
 		if !strings.HasPrefix(text, "data:") {
 			continue
 		}
-		messages.Add(1)
-		if first {
-			first = false
-			began.Done()
-		}
-		if strings.Contains(text, last.Load().(string)) {
+		a.messages.Add(1)
+		begin()
+		if strings.Contains(text, a.last.Load().(string)) {
+			a.heard.Add(1)
 			return
 		}
 	}
