@@ -180,7 +180,8 @@ func (l leftLock) due(bookings []leftBooking) time.Time {
 	return due
 }
 
-// fewCalls is how many askings without an answer are reckoned with.
+// fewCalls is how many askings without an answer are reckoned with, of what may be
+// done more than once.
 const fewCalls = 4
 
 // commitMost is how long after it wrote a document a transaction may be committed:
@@ -210,7 +211,10 @@ func (c *crowd) operations(h int, left leftovers) (ops []porcupine.Operation) {
 		if a.deed == doLock && (!a.replayed || made[a.key]) { // one effect: none of the others was done
 			continue
 		}
-		if len(a.calls) > fewCalls { // each may be done at any time: more of them only make more orders
+		switch { // more of them only make more orders
+		case a.deed != doResize && a.deed != doSale: // it is done once at most, and the first asking may be done whenever a later one may
+			a.calls = a.calls[:min(1, len(a.calls))]
+		case len(a.calls) > fewCalls:
 			a.calls = append(a.calls[:fewCalls-1:fewCalls-1], a.calls[len(a.calls)-1])
 		}
 		for _, called := range a.calls {

@@ -61,7 +61,8 @@ func TestRunNow_OutlivesItsRequestAndEndsWithTheProcess(t *testing.T) {
 	})
 	p := open(t, w, []jobs.Job{j})
 	request, leave := context.WithCancel(t.Context())
-	run, err := p.RunNow(request, "j", 50*time.Millisecond)
+	const patience = 5 * time.Second // to start within, on a busy machine
+	run, err := p.RunNow(request, "j", patience)
 	leave()
 	if err != nil || run.Outcome != jobs.Running || run.ID == "" {
 		t.Fatalf("%+v, %v", run, err)
