@@ -73,12 +73,13 @@ func (p *process) kill() {
 
 func (p *process) stop(t *testing.T) error {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatalf("it had ended before it was told to: %v, %v: %s", err, <-p.done, p.log)
-	}
+	told := p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case err := <-p.done:
 		p.done <- err
+		if told != nil {
+			t.Fatalf("it had ended before it was told to: %v, %v: %s", told, err, p.log)
+		}
 		return err
 	case <-time.After(10 * time.Second):
 		p.kill()

@@ -118,13 +118,14 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 		if err != nil {
 			return set, err
 		}
+		set.Members = append(set.Members, m)
 		host := m.Host
 		if o.Front != nil {
 			if host, err = o.Front(m.Host); err != nil {
 				return set, err
 			}
 		}
-		set.Members, hosts = append(set.Members, m), append(hosts, host)
+		hosts = append(hosts, host)
 	}
 	ctx, cancel = context.WithTimeout(ctx, startTimeout)
 	defer cancel()

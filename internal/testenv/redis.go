@@ -37,17 +37,6 @@ func RedisURL(t testing.TB) string {
 	return ownRedis.server.URL
 }
 
-// KeepPort keeps a port for a process of one test's.
-func KeepPort(t testing.TB) *devserver.Port {
-	t.Helper()
-	port, err := devserver.KeepPort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { port.Close() }) //nolint:errcheck // nothing was written
-	return port
-}
-
 // Redis is a server of one test's own, for faults.
 type Redis struct {
 	t    testing.TB

@@ -109,6 +109,17 @@ func signal(p *devserver.Process, s syscall.Signal) {
 	syscall.Kill(-p.Pid(), s) //nolint:errcheck // gone already is as good
 }
 
+// KeepPort keeps a port for a process of one test's own.
+func KeepPort(t testing.TB) *devserver.Port {
+	t.Helper()
+	port, err := devserver.KeepPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { port.Close() }) //nolint:errcheck // nothing was written
+	return port
+}
+
 // World is the services on a database of the test's own.
 type World struct {
 	T        testing.TB
