@@ -11,17 +11,19 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 func TestStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
-	allowed := map[booking.Status]map[booking.Action]booking.Status{
+	allowed := map[booking.Status]map[holdfast.BookingAction]booking.Status{
 		"INITIATED":       {"pay": "PAYMENT_PENDING", "cancel": "CANCELLED", "expire": "EXPIRED"},
 		"PAYMENT_PENDING": {"confirm": "CONFIRMED", "cancel": "CANCELLED", "expire": "EXPIRED"},
 		"CONFIRMED":       {"cancel": "CANCELLED"},
@@ -32,7 +34,7 @@ func TestStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 		t.Fatalf("%d statuses, want %d", len(booking.Statuses), len(allowed))
 	}
 	for _, from := range booking.Statuses {
-		for _, action := range []booking.Action{booking.Pay, booking.Confirm, booking.Cancel, booking.Expire} {
+		for _, action := range []holdfast.BookingAction{holdfast.PayBooking, holdfast.ConfirmBooking, holdfast.CancelBooking, holdfast.ExpireBooking} {
 			want, ok := allowed[from][action]
 			if got, gotOK := from.Next(action); got != want || gotOK != ok {
 				t.Errorf("%s %s: got %q, %v; want %q, %v", from, action, got, gotOK, want, ok)
@@ -124,7 +126,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 		t.Errorf("sold: %v, %v, %v; want the CONFIRMED booking", sold, made, err)
 	}
 	due, released := w.Take(event, 1, testenv.Past()), w.Take(event, 1, testenv.Soon())
-	if _, err := w.Bookings.ReleaseLock(w.Ctx(), released.ID); err != nil {
+	if _, err := w.Seats.Release(w.Ctx(), released.ID); err != nil {
 		t.Fatal(err)
 	}
 	foreign := live
@@ -276,13 +278,16 @@ func race(t *testing.T, w, other *testenv.World, event ids.ID, k int) string {
 	}
 	var all sync.WaitGroup
 	all.Go(func() { _, err := w.Bookings.Confirm(w.Ctx(), b.ID, "r"); note("confirm", err) })
-	all.Go(func() { _, err := other.Bookings.ReleaseLock(w.Ctx(), lock.ID); note("release", err) })
+	all.Go(func() { _, err := other.Seats.Release(w.Ctx(), lock.ID); note("release", err) })
 	all.Go(func() {
-		_, err := w.Seats.ExpireDue(w.Ctx(), event, []ids.ID{lock.ID}, 0, seats.ByLockExpiry, "run")
+		_, err := w.Pipeline.Sweep(w.Ctx(), event, inventory.ExpireLocks{Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "run"}, LockIDs: []ids.ID{lock.ID}})
 		note("expiry", err)
 	})
 	all.Go(func() {
-		_, err := other.Bookings.ExpireDue(w.Ctx(), event, []booking.DueBooking{{ID: b.ID, LockID: lock.ID}}, seats.ByBookingExpiry, "run")
+		_, err := other.Pipeline.Sweep(w.Ctx(), event, inventory.ExpireBookings{
+			Run:      inventory.Run{By: holdfast.EndedByBookingExpiry, ID: "run"},
+			Bookings: []inventory.BookingRef{{Booking: b.ID, Lock: lock.ID}},
+		})
 		note("booking expiry", err)
 	})
 	cancels := rand.IntN(2) == 0

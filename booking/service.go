@@ -2,159 +2,115 @@ package booking
 
 import (
 	"context"
+	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/internal/pipeline"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Service keeps the bookings of one database. Its methods are safe for use by
-// many goroutines.
-type Service struct {
-	db     *mongodb.DB
-	seats  *seats.Service
-	limits Limits
+// ID names a booking.
+type ID = holdfast.ID
 
-	observe Observer
+// Service is the bookings of one database. Its methods are safe for use by many
+// goroutines.
+type Service struct {
+	pipeline *pipeline.Pipeline
+	store    *store.Store
+	maxTTL   time.Duration // of a payment window
+	observe  Observer
 }
 
-// Observer hears what operators must know of. Nil functions are not called.
+// Observer is told what operators must know. Nil functions are not called.
 type Observer struct {
 	// PaidAndRefused: a refused confirmation carried a payment reference.
 	PaidAndRefused func()
 }
 
-// New returns the bookings of db, on the locks of inventory.
-func New(db *mongodb.DB, inventory *seats.Service, limits Limits, observe Observer) *Service {
-	return &Service{db: db, seats: inventory, limits: limits, observe: observe}
+// New returns the bookings behind a pipeline. maxTTL is the cap of a payment window.
+func New(p *pipeline.Pipeline, maxTTL time.Duration, observe Observer) *Service {
+	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, observe: observe}
 }
 
-// Get returns a booking in its present state, or CodeNotFound.
-func (s *Service) Get(ctx context.Context, id ID) (Booking, error) {
-	return mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (Booking, error) {
-		b, err := s.get(ctx, id)
-		return b, mongodb.Translate(err)
-	})
+// Create makes the booking of a live lock, and moves the lock's expiry to the end of
+// the payment window if that is later. made is false where the lock has its booking
+// already, which is then returned.
+//
+// It refuses with LOCK_NOT_FOUND (also where the lock is another user's or event's),
+// LOCK_EXPIRED, LOCK_RELEASED, LOCK_CONSUMED, EVENT_NOT_ON_SALE where the event is
+// cancelled, or VALIDATION_FAILED for a window beyond the cap.
+func (s *Service) Create(ctx context.Context, r holdfast.BookingRequest) (b holdfast.Booking, made bool, err error) {
+	if err := r.Window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
+		return holdfast.Booking{}, false, err
+	}
+	result, err := s.pipeline.Do(ctx, inventory.Book{BookingRequest: r, BookingID: ids.New()})
+	return result.Booking, !result.Replayed && err == nil, err
 }
 
-// Filter narrows a list; zero fields don't.
-type Filter struct {
-	EventID, UserID ID
-	Status          Status
+// Pay opens the payment window of an INITIATED booking; on one that is open already it
+// changes nothing. It refuses with BOOKING_NOT_FOUND, BOOKING_EXPIRED,
+// BOOKING_CONFIRMED, BOOKING_CANCELLED, the code of a lock that other software ended,
+// EVENT_NOT_ON_SALE where the event is cancelled, or VALIDATION_FAILED for a window
+// beyond the cap.
+func (s *Service) Pay(ctx context.Context, id ID, window holdfast.Until) (holdfast.Booking, error) {
+	if window.IsZero() {
+		return holdfast.Booking{}, holdfast.RefuseInput("body", "Give paymentExpiresAt or paymentTtlSeconds.")
+	}
+	if err := window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
+		return holdfast.Booking{}, err
+	}
+	result, err := s.pipeline.Do(ctx, inventory.Pay{BookingID: id, Window: window})
+	return result.Booking, err
+}
+
+// Confirm asserts that the payment was received, and sells the booking's seats: booking
+// and lock change in one transaction, while neither has passed by the database's clock.
+// Again with the same reference, or with none, it answers the same. It refuses with
+// BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, BOOKING_EXPIRED, BOOKING_CONFIRMED (another
+// reference), BOOKING_CANCELLED, the code of a lock that other software ended, or
+// EVENT_NOT_ON_SALE where the event is cancelled.
+func (s *Service) Confirm(ctx context.Context, id ID, reference string) (holdfast.Booking, error) {
+	result, err := s.pipeline.Do(ctx, inventory.Confirm{BookingID: id, Reference: reference})
+	if reference != "" && err != nil && mongodb.IsRefusal(err) {
+		s.store.DB().Log().WarnContext(ctx, "Confirmation refused although it names a payment",
+			"bookingId", id, "paymentReference", reference, "error", err)
+		if s.observe.PaidAndRefused != nil {
+			s.observe.PaidAndRefused()
+		}
+	}
+	return result.Booking, err
+}
+
+// Cancel ends a booking, open or CONFIRMED, and gives its seats back, in one
+// transaction. On a cancelled booking it changes nothing. It refuses with
+// BOOKING_NOT_FOUND, BOOKING_EXPIRED, or the code of a lock that other software ended.
+func (s *Service) Cancel(ctx context.Context, id ID) (holdfast.Booking, error) {
+	b, err := s.store.Booking(ctx, id)
+	if err != nil {
+		return holdfast.Booking{}, err
+	}
+	command := inventory.Cancel{BookingID: id, LockID: b.LockID}
+	lock, err := s.store.Lock(ctx, b.LockID)
+	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // no seats to give back
+		result, err := s.pipeline.Do(ctx, command)
+		return result.Booking, err
+	}
+	if err != nil {
+		return holdfast.Booking{}, err
+	}
+	result, err := s.pipeline.Submit(ctx, lock.EventID, command)
+	return result.Booking, err
+}
+
+// Get returns a booking in its present state, or BOOKING_NOT_FOUND.
+func (s *Service) Get(ctx context.Context, id ID) (holdfast.Booking, error) {
+	return s.store.Booking(ctx, id)
 }
 
 // List lists bookings by ID, and the token of the next page.
-func (s *Service) List(ctx context.Context, f Filter, page mongodb.Page) ([]Booking, string, error) {
-	filter, indexed := seats.ListFilter(f.EventID, f.UserID, string(f.Status), Statuses)
-	docs, next, err := mongodb.List(ctx, s.bookings(), filter, indexed, page, func(d bookingDoc) ID { return d.ID })
-	if err != nil {
-		return nil, "", err
-	}
-	bookings := make([]Booking, 0, len(docs))
-	for _, d := range docs {
-		bookings = append(bookings, d.booking())
-	}
-	return bookings, next, nil
-}
-
-// Request asks for a booking on a lock. Window zero: INITIATED, to be paid for
-// later.
-type Request struct {
-	UserID, EventID, LockID ID
-	Window                  seats.Until
-}
-
-// Create makes the booking of a live lock, and moves the lock's expiry to the
-// end of the payment window if that is later. made is false where the lock has
-// its booking already, which is then returned.
-//
-// It refuses with seats.CodeLockNotFound (also where the lock is another user's
-// or event's), the codes of an ended lock, seats.CodeNotOnSale where the event
-// is cancelled, or fault.CodeInvalid for a window beyond the cap.
-func (s *Service) Create(ctx context.Context, r Request) (b Booking, made bool, err error) {
-	if err := s.checkWindow(r.Window); err != nil {
-		return Booking{}, false, err
-	}
-	done, err := mongodb.Surely(ctx, s.db, mongodb.Refusal, func(ctx context.Context) (creation, error) { return s.createOnce(ctx, r) })
-	return done.Booking, done.made, err
-}
-
-// creation is a booking, and whether it was made or found.
-type creation struct {
-	Booking
-	made bool
-}
-
-func (s *Service) createOnce(ctx context.Context, r Request) (creation, error) {
-	id := ids.New()
-	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (creation, error) {
-		lock, err := s.seats.Claim(ctx, r.LockID)
-		if err != nil {
-			return creation{}, err
-		}
-		if lock.UserID != r.UserID || lock.EventID != r.EventID {
-			return creation{}, seats.LockNotFound()
-		}
-		if b, found, err := s.ofLock(ctx, lock); err != nil || found {
-			return creation{b, false}, err
-		}
-		if err := lock.Ended(lock.Now); err != nil {
-			return creation{}, s.seats.RefuseDue(ctx, lock.Lock, err)
-		}
-		if err := s.seats.CheckNotCancelled(ctx, lock.EventID); err != nil {
-			return creation{}, err
-		}
-		b, err := s.create(ctx, id, lock, r.Window)
-		return creation{b, true}, err
-	})
-}
-
-// ofLock is the booking that a repeated request is answered with: the live one
-// of a live lock, or the CONFIRMED one of a sold lock.
-func (s *Service) ofLock(ctx context.Context, lock seats.Claim) (Booking, bool, error) {
-	if ended := lock.Ended(lock.Now); ended != nil && !fault.Is(ended, seats.CodeLockConsumed) {
-		return Booking{}, false, nil
-	}
-	statuses := live
-	if lock.Status == seats.Consumed {
-		statuses = []Status{Confirmed}
-	}
-	found, err := s.find(ctx, mongodb.And(mongodb.Is("seatLockId", lock.ID), mongodb.In("status", statuses)))
-	if err != nil || len(found) == 0 {
-		return Booking{}, false, err
-	}
-	return found[0], true, nil
-}
-
-func (s *Service) create(ctx context.Context, id ID, lock seats.Claim, window seats.Until) (Booking, error) {
-	b := Booking{
-		ID: id, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
-		Status: Initiated, CreatedAt: lock.Now, UpdatedAt: lock.Now,
-	}
-	if !window.IsZero() {
-		ends, err := s.limits.window(window, lock.Now, lock.Now)
-		if err != nil {
-			return Booking{}, err
-		}
-		b.Status, b.PaymentExpiresAt = Pending, ends
-	}
-	if _, err := s.seats.Attach(ctx, lock.Lock, id, b.PaymentExpiresAt); err != nil {
-		return Booking{}, err
-	}
-	_, err := s.bookings().InsertOne(ctx, insertOf(b))
-	return b, err
-}
-
-func (s *Service) checkWindow(w seats.Until) error {
-	switch {
-	case w.For < 0:
-		return fault.Invalid("body.paymentTtlSeconds", "A duration is above 0.")
-	case w.For > 0 && !w.At.IsZero():
-		return fault.Invalid("body.paymentTtlSeconds", "Give paymentExpiresAt or paymentTtlSeconds, not both.")
-	case w.For > s.limits.MaxPaymentTTL:
-		return fault.Invalid("body.paymentTtlSeconds", "A payment window lasts %v at most.", s.limits.MaxPaymentTTL)
-	default:
-		return nil
-	}
+func (s *Service) List(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
+	return s.store.Bookings(ctx, f, page)
 }

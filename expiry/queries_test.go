@@ -135,14 +135,14 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		}},
 		{"idempotency", "seatlocks", func() {
 			for range 2 { // a key that is new is not looked up
-				_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "new"})
+				_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "new"})
 				must(err)
 			}
 		}},
 		{"booking sweep", "bookings", func() { w.SweepBookings() }},
 		{"lock sweep", "seatlocks", func() { w.SweepLocks() }},
 		{"retention", "seatlocks", func() {
-			must(w.Seats.Forgettable(w.Ctx(), time.Now().Add(-24*time.Hour), testenv.Batch, func(context.Context, []ids.ID) error { return nil }))
+			must(w.Store.EachPurgeable(w.Ctx(), time.Now().Add(-24*time.Hour), testenv.Batch, func(context.Context, []ids.ID) error { return nil }))
 		}},
 	}
 	for _, c := range cases {
@@ -157,11 +157,11 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		}
 	}
 	for _, p := range examined(t, w, "seatlocks", func() {
-		counters, err := w.Seats.Counters(w.Ctx(), ids.ID{}, 1000)
+		counters, err := w.Store.Counters(w.Ctx(), ids.ID{}, 1000)
 		must(err)
-		_, err = w.Seats.Audit(w.Ctx(), counters)
+		_, err = w.Store.Audit(w.Ctx(), counters)
 		must(err)
-		must(w.Seats.EachConsumed(w.Ctx(), 1000, func([]ids.ID) error { return nil }))
+		must(w.Store.EachConsumed(w.Ctx(), 1000, func([]ids.ID) error { return nil }))
 	}) {
 		if p.Docs > 0 {
 			t.Errorf("audit: it examined %d documents, by %s", p.Docs, p.Plan)

@@ -6,51 +6,48 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
-// Retention removes locks that have ended, with their ended bookings and
-// idempotency keys, once they are old.
+// Retention removes locks that have ended, with their ended bookings and idempotency
+// keys, once they are old.
 type Retention struct {
-	Seats    *seats.Service
-	Bookings *booking.Service
-	Batch    int // locks in one transaction
-	// Now is the database's clock.
-	Now   func(context.Context) (time.Time, error)
-	Clock clock.Clock
+	Store *store.Store
+	Batch int // locks in one transaction
 }
 
-// Run removes what ended longer ago than age; 0 removes nothing. Report counts
-// locks: found old, removed, and left because a live booking names them.
+// progressInterval is the time between two lines of progress.
+const progressInterval = 5 * time.Second
+
+// Run removes what ended longer ago than age; 0 removes nothing. Report counts locks:
+// found old, removed, and left because a live booking names them.
 func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger) (Report, error) {
 	if age == 0 {
 		log.InfoContext(ctx, "[RETENTION JOB] ENDED_RETENTION is off; nothing is removed")
 		return Report{}, nil
 	}
-	now, err := r.Now(ctx)
+	now, err := r.Store.DB().Now(ctx)
 	if err != nil {
 		return Report{}, err
 	}
+	clock := r.Store.DB().Clock()
 	var report Report
-	bookings, told := 0, r.Clock()
-	err = r.Seats.Forgettable(ctx, now.Add(-age), r.Batch, func(ctx context.Context, lockIDs []ids.ID) error {
-		if ctx.Err() != nil {
-			return fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
+	bookings, logged := 0, clock()
+	err = r.Store.EachPurgeable(ctx, now.Add(-age), r.Batch, func(ctx context.Context, lockIDs []holdfast.ID) error {
+		if err := cutShort(ctx); err != nil {
+			return err
 		}
-		gone, err := r.Bookings.Forget(ctx, lockIDs)
+		purged, err := r.Store.Purge(ctx, lockIDs)
 		if err != nil {
 			return err
 		}
 		report.Found += len(lockIDs)
-		report.Applied += gone.Locks
-		report.Skipped += len(lockIDs) - gone.Locks
-		bookings += gone.Bookings
-		const often = 5 * time.Second // between two lines of progress
-		if r.Clock.Since(told) > often {
-			told = r.Clock()
+		report.Applied += purged.Locks
+		report.Skipped += len(lockIDs) - purged.Locks
+		bookings += purged.Bookings
+		if clock.Since(logged) > progressInterval {
+			logged = clock()
 			log.InfoContext(ctx, "[RETENTION JOB] Removing ended locks", "applied", report.Applied, "bookings", bookings)
 		}
 		return nil

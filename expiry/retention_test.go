@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
@@ -16,7 +15,7 @@ import (
 
 func retain(t *testing.T, w *testenv.World, age time.Duration) expiry.Report {
 	t.Helper()
-	r := &expiry.Retention{Seats: w.Seats, Bookings: w.Bookings, Batch: 3, Now: w.DB.Now, Clock: clock.System}
+	r := &expiry.Retention{Store: w.Store, Batch: 3}
 	report, err := r.Run(w.Ctx(), age, slog.New(w.Log))
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +56,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 		return lock
 	}
 	release := func(lock seats.Lock) seats.Lock {
-		if _, err := w.Bookings.ReleaseLock(w.Ctx(), lock.ID); err != nil {
+		if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 			t.Fatal(err)
 		}
 		return lock
@@ -134,14 +133,14 @@ func TestRetention_FreesIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	request := seats.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key", Until: testenv.Past()}
-	first, _, err := w.Seats.Take(w.Ctx(), request)
+	first, _, err := w.Seats.Acquire(w.Ctx(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.SweepLocks()
 	w.Set("seatlocks", first.ID, bson.D{{Key: "updatedAt", Value: time.Now().Add(-time.Hour)}})
 	retain(t, w, time.Minute)
-	if second, replayed, err := w.Seats.Take(w.Ctx(), request); err != nil || replayed || second.ID == first.ID {
+	if second, replayed, err := w.Seats.Acquire(w.Ctx(), request); err != nil || replayed || second.ID == first.ID {
 		t.Errorf("%+v, replayed %v, %v", second, replayed, err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
@@ -157,7 +156,7 @@ func TestForget_LeavesLocksThatCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.SweepLocks()
-	gone, err := w.Bookings.Forget(w.Ctx(), []ids.ID{active.ID, sold.ID, expired.ID, ids.New()})
+	gone, err := w.Store.Purge(w.Ctx(), []ids.ID{active.ID, sold.ID, expired.ID, ids.New()})
 	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) || !exists(t, w, "seatlocks", sold.ID) {
 		t.Errorf("%+v, %v", gone, err)
 	}

@@ -2,29 +2,40 @@ package expiry
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
-	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/pipeline"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // Sweeper expires what is due in one database.
 type Sweeper struct {
-	Seats    *seats.Service
-	Bookings *booking.Service
+	Pipeline *pipeline.Pipeline
 	// Batch is how many documents are ended in one transaction at most.
 	Batch int
 }
 
-// SweepLocks ends the ACTIVE locks that are due. A page that is not full is the
-// last one: what comes due meanwhile is the next run's, or a run would have no
-// end while a sale goes on.
-func (s *Sweeper) SweepLocks(ctx context.Context, run Pass) (Report, error) {
-	p := &pass{Pass: run}
-	var after seats.After
+// Run is one run of a sweep.
+type Run struct {
+	inventory.Run
+	Log   *slog.Logger // carries correlationId and job
+	Lines Lines        // what it says in the log
+	// Initiated: the booking sweep also ends INITIATED bookings whose lock has ended or
+	// is due.
+	Initiated bool
+}
+
+// SweepLocks ends the ACTIVE locks that are due. A page that is not full is the last
+// one: what comes due meanwhile is left to the next run, or a run would not end while
+// an event sells.
+func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
+	p := &progress{Run: run}
+	var after store.After
 	for {
-		due, err := s.Seats.DueLocks(ctx, after, s.Batch)
+		due, err := s.Pipeline.Store().DueLocks(ctx, after, s.Batch)
 		if err != nil {
 			return p.report, err
 		}
@@ -32,60 +43,60 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Pass) (Report, error) {
 		if err := s.expireLocks(ctx, p, due); err != nil {
 			return p.report, err
 		}
-		p.found(ctx, p.beyond)
-		p.beyond = 0
+		p.found(ctx, p.takeExtra())
 		if len(due) < s.Batch {
 			p.success(ctx)
 			return p.report, nil
 		}
 		last := due[len(due)-1]
-		after = seats.After{At: last.ExpiresAt, ID: last.ID}
+		after = store.After{At: last.ExpiresAt, ID: last.ID}
 	}
 }
 
-// expireLocks ends a page of due locks, a transaction for each event. Where the
-// page is full there are more: each event's transaction then takes its others
-// along, or locks spread over many events would take a transaction each.
-func (s *Sweeper) expireLocks(ctx context.Context, p *pass, due []seats.DueLock) error {
+// expireLocks ends a page of due locks, a transaction for each event. A page that is
+// full has more behind it: each event's transaction then ends the event's other due
+// locks as well, or locks spread over many events would take a transaction each.
+func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueLock) error {
 	upTo := 0
 	if len(due) == s.Batch {
 		upTo = s.Batch
 	}
-	groups := groupBy(due, func(d seats.DueLock) (ids.ID, bool) {
+	groups := groupBy(due, func(d store.DueLock) (holdfast.ID, bool) {
 		if d.Poison {
 			p.setAside(ctx, 1, "the lock's seats are no whole number ≥ 1", "lockId", d.ID, "eventId", d.EventID)
 		}
 		return d.EventID, !d.Poison
 	})
-	return eachGroup(ctx, groups, func(ctx context.Context, g group[seats.DueLock]) error {
-		return apply(ctx, p, g.event, g.items, func(ctx context.Context, group []seats.DueLock) (ended int, busy bool, err error) {
-			lockIDs, named := make([]ids.ID, 0, len(group)), make(map[ids.ID]bool, len(group))
-			for _, d := range group {
-				lockIDs, named[d.ID] = append(lockIDs, d.ID), true
+	return eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueLock]) error {
+		return endGroup(ctx, p, g.event, g.items, func(ctx context.Context, due []store.DueLock) (int, bool, error) {
+			command := inventory.ExpireLocks{Run: p.Run.Run, UpTo: upTo}
+			inPage := make(map[holdfast.ID]bool, len(due))
+			for _, d := range due {
+				command.LockIDs = append(command.LockIDs, d.ID)
+				inPage[d.ID] = true
 			}
-			swept, err := s.Seats.ExpireDue(ctx, g.event, lockIDs, upTo, p.By, p.RunID)
-			for _, e := range swept.Ended {
-				p.restored(e.Seats)
-				p.say(ctx, p.Words.Locks(e, g.event))
-				if named[e.ID] {
+			result, err := s.Pipeline.Sweep(ctx, g.event, command)
+			ended := 0
+			for _, e := range result.Ended {
+				p.ended(ctx, e.Seats, p.Lines.Lock(e, g.event))
+				if inPage[e.Lock] {
 					ended++
 				}
 			}
-			p.alsoEnded(len(swept.Ended) - ended)
-			return ended, swept.Busy, err
+			p.extra(len(result.Ended) - ended)
+			return ended, result.Busy, err
 		})
 	})
 }
 
-// SweepBookings ends the PAYMENT_PENDING bookings whose window has passed and,
-// where initiated is set, the INITIATED ones whose lock has ended or is due. It
-// ends as SweepLocks does.
-func (s *Sweeper) SweepBookings(ctx context.Context, run Pass, initiated bool) (Report, error) {
-	p := &pass{Pass: run}
+// SweepBookings ends the PAYMENT_PENDING bookings whose window has passed and, if the
+// run asks for it, INITIATED ones. It ends as SweepLocks does.
+func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
+	p := &progress{Run: run}
 	if err := s.sweepPending(ctx, p); err != nil {
 		return p.report, err
 	}
-	if initiated {
+	if run.Initiated {
 		if err := s.sweepInitiated(ctx, p); err != nil {
 			return p.report, err
 		}
@@ -94,29 +105,29 @@ func (s *Sweeper) SweepBookings(ctx context.Context, run Pass, initiated bool) (
 	return p.report, nil
 }
 
-// manyBatches is how many batches of due bookings are found at once, so that
-// those of one event, which come due at different times, meet in a transaction.
-const manyBatches = 10
+// pendingBatches is how many batches of due bookings are found at once, so that those
+// of one event, which come due at different times, meet in a transaction.
+const pendingBatches = 10
 
-func (s *Sweeper) sweepPending(ctx context.Context, p *pass) error {
-	var after seats.After
+func (s *Sweeper) sweepPending(ctx context.Context, p *progress) error {
+	var after store.After
 	for {
-		due, err := s.Bookings.DuePending(ctx, after, manyBatches*s.Batch)
+		due, err := s.Pipeline.Store().DuePending(ctx, after, pendingBatches*s.Batch)
 		if err != nil {
 			return err
 		}
-		if err := s.expireBookings(ctx, p, due); err != nil || len(due) < manyBatches*s.Batch {
+		if err := s.expireBookings(ctx, p, due); err != nil || len(due) < pendingBatches*s.Batch {
 			return err
 		}
 		last := due[len(due)-1]
-		after = seats.After{At: last.ExpiresAt, ID: last.ID}
+		after = store.After{At: last.ExpiresAt, ID: last.Booking}
 	}
 }
 
-func (s *Sweeper) sweepInitiated(ctx context.Context, p *pass) error {
-	var after ids.ID
+func (s *Sweeper) sweepInitiated(ctx context.Context, p *progress) error {
+	var after holdfast.ID
 	for {
-		due, last, err := s.Bookings.DueInitiated(ctx, after, s.Batch)
+		due, last, err := s.Pipeline.Store().DueInitiated(ctx, after, s.Batch)
 		if err != nil {
 			return err
 		}
@@ -127,23 +138,26 @@ func (s *Sweeper) sweepInitiated(ctx context.Context, p *pass) error {
 	}
 }
 
-func (s *Sweeper) expireBookings(ctx context.Context, p *pass, due []booking.DueBooking) error {
+func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.DueBooking) error {
 	p.found(ctx, len(due))
-	groups := groupBy(due, func(d booking.DueBooking) (ids.ID, bool) {
+	groups := groupBy(due, func(d store.DueBooking) (holdfast.ID, bool) {
 		if d.Poison {
-			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", "bookingId", d.ID, "lockId", d.LockID)
+			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", "bookingId", d.Booking, "lockId", d.Lock)
 		}
 		return d.EventID, !d.Poison
 	})
-	return eachGroup(ctx, groups, func(ctx context.Context, g group[booking.DueBooking]) error {
+	return eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueBooking]) error {
 		for batch := range slices.Chunk(g.items, s.Batch) { // one after the other: they write the same event
-			err := apply(ctx, p, g.event, batch, func(ctx context.Context, group []booking.DueBooking) (ended int, busy bool, err error) {
-				swept, err := s.Bookings.ExpireDue(ctx, g.event, group, p.By, p.RunID)
-				for _, e := range swept.Ended {
-					p.restored(e.Seats)
-					p.say(ctx, p.Words.Booking(e.ID, e.LockID, e.Seats))
+			err := endGroup(ctx, p, g.event, batch, func(ctx context.Context, due []store.DueBooking) (int, bool, error) {
+				command := inventory.ExpireBookings{Run: p.Run.Run}
+				for _, d := range due {
+					command.Bookings = append(command.Bookings, d.BookingRef)
 				}
-				return len(swept.Ended), swept.Busy, err
+				result, err := s.Pipeline.Sweep(ctx, g.event, command)
+				for _, e := range result.Ended {
+					p.ended(ctx, e.Seats, p.Lines.Booking(e))
+				}
+				return len(result.Ended), result.Busy, err
 			})
 			if err != nil {
 				return err
@@ -151,29 +165,4 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *pass, due []booking.Due
 		}
 		return nil
 	})
-}
-
-type group[T any] struct {
-	event ids.ID
-	items []T
-}
-
-// groupBy sorts items by event, in the order in which events come first.
-func groupBy[T any](items []T, eventOf func(T) (ids.ID, bool)) []group[T] {
-	var groups []group[T]
-	at := map[ids.ID]int{}
-	for _, item := range items {
-		event, ok := eventOf(item)
-		if !ok {
-			continue
-		}
-		i, known := at[event]
-		if !known {
-			i = len(groups)
-			at[event] = i
-			groups = append(groups, group[T]{event: event})
-		}
-		groups[i].items = append(groups[i].items, item)
-	}
-	return groups
 }

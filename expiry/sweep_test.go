@@ -2,7 +2,6 @@ package expiry_test
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -63,8 +63,8 @@ func TestSweepLocks_TakesAnEventsOtherDueLocksAlong(t *testing.T) {
 		w.Take(events[i%3], 1, seats.Until{At: time.Now().Add(time.Duration(i-100) * time.Minute)})
 	}
 	w.Take(events[0], 1, testenv.Soon())
-	small := &expiry.Sweeper{Seats: w.Seats, Bookings: w.Bookings, Batch: 3}
-	report, err := small.SweepLocks(w.Ctx(), expiry.Pass{By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: expiry.LockWords})
+	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 3}
+	report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
 	if want := (expiry.Report{Found: 12, Applied: 12, SeatsRestored: 12}); err != nil || report != want {
 		t.Errorf("got %+v, %v; want %+v", report, err, want)
 	}
@@ -164,9 +164,9 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 	}
 	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}}) // no expiry: never due
 	good := w.Take(event, 2, testenv.Past())
-	small := &expiry.Sweeper{Seats: w.Seats, Bookings: w.Bookings, Batch: 2} // paging goes past what is set aside
+	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 2} // paging goes past what is set aside
 	for range 2 {
-		report, err := small.SweepLocks(w.Ctx(), expiry.Pass{By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: expiry.LockWords})
+		report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
 		if err != nil || report.Skipped != 6 || report.Errors != 0 {
 			t.Errorf("got %+v, %v; want 6 skipped", report, err)
 		}
@@ -245,15 +245,15 @@ func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(1000)
 	w.Take(event, 1, testenv.Past())
-	words, pages := expiry.LockWords, 0
+	words, pages := expiry.LockLines, 0
 	words.Found = func(n int) string {
 		const endless = 20
 		if pages++; pages < endless {
 			w.Take(event, 1, testenv.Past())
 		}
-		return expiry.LockWords.Found(n)
+		return expiry.LockLines.Found(n)
 	}
-	report, err := w.Sweeper.SweepLocks(w.Ctx(), expiry.Pass{RunID: "run", By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: words})
+	report, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, words))
 	if err != nil || report.Applied != 1 || pages != 1 {
 		t.Errorf("it went through %d pages: %+v, %v", pages, report, err)
 	}

@@ -107,7 +107,7 @@ func refusal(why error) error {
 		return nil
 	}
 	if held, ok := lease.IsHeld(why); ok {
-		return fault.New(CodeRunning, "The job is being run; see holder.").With("holder", held.Holder).By(why)
+		return fault.New(CodeRunning, "The job is being run; see holder.").With(RunningBy{Holder: held.Holder}).By(why)
 	}
 	return fault.New(mongodb.CodeUnavailable, "The job's lease can't be had at present, so the job waits; ask again.").By(why)
 }
@@ -130,3 +130,6 @@ func (r *Runner) FreeLease(ctx context.Context, name string) (Holder, error) {
 }
 
 func noSuchJob() error { return fault.New(CodeNotFound, "There is no such job.") }
+
+// RunningBy says who runs a job.
+type RunningBy struct{ Holder string }

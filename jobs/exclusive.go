@@ -204,7 +204,7 @@ func reasonFor(err error) string {
 		}
 	}
 	if errors.As(err, &f) {
-		return string(f.Code) + ": " + f.Detail
+		return string(f.Code) + ": " + f.Message
 	}
 	return strings.ToValidUTF8(text[:min(len(text), longest)], "")
 }

@@ -1,86 +1,86 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// tally is a report that pages add to while others do.
-type tally struct {
-	mu sync.Mutex
-	Report
-}
+const (
+	// eventPageSize is how many events are proved in one go, idPageSize how many sales or
+	// locks, of which only IDs are read.
+	eventPageSize = 1000
+	idPageSize    = 5000
+	// maxInFlight is how many pages are worked on at a time: MongoDB uses a core
+	// for each.
+	maxInFlight = 4
+)
 
-func (t *tally) add(r Report) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.Report.Report = t.Add(r.Report)
-	t.Consumed += r.Consumed
-	t.Corrections += r.Corrections
-	t.Oversold += r.Oversold
-	t.Reported += r.Reported
-}
-
-// eachPage lets walk hand over pages of work, of which inFlight are done at a
-// time; it waits where there are as many. The first error ends the whole.
+// eachPage lets walk hand over pages of work, of which maxInFlight are done at a time;
+// it waits while so many are. The first error ends the whole.
 func eachPage(ctx context.Context, walk func(ctx context.Context, work func(func() error)) error) error {
 	all, within := errgroup.WithContext(ctx)
-	all.SetLimit(inFlight)
+	all.SetLimit(maxInFlight)
 	walked := walk(within, all.Go)
 	if err := all.Wait(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("the run was ended before its work: %w", context.Cause(ctx))
+		return fmt.Errorf("the run was ended before its work was done: %w", context.Cause(ctx))
 	}
 	return walked
 }
 
-// often is the time between two lines of progress at least; people at a terminal
-// are told more often.
-const (
-	often          = 5 * time.Second
-	oftenForPeople = time.Second
-)
-
-// progress returns a function to call when so many more documents of a long step
-// are done; it logs, now and then, how many and how fast. total 0 is not known.
-func (r *Recovery) progress(log *slog.Logger, doing string, total int64) func(ctx context.Context, n int) {
+func oneAtATime[T any](handle func(T) error) func(T) error {
 	var mu sync.Mutex
-	pace := often
-	if r.Bar {
-		pace = oftenForPeople
-	}
-	start := r.Clock()
-	last, done := start, 0
-	return func(ctx context.Context, n int) {
+	return func(page T) error {
 		mu.Lock()
 		defer mu.Unlock()
-		done += n
-		if r.Clock.Since(last) < pace {
-			return
-		}
-		last = r.Clock()
-		line := []any{"done", done, "perSecond", int(float64(done) / r.Clock.Since(start).Seconds())}
-		if total > 0 {
-			line = append(line, "of", total)
-			if r.Bar {
-				line = append(line, "bar", bar(int64(done), total))
-			}
-		}
-		log.InfoContext(ctx, "[RECOVERY] "+doing, line...)
+		return handle(page)
 	}
 }
 
-// bar is as long as the whole, and full as far as the work is.
-func bar(done, total int64) string {
-	const long = 30
-	full := int(long * min(done, total) / total)
-	return strings.Repeat("█", full) + strings.Repeat("░", long-full)
+// Progress says how far a long step is.
+type Progress struct {
+	Doing       string
+	Done, Total int64 // documents; Total is 0 where it is not known
+	PerSecond   int64
+}
+
+const defaultProgressInterval = 5 * time.Second
+
+// progress returns a function to call when so many more documents of a step are done.
+func (r *Recovery) progress(doing string, total int64) func(ctx context.Context, n int) {
+	if r.OnProgress == nil || r.log == nil {
+		return func(context.Context, int) {}
+	}
+	var mu sync.Mutex
+	clock := r.store().DB().Clock()
+	interval := cmp.Or(r.ProgressInterval, defaultProgressInterval)
+	start := clock()
+	last, done := start, int64(0)
+	return func(ctx context.Context, n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		done += int64(n)
+		if clock.Since(last) < interval {
+			return
+		}
+		last = clock()
+		r.OnProgress(ctx, r.log, Progress{Doing: doing, Done: done, Total: total, PerSecond: int64(float64(done) / clock.Since(start).Seconds())})
+	}
+}
+
+// LogProgress is an OnProgress that writes a line to the log.
+func LogProgress(ctx context.Context, log *slog.Logger, p Progress) {
+	line := []slog.Attr{slog.Int64("done", p.Done), slog.Int64("perSecond", p.PerSecond)}
+	if p.Total > 0 {
+		line = append(line, slog.Int64("of", p.Total))
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "[RECOVERY] "+p.Doing, line...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/fault"
@@ -146,7 +147,7 @@ func TestReconcile_SeveralAtOnceMendOnce(t *testing.T) {
 		for i := range 8 {
 			world := []*testenv.World{w, other}[i%2]
 			all.Go(func() {
-				if _, _, err := world.Seats.Repair(w.Ctx(), event, "run"); err != nil {
+				if _, err := world.Pipeline.Repair(w.Ctx(), event, "run"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -208,7 +209,7 @@ func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if err := w.Seats.Close(w.Ctx()); err != nil {
+	if err := w.Pipeline.Close(w.Ctx()); err != nil {
 		t.Fatal(err)
 	}
 	w.Recover()
@@ -223,9 +224,9 @@ func customer(ctx context.Context, t *testing.T, w *testenv.World, event ids.ID,
 	if rand.IntN(2) == 0 {
 		until = testenv.Soon()
 	}
-	lock, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
+	lock, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
 	if err == nil && rand.IntN(3) == 0 {
-		_, err = w.Bookings.ReleaseLock(ctx, lock.ID)
+		_, err = w.Seats.Release(ctx, lock.ID)
 	} else if err == nil {
 		var b booking.Booking
 		b, _, err = w.Bookings.Create(ctx, booking.Request{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: until})
@@ -277,7 +278,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	for range 64 {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+				_, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 				if err == nil {
 					locked.Add(1)
 				} else if ctx.Err() == nil {
@@ -287,7 +288,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 		})
 	}
 	start := time.Now()
-	report, err := worker.Sweeper.SweepLocks(w.Ctx(), expiry.Pass{By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: expiry.LockWords})
+	report, err := worker.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
 	swept := time.Since(start)
 	if err != nil || report.Applied != due || report.Errors != 0 {
 		t.Errorf("sweep: %+v, %v; want %d applied", report, err, due)
@@ -305,7 +306,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	if before == 0 || locked.Load() == before {
 		t.Error("the sale stood still")
 	}
-	if err := w.Seats.Close(w.Ctx()); err != nil {
+	if err := w.Pipeline.Close(w.Ctx()); err != nil {
 		t.Fatal(err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)

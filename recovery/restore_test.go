@@ -73,7 +73,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 			t.Error(broken)
 		}
 	}
-	if err := w.Seats.Close(w.Ctx()); err != nil {
+	if err := w.Pipeline.Close(w.Ctx()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -30,7 +30,7 @@ func TestTake_InOrderOfArrival(t *testing.T) {
 	wanted := make([]int64, waiting)
 	var asked sync.WaitGroup
 	take := func(i int) {
-		_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
+		_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
 		if granted[i] = err == nil; err != nil && !fault.Is(err, seats.CodeSeatsUnavailable) {
 			t.Error(err)
 		}
@@ -39,10 +39,10 @@ func TestTake_InOrderOfArrival(t *testing.T) {
 		wanted[i] = 1 + rand.Int64N(4)
 		asked.Go(func() { take(i) })
 		if i == 0 { // tried alone, until the event is free
-			waitFor(t, func() bool { return w.Seats.InFlight() == 1 && w.Seats.Waiting(event) == 0 })
+			waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
 			continue
 		}
-		waitFor(t, func() bool { return w.Seats.Waiting(event) == i })
+		waitFor(t, func() bool { return w.Pipeline.Queue().Waiting(event) == i })
 	}
 	release()
 	asked.Wait()
@@ -76,7 +76,7 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range patient {
 		all.Go(func() {
-			lock, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
+			lock, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 				return
@@ -93,12 +93,12 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 			if i%2 == 0 {
 				request.Key = "key"
 			}
-			lock, _, err := w.Seats.Take(ctx, request)
+			lock, _, err := w.Seats.Acquire(ctx, request)
 			switch {
 			case err == nil:
 				told(lock)
 			case fault.Is(err, mongodb.CodeOutcomeUnknown) && request.Key != "":
-				lock, _, err := w.Seats.Take(w.Ctx(), request)
+				lock, _, err := w.Seats.Acquire(w.Ctx(), request)
 				if err != nil {
 					t.Error(err)
 				}
@@ -116,7 +116,7 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := w.Seats.Close(w.Ctx()); err != nil { // what was forsaken is given back
+	if err := w.Pipeline.Close(w.Ctx()); err != nil { // what was forsaken is given back
 		t.Fatal(err)
 	}
 	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
@@ -151,13 +151,13 @@ func TestTake_ReclaimsWhatWasDueAtOnce(t *testing.T) {
 	var asked sync.WaitGroup
 	for i, until := range []seats.Until{testenv.Soon(), testenv.Past(), testenv.Soon()} {
 		asked.Go(func() {
-			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
+			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
 			if err != nil {
 				t.Errorf("request %d: %v", i, err)
 			}
 		})
 		waitFor(t, func() bool {
-			return (i == 0 && w.Seats.InFlight() == 1 && w.Seats.Waiting(event) == 0) || (i > 0 && w.Seats.Waiting(event) == i)
+			return (i == 0 && w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0) || (i > 0 && w.Pipeline.Queue().Waiting(event) == i)
 		})
 	}
 	release()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -19,9 +20,9 @@ func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	stranger, refusal := ids.New(), fault.New("USER_NOT_FOUND", "Nobody.")
-	service := seats.New(w.DB, seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL},
-		func(_ context.Context, userIDs []ids.ID) (map[ids.ID]error, error) {
-			unknown := map[ids.ID]error{}
+	service := testenv.Core(w.DB,
+		func(_ context.Context, userIDs []ids.ID) (map[ids.ID]*holdfast.Error, error) {
+			unknown := map[ids.ID]*holdfast.Error{}
 			for _, id := range userIDs {
 				if id == stranger {
 					unknown[id] = refusal
@@ -33,11 +34,13 @@ func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 	release := holdEvent(t, w, event) // so that the requests come together
 	var asked sync.WaitGroup
 	asked.Go(func() {
-		if _, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
+		if _, _, err := service.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
 			t.Error(err)
 		}
 	})
-	waitFor(t, func() bool { return service.InFlight() == 1 && service.Waiting(event) == 0 }) // it is tried, alone
+	waitFor(t, func() bool {
+		return service.Pipeline.Queue().InFlight() == 1 && service.Pipeline.Queue().Waiting(event) == 0
+	}) // it is tried, alone
 	var mu sync.Mutex
 	seen := map[ids.ID]bool{}
 	for i := range 40 {
@@ -46,7 +49,7 @@ func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 			if i%4 == 0 {
 				user = stranger
 			}
-			lock, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
+			lock, _, err := service.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
 			if (user == stranger) != errors.Is(err, refusal) || (user != stranger && err != nil) {
 				t.Errorf("user %s: %v", user, err)
 			}
@@ -58,13 +61,13 @@ func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 			seen[lock.ID] = true
 		})
 	}
-	waitFor(t, func() bool { return service.Waiting(event) == 40 })
+	waitFor(t, func() bool { return service.Pipeline.Queue().Waiting(event) == 40 })
 	release()
 	asked.Wait()
 	if available, _ := w.Available(event); available != 969 {
 		t.Errorf("%d seats are available", available)
 	}
-	if err := service.Close(w.Ctx()); err != nil {
+	if err := service.Pipeline.Close(w.Ctx()); err != nil {
 		t.Error(err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
@@ -74,12 +77,12 @@ func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 func TestCustomers_ALookUpThatFailsKeepsNothing(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	service := seats.New(w.DB, seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL},
-		func(context.Context, []ids.ID) (map[ids.ID]error, error) {
+	service := testenv.Core(w.DB,
+		func(context.Context, []ids.ID) (map[ids.ID]*holdfast.Error, error) {
 			return nil, fault.New(mongodb.CodeUnavailable, "No answer.")
 		})
 	event := w.Event(10)
-	if _, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); !fault.Is(err, mongodb.CodeUnavailable) {
+	if _, _, err := service.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); !fault.Is(err, mongodb.CodeUnavailable) {
 		t.Error(err)
 	}
 	if available, _ := w.Available(event); available != 10 {

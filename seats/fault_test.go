@@ -1,7 +1,6 @@
 package seats_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
@@ -63,7 +62,7 @@ func TestTake_LostRepliesOfCommitsAreSettled(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
+				if _, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -82,14 +81,14 @@ func TestTake_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
 	t.Parallel()
 	uri := testenv.OwnServer(t)
 	for name, failure := range map[string]bson.D{"applied": appliedNotSaid, "not sent on": notSentOn} {
-		w := testenv.Open(t, uri, "holdfast_test_"+name[:3], func(o *mongodb.Options) { o.CommitTime = 200 * time.Millisecond })
+		w := testenv.Open(t, uri, "holdfast_test_"+name[:3], func(o *mongodb.Options) { o.CommitTimeout = 200 * time.Millisecond })
 		event := w.Event(1000)
 		off := w.FailCommands("commitTransaction", "alwaysOn", failure)
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
 				q := seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: []string{"", "key"}[i%2]}
-				if _, replayed, err := w.Seats.Take(w.Ctx(), q); err != nil || replayed {
+				if _, replayed, err := w.Seats.Acquire(w.Ctx(), q); err != nil || replayed {
 					t.Error(name, replayed, err)
 				}
 			})
@@ -97,7 +96,7 @@ func TestTake_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
 		waitFor(t, func() bool { return w.Transactions(mongodb.Unknown) >= 3 })
 		off()
 		all.Wait()
-		waitFor(t, func() bool { return w.Seats.InFlight() == 0 })
+		waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
 		if available, _ := w.Available(event); available != 980 {
 			t.Errorf("%s: available %d, want 980", name, available)
 		}
@@ -113,20 +112,6 @@ var (
 		{Key: "code", Value: 64}, {Key: "errmsg", Value: "waiting for replication timed out"},
 	}}}
 )
-
-// A panic in what a caller brings along ends neither the process nor the queue.
-func TestGiveBack_APanicIsAnsweredAndTheQueueGoesOn(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	event := w.Event(10)
-	lock := w.Take(event, 1, testenv.Soon())
-	_, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, func(context.Context, seats.Lock) error { panic("x") })
-	wantCode(t, err, mongodb.CodeOutcomeUnknown)
-	if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
-		t.Error(err)
-	}
-	testenv.CheckInvariants(t, w.DB.Database)
-}
 
 // One document that MongoDB refuses fails its own request only.
 func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
@@ -145,7 +130,7 @@ func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 			user = poor
 		}
 		all.Go(func() {
-			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
+			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
 			if (err != nil) != (user == poor) {
 				t.Error(user == poor, err)
 			}
@@ -166,7 +151,7 @@ func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	event := w.Event(1)
 	w.Take(event, 1, testenv.Soon())
 	ask := func(key string) error {
-		_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
 		return err
 	}
 	if err := ask("before"); !fault.Is(err, seats.CodeSeatsUnavailable) {

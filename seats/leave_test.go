@@ -18,14 +18,14 @@ func TestTake_CallerThatLeftWithoutAKeyKeepsNoSeats(t *testing.T) {
 	ctx, leave := contextWithCancel(w)
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
+		_, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
 		done <- err
 	}()
-	waitFor(t, func() bool { return w.Seats.InFlight() == 1 })
+	waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 })
 	leave()
 	wantCode(t, <-done, "UNAVAILABLE")
 	release()
-	waitFor(t, func() bool { return w.Seats.InFlight() == 0 })
+	waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
 	n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
 	if available, _ := w.Available(event); err != nil || n != 0 || available != 1000 {
 		t.Errorf("%d locks, %d seats available, %v", n, available, err)
@@ -42,7 +42,7 @@ func TestTake_CallerThatLeftWithAKeyIsNotGranted(t *testing.T) {
 	ctx, leave := contextWithCancel(w)
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
+		_, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
 		done <- err
 	}()
 	waitFor(t, func() bool { // its transaction has met the rival's
@@ -59,7 +59,7 @@ func TestTake_CallerThatLeftWithAKeyIsNotGranted(t *testing.T) {
 		t.Error("it was answered")
 	}
 	release()
-	waitFor(t, func() bool { return w.Seats.InFlight() == 0 })
+	waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
 	n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{})
 	if available, _ := w.Available(event); err != nil || n != 0 || available != 10 {
 		t.Errorf("%d locks, %d seats available, %v", n, available, err)

@@ -47,7 +47,7 @@ func TestQuick_ReadsNothing(t *testing.T) {
 	w := testenv.New(t)
 	request := seats.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key"}
 	asked := commands(t, w, func() {
-		if _, _, err := w.Seats.Take(w.Ctx(), request); err != nil {
+		if _, _, err := w.Seats.Acquire(w.Ctx(), request); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestQuick_ACounterThatCannotBeIsProvedFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Set("events", event, wrong)
-		_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
+		_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
 		if name == "no total" {
 			if !fault.Is(err, seats.CodeSeatsUnavailable) {
 				t.Errorf("%s: %v", name, err)
@@ -94,11 +94,11 @@ func TestQuick_ReturnsWithSeats(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(1)
 	lock := w.Take(event, 1, testenv.Soon())
-	_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 	if !fault.Is(err, seats.CodeSeatsUnavailable) {
 		t.Errorf("sold out: %v", err)
 	}
-	if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
+	if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 		t.Fatal(err)
 	}
 	w.Take(event, 1, testenv.Soon())

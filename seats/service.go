@@ -2,111 +2,132 @@ package seats
 
 import (
 	"context"
-	"sync"
+	"errors"
+	"math"
+	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/pipeline"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Service is the inventory of one database. Its methods are safe for use by
-// many goroutines; those that say so compose into a caller's transaction.
+// ID names an event, a user or a lock.
+type ID = holdfast.ID
+
+// Service is the inventory of one database. Its methods are safe for use by many
+// goroutines.
 type Service struct {
-	db     *mongodb.DB
-	limits Limits
-	queues queues
-
-	customers Customers
+	pipeline *pipeline.Pipeline
+	store    *store.Store
+	maxTTL   time.Duration
+	now      func() time.Time
 }
 
-// New returns the inventory of db. customers may be nil.
-func New(db *mongodb.DB, limits Limits, customers Customers) *Service {
-	return &Service{db: db, limits: limits, customers: customers, queues: queues{
-		byEvent: map[ID]*queue{},
-		soldOut: map[ID]bool{},
-		slots:   make(chan struct{}, maxInFlight),
-	}}
+// New returns the inventory behind a pipeline. maxTTL is the cap of a lock's time.
+func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
+	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, now: p.Store().DB().Clock()}
 }
 
-// Close waits until every request that was taken up has its answer, or ctx ends.
-func (s *Service) Close(ctx context.Context) error {
-	idle := make(chan struct{})
-	go func() {
-		s.queues.committers.Wait()
-		close(idle)
-	}()
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// maxKeyBytes bounds an idempotency key.
+const maxKeyBytes = 200
+
+// Acquire locks seats. replayed says that an earlier request with the same idempotency
+// key made the lock, which is returned in its present state.
+//
+// It refuses with EVENT_NOT_FOUND, USER_NOT_FOUND, IDEMPOTENCY_KEY_REUSED,
+// EVENT_NOT_ON_SALE, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE or VALIDATION_FAILED.
+// UNAVAILABLE: no seats are kept. OUTCOME_UNKNOWN: the same request with the same key
+// finds out.
+func (s *Service) Acquire(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
+	if r.Seats < 1 || r.Seats > holdfast.MaxSeats {
+		return holdfast.Lock{}, false, holdfast.RefuseInput("body.seats", "Between 1 and %d seats can be locked.", holdfast.MaxSeats)
 	}
+	if len(r.Key) > maxKeyBytes {
+		return holdfast.Lock{}, false, holdfast.RefuseInput("body.idempotencyKey", "An idempotency key has at most %d bytes.", maxKeyBytes)
+	}
+	if err := r.Until.Check(holdfast.LockFields, math.MaxInt64); err != nil {
+		return holdfast.Lock{}, false, err
+	}
+	result, err := s.pipeline.Submit(ctx, r.EventID, inventory.Acquire{LockRequest: r, LockID: ids.New()})
+	return result.Lock, result.Replayed, err
 }
 
-// Lock returns a lock in its present state, or CodeLockNotFound. Within a
-// transaction it reads its snapshot.
-func (s *Service) Lock(ctx context.Context, id ID) (Lock, error) {
-	return mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (Lock, error) {
-		lock, _, err := s.lockNow(ctx, id)
-		return lock, mongodb.Translate(err)
-	})
-}
-
-func (s *Service) lockNow(ctx context.Context, id ID) (Lock, lockDoc, error) {
-	docs, err := s.readLocks(ctx, mongodb.Is("_id", id))
+// Release ends a lock for its customer, and cancels its open booking in the same
+// transaction. On a released lock it changes nothing. It refuses with LOCK_NOT_FOUND,
+// LOCK_EXPIRED, or LOCK_CONSUMED, also where the lock's booking is CONFIRMED and other
+// software left the lock ACTIVE.
+func (s *Service) Release(ctx context.Context, id ID) (holdfast.Lock, error) {
+	lock, err := s.store.Lock(ctx, id)
 	if err != nil {
-		return Lock{}, lockDoc{}, err
+		return holdfast.Lock{}, err
 	}
-	doc, found := docs[id]
-	if !found {
-		return Lock{}, lockDoc{}, LockNotFound()
-	}
-	return doc.lock(), doc, nil
+	result, err := s.pipeline.Submit(ctx, lock.EventID, inventory.Release{LockID: id})
+	return result.Lock, err
 }
 
-// LockFilter narrows a list; zero fields don't.
-type LockFilter struct {
-	EventID, UserID ID
-	Status          Status
+// Extend moves a live lock's expiry, never to an earlier time and at most to the cap,
+// reckoned from its creation. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED,
+// LOCK_CONSUMED, LOCK_RELEASED, EVENT_NOT_ON_SALE where the event is cancelled, or
+// VALIDATION_FAILED beyond the cap.
+func (s *Service) Extend(ctx context.Context, id ID, until holdfast.Until) (holdfast.Lock, error) {
+	if until.IsZero() {
+		return holdfast.Lock{}, holdfast.RefuseInput("body", "Give expiresAt or ttlSeconds.")
+	}
+	if err := until.Check(holdfast.LockFields, s.maxTTL); err != nil {
+		return holdfast.Lock{}, err
+	}
+	result, err := s.pipeline.Do(ctx, inventory.Extend{LockID: id, Until: until})
+	return result.Lock, err
+}
+
+// Lock returns a lock in its present state, or LOCK_NOT_FOUND.
+func (s *Service) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
+	return s.store.Lock(ctx, id)
 }
 
 // Locks lists locks by ID, and the token of the next page.
-func (s *Service) Locks(ctx context.Context, f LockFilter, page mongodb.Page) ([]Lock, string, error) {
-	filter, indexed := ListFilter(f.EventID, f.UserID, string(f.Status), Statuses)
-	docs, next, err := mongodb.List(ctx, s.locks(), filter, indexed, page, func(d lockDoc) ID { return d.ID })
+func (s *Service) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
+	return s.store.Locks(ctx, f, page)
+}
+
+// ErrEventExists says that an event has the ID that was asked for.
+var ErrEventExists = errors.New("an event has this ID already")
+
+// CreateEvent puts an event on sale with all its seats, or fails with ErrEventExists.
+func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfast.Event, error) {
+	if n.ID.IsZero() {
+		n.ID = ids.New()
+	}
+	now := s.now().UTC().Truncate(time.Millisecond)
+	exists, err := s.store.InsertEvent(ctx, holdfast.Event{
+		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: n.EventDate,
+		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
+	})
+	if exists {
+		err = ErrEventExists
+	}
 	if err != nil {
-		return nil, "", err
+		return holdfast.Event{}, err
 	}
-	locks := make([]Lock, 0, len(docs))
-	for _, d := range docs {
-		locks = append(locks, d.lock())
-	}
-	return locks, next, nil
+	return s.store.Event(ctx, n.ID)
 }
 
-// ListFilter builds the filter of a list over documents with an eventId, a
-// userId and a status, and says whether the indexes by event and by user serve
-// it. By event it names all statuses, so that the index gives the order too.
-func ListFilter[S ~string](event, user ID, status string, statuses []S) (filter bson.D, indexed bool) {
-	if !event.IsZero() {
-		filter = append(filter, mongodb.Is("eventId", event)...)
-	}
-	if !user.IsZero() {
-		filter = append(filter, mongodb.Is("userId", user)...)
-	}
-	switch {
-	case status != "":
-		filter = append(filter, mongodb.Is("status", status)...)
-	case !event.IsZero():
-		filter = append(filter, mongodb.In("status", statuses)...)
-	}
-	return filter, len(filter) == 0 || !event.IsZero() || !user.IsZero()
+// UpdateEvent changes an event, in mid-sale too: the seats taken stay taken. It refuses
+// with EVENT_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE where a cancelled
+// event is to sell again.
+func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
+	result, err := s.pipeline.Submit(ctx, id, inventory.ChangeEvent{EventChange: c})
+	return result.Event, err
 }
 
-type queues struct {
-	mu         sync.Mutex
-	byEvent    map[ID]*queue // only of events with work
-	soldOut    map[ID]bool   // events whose last batch was refused as a whole
-	slots      chan struct{} // one for each transaction in flight
-	committers sync.WaitGroup
+// Event returns an event, or EVENT_NOT_FOUND.
+func (s *Service) Event(ctx context.Context, id ID) (holdfast.Event, error) {
+	return s.store.Event(ctx, id)
+}
+
+// Events lists events by ID, and the token of the next page.
+func (s *Service) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
+	return s.store.Events(ctx, page)
 }

@@ -23,7 +23,7 @@ func TestTake_LastSeatGoesToOne(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -56,7 +56,7 @@ func TestTake_StampedeSellsExactlyWhatThereIs(t *testing.T) {
 	for i := range 500 {
 		n := 1 + rand.Int64N(4)
 		all.Go(func() {
-			_, _, err := worlds[i%3].Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+			_, _, err := worlds[i%3].Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
 			if err == nil {
 				sold.Add(n)
 				return
@@ -89,7 +89,7 @@ func TestTake_SameKeyTakesSeatsOnce(t *testing.T) {
 	for i := range 60 {
 		service := []*seats.Service{w.Seats, other.Seats}[i%2]
 		all.Go(func() {
-			lock, again, err := service.Take(w.Ctx(), request)
+			lock, again, err := service.Acquire(w.Ctx(), request)
 			if err != nil {
 				t.Error(err)
 			}
@@ -117,17 +117,17 @@ func TestTake_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 	w := testenv.New(t)
 	event, user := w.Event(2), ids.New()
 	request := seats.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "k"}
-	lock, _, err := w.Seats.Take(w.Ctx(), request)
+	lock, _, err := w.Seats.Acquire(w.Ctx(), request)
 	wantCode(t, err, "")
 	replay := func(status seats.Status) {
 		t.Helper()
-		again, replayed, err := w.Seats.Take(w.Ctx(), request)
+		again, replayed, err := w.Seats.Acquire(w.Ctx(), request)
 		if err != nil || !replayed || again.ID != lock.ID || again.Status != status {
 			t.Fatalf("got %+v, %v, %v; want %s", again, replayed, err, status)
 		}
 	}
 	replay(seats.Active) // although no seat is left
-	if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
+	if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 		t.Fatal(err)
 	}
 	replay(seats.Released)
@@ -140,7 +140,7 @@ func TestTake_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 		t.Errorf("available %d, want 2", available)
 	}
 	request.Seats = 1
-	_, _, err = w.Seats.Take(w.Ctx(), request)
+	_, _, err = w.Seats.Acquire(w.Ctx(), request)
 	wantCode(t, err, seats.CodeIdempotencyReused)
 	// A lock that another tool wrote has no hash: its seats decide.
 	w.Insert("seatlocks", bson.D{
@@ -148,10 +148,10 @@ func TestTake_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 		{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: time.Now()}, {Key: "idempotencyKey", Value: "raw"},
 	})
 	request.Key = "raw"
-	_, _, err = w.Seats.Take(w.Ctx(), request)
+	_, _, err = w.Seats.Acquire(w.Ctx(), request)
 	wantCode(t, err, seats.CodeIdempotencyReused)
 	request.Seats = 2
-	if again, replayed, err := w.Seats.Take(w.Ctx(), request); err != nil || !replayed || again.Status != seats.Expired {
+	if again, replayed, err := w.Seats.Acquire(w.Ctx(), request); err != nil || !replayed || again.Status != seats.Expired {
 		t.Fatal(again, replayed, err)
 	}
 }
@@ -168,7 +168,7 @@ func TestTake_LimitOfAUserHoldsAgainstConcurrentRequests(t *testing.T) {
 	for i := range 20 {
 		service := []*seats.Service{w.Seats, other.Seats}[i%2]
 		all.Go(func() {
-			_, _, err := service.Take(w.Ctx(), seats.LockRequest{EventID: created.ID, UserID: user, Seats: 2})
+			_, _, err := service.Acquire(w.Ctx(), seats.LockRequest{EventID: created.ID, UserID: user, Seats: 2})
 			if err == nil {
 				won.Add(2)
 			} else if !fault.Is(err, seats.CodeSeatLimit) {
@@ -188,12 +188,12 @@ func TestTake_DueSeatsDoNotCountAgainstTheLimitOfAUser(t *testing.T) {
 	created, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 2})
 	wantCode(t, err, "")
 	q := seats.LockRequest{EventID: created.ID, UserID: ids.New(), Seats: 2, Until: testenv.Past()}
-	_, _, err = w.Seats.Take(w.Ctx(), q)
+	_, _, err = w.Seats.Acquire(w.Ctx(), q)
 	wantCode(t, err, "")
 	q.Until = seats.Until{}
-	_, _, err = w.Seats.Take(w.Ctx(), q)
+	_, _, err = w.Seats.Acquire(w.Ctx(), q)
 	wantCode(t, err, "")
-	_, _, err = w.Seats.Take(w.Ctx(), q)
+	_, _, err = w.Seats.Acquire(w.Ctx(), q)
 	wantCode(t, err, seats.CodeSeatLimit)
 }
 
@@ -221,7 +221,7 @@ func TestTake_RefusesAndLeavesNothing(t *testing.T) {
 		"key out of size": {seats.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, fault.CodeInvalid},
 	} {
 		c.q.UserID = ids.New()
-		_, _, err := w.Seats.Take(w.Ctx(), c.q)
+		_, _, err := w.Seats.Acquire(w.Ctx(), c.q)
 		if fault.CodeOf(err) != c.code {
 			t.Errorf("%s: got %v, want %s", name, err, c.code)
 		}
@@ -259,7 +259,7 @@ func TestTake_ReclaimsDueLocksOldestFirstUntilItFits(t *testing.T) {
 			t.Errorf("lock %d is %s, want %s", i, got, want)
 		}
 	}
-	_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
+	_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
 	wantCode(t, err, seats.CodeSeatsUnavailable)
 	if available, _ := w.Available(event); available != 7 {
 		t.Errorf("available %d, want 7: what was reclaimed in vain is on sale", available)
@@ -291,19 +291,19 @@ func TestTake_ReclaimsOverSeveralTransactions(t *testing.T) {
 	release := holdEvent(t, w, event) // a request that waits for it holds the others up, so that they come together
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := w.Seats.GiveBack(w.Ctx(), other.ID, nil, nil); err != nil {
+		if _, err := w.Seats.Release(w.Ctx(), other.ID); err != nil {
 			t.Error(err)
 		}
 	})
-	waitFor(t, func() bool { return w.Seats.InFlight() == 1 && w.Seats.Waiting(event) == 0 })
+	waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
 	for i := range 4 { // the first one asks for all there is
 		all.Go(func() {
-			_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
+			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
 			if (err == nil) != (i == 0) {
 				t.Errorf("request %d: %v; want the first to have all seats", i, err)
 			}
 		})
-		waitFor(t, func() bool { return w.Seats.Waiting(event) == i+1 })
+		waitFor(t, func() bool { return w.Pipeline.Queue().Waiting(event) == i+1 })
 	}
 	release()
 	all.Wait()
@@ -325,7 +325,7 @@ func TestTake_DocumentsOfOtherToolsWork(t *testing.T) {
 		if available, _ := w.Available(event); available != 6 {
 			t.Errorf("%T: available %d, want 6", total, available)
 		}
-		if _, err := w.Seats.GiveBack(w.Ctx(), lock.ID, nil, nil); err != nil {
+		if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 			t.Error(err)
 		}
 		if available, _ := w.Available(event); available != 10 {
@@ -346,7 +346,7 @@ func TestTake_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 50}}}}}}}}}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
+	_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
 	wantCode(t, err, seats.CodeSeatsUnavailable)
 	w.Take(event, 2, testenv.Soon())
 	testenv.CheckInvariants(t, w.DB.Database)

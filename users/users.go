@@ -9,30 +9,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // ID names a user.
-type ID = ids.ID
-
-// Codes of the refusals of this package.
-const (
-	CodeNotFound   fault.Code = "USER_NOT_FOUND"
-	CodeEmailTaken fault.Code = "EMAIL_TAKEN"
-)
-
-// Codes lists them.
-var Codes = []fault.Code{CodeNotFound, CodeEmailTaken}
-
-// User is a customer.
-type User struct {
-	ID        ID
-	Name      string
-	Email     string
-	CreatedAt time.Time
-}
+type ID = holdfast.ID
 
 const name = "users"
 
@@ -57,34 +40,34 @@ type doc struct {
 	CreatedAt mongodb.Date `bson:"createdAt"`
 }
 
-// Create adds a user, or refuses with CodeEmailTaken.
-func (s *Service) Create(ctx context.Context, fullName, email string) (User, error) {
-	u := User{ID: ids.New(), Name: fullName, Email: email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
+// Create adds a user, or refuses with EMAIL_TAKEN.
+func (s *Service) Create(ctx context.Context, fullName, email string) (holdfast.User, error) {
+	u := holdfast.User{ID: ids.New(), Name: fullName, Email: email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
 	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
 		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: u.Email}, {Key: "createdAt", Value: u.CreatedAt},
 	})
 	if mongodb.IsDuplicate(err) {
-		return User{}, fault.New(CodeEmailTaken, "Another user has this email address.")
+		return holdfast.User{}, holdfast.Refuse(holdfast.CodeEmailTaken, "Another user has this email address.")
 	}
 	return u, mongodb.TranslateWrite(err)
 }
 
-// Unknown returns, of some users, those that there are not, each with the
-// refusal CodeNotFound.
-func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]error, error) {
+// Unknown returns, of some users, the ones that do not exist, each with the
+// refusal USER_NOT_FOUND.
+func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.Error, error) {
 	unknown, err := s.unknown(ctx, userIDs)
 	if err != nil || len(unknown) == 0 {
 		return nil, err
 	}
-	if err := s.db.Sure(ctx); err != nil {
+	if err := s.db.Barrier(ctx); err != nil {
 		return nil, err
 	}
 	return s.unknown(ctx, userIDs)
 }
 
-func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]error, error) {
+func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.Error, error) {
 	found, err := mongodb.All[struct {
-		ID ids.ID `bson:"_id"`
+		ID ID `bson:"_id"`
 	}](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.In("_id", userIDs)), mongodb.Only("_id")})
 	if err != nil {
 		return nil, mongodb.Translate(err)
@@ -93,34 +76,35 @@ func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]error, erro
 	for _, f := range found {
 		known[f.ID] = true
 	}
-	unknown := map[ID]error{}
+	unknown := map[ID]*holdfast.Error{}
 	for _, id := range userIDs {
 		if !known[id] {
-			unknown[id] = NotFound()
+			unknown[id] = errNotFound()
 		}
 	}
 	return unknown, nil
 }
 
-// NotFound is the refusal CodeNotFound.
-func NotFound() error { return fault.New(CodeNotFound, "There is no such user.") }
-
-// Get returns a user, or CodeNotFound.
-func (s *Service) Get(ctx context.Context, id ID) (User, error) {
-	return mongodb.Surely(ctx, s.db, mongodb.Absence, func(ctx context.Context) (User, error) { return s.get(ctx, id) })
+func errNotFound() *holdfast.Error {
+	return holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
 }
 
-func (s *Service) get(ctx context.Context, id ID) (User, error) {
+// Get returns a user, or USER_NOT_FOUND.
+func (s *Service) Get(ctx context.Context, id ID) (holdfast.User, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) { return s.get(ctx, id) })
+}
+
+func (s *Service) get(ctx context.Context, id ID) (holdfast.User, error) {
 	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
 	switch {
 	case err != nil:
-		return User{}, mongodb.Translate(err)
+		return holdfast.User{}, mongodb.Translate(err)
 	case !found:
-		return User{}, NotFound()
+		return holdfast.User{}, errNotFound()
 	}
 	created := d.CreatedAt.Time
 	if created.IsZero() {
-		created = bson.ObjectID(d.ID).Timestamp().UTC()
+		created = d.ID.CreatedAt()
 	}
-	return User{d.ID, string(d.Name), string(d.Email), created}, nil
+	return holdfast.User{ID: d.ID, Name: string(d.Name), Email: string(d.Email), CreatedAt: created}, nil
 }

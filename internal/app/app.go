@@ -9,47 +9,42 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 	"github.com/holdfast-dev/holdfast/internal/redisclient"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
-	"github.com/holdfast-dev/holdfast/recovery"
-	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/users"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // App is one process's services.
 type App struct {
-	Config   *config.Config
-	Log      *slog.Logger
-	Metrics  *telemetry.Metrics
-	DB       *mongodb.DB
-	Users    *users.Service
-	Seats    *seats.Service
-	Bookings *booking.Service
-	Recovery *recovery.Recovery
-	Jobs     *jobs.Runner
-	Rates    *ratelimit.Limiter
+	*core.Core
 
-	sweeper   *expiry.Sweeper
-	retention *expiry.Retention
-	leases    func() error // closes their store
-	rates     func() error // closes their store
-	booted    time.Time    // by the database's clock
-	degraded  []string     // what MongoDB refused of indexes and validators
-	recovery  atomic.Pointer[string]
-	stopping  atomic.Bool
+	Config  *config.Config
+	Log     *slog.Logger
+	Metrics *telemetry.Metrics
+	Jobs    *jobs.Runner
+	Rates   *ratelimit.Limiter
+
+	leases   func() error // closes their store
+	rates    func() error // closes their store
+	booted   time.Time    // by the database's clock
+	degraded []string     // what MongoDB refused of indexes and validators
+	recovery atomic.Pointer[string]
+	stopping atomic.Bool
 }
 
 // States of the recovery pass, as /readyz names them.
@@ -74,35 +69,36 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 // Connect is Open for who only looks: it writes nothing.
 func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
-	db, err := mongodb.Connect(ctx, c.MongoDBURI, c.MongoDBDatabase, mongodb.Options{
-		Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
-		Observe: mongodb.Observer{
-			Transaction: func(o mongodb.Outcome, attempts int) {
-				metrics.Transactions.WithLabelValues(string(o)).Inc()
-				metrics.Attempts.Observe(float64(attempts))
+	engine, err := core.Connect(ctx, core.Options{
+		URI: c.MongoDBURI, Database: c.MongoDBDatabase, Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
+		SweepBatch: c.SweepBatch,
+		Rules: inventory.Rules{
+			DefaultLockTTL: c.LockDefaultTTL, MaxLockTTL: c.LockMaxTTL, MaxPaymentTTL: c.PaymentMaxTTL,
+			MaxSeatsPerLock: c.MaxSeatsPerLock, MaxLocksPerUser: c.MaxActiveLocksPerUser,
+		},
+		Observe: core.Observer{
+			Database: mongodb.Observer{
+				Transaction: func(o mongodb.Outcome, attempts int) {
+					metrics.Transactions.WithLabelValues(string(o)).Inc()
+					metrics.Attempts.Observe(float64(attempts))
+				},
+				Orphans: func(n int) { metrics.OrphansEnded.Add(float64(n)) },
 			},
-			Orphans: func(n int) { metrics.OrphansEnded.Add(float64(n)) },
+			Bookings:  booking.Observer{PaidAndRefused: metrics.PaidAndRefused.Inc},
+			Corrected: metrics.Corrections.Inc,
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Config: c, Log: log, Metrics: metrics, DB: db, Users: users.New(db)}
-	a.Seats = seats.New(db, seats.Limits{
-		DefaultTTL: c.LockDefaultTTL, MaxTTL: c.LockMaxTTL, MaxSeats: c.MaxSeatsPerLock, MaxLocks: c.MaxActiveLocksPerUser,
-	}, a.Users.Unknown)
-	a.Bookings = booking.New(db, a.Seats, booking.Limits{MaxPaymentTTL: c.PaymentMaxTTL},
-		booking.Observer{PaidAndRefused: metrics.PaidAndRefused.Inc})
-	a.sweeper = &expiry.Sweeper{Seats: a.Seats, Bookings: a.Bookings, Batch: c.SweepBatch}
-	a.retention = &expiry.Retention{Seats: a.Seats, Bookings: a.Bookings, Batch: c.SweepBatch, Now: db.Now, Clock: now}
-	a.Recovery = &recovery.Recovery{
-		DB: db, Seats: a.Seats, Bookings: a.Bookings, Sweeper: a.sweeper, Clock: now, Corrected: metrics.Corrections.Inc,
-		Bar: telemetry.IsTerminal(os.Stderr),
+	a := &App{Core: engine, Config: c, Log: log, Metrics: metrics}
+	if telemetry.IsTerminal(os.Stderr) {
+		a.Recovery.OnProgress, a.Recovery.ProgressInterval = drawProgress, time.Second
 	}
 	a.openJobs(ctx, now)
 	a.openRates(now)
 	a.setRecovery(recoveryRunning)
-	if a.booted, err = db.Now(ctx); err != nil {
+	if a.booted, err = a.DB.Now(ctx); err != nil {
 		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 	}
 	return a, nil
@@ -188,9 +184,9 @@ func (a *App) ensureSchema(ctx context.Context) error {
 
 // Collections are what MongoDB is to hold.
 func (a *App) Collections() (all []mongodb.Collection) {
-	all = append(append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...), jobs.Collections()...)
+	all = slices.Concat(core.Collections(), jobs.Collections())
 	if a.Config.EndedRetention > 0 {
-		all = append(all, seats.RetentionIndexes()...)
+		all = append(all, store.RetentionIndexes()...)
 	}
 	return all
 }
@@ -229,7 +225,7 @@ func (a *App) Stopping() { a.stopping.Store(true) }
 // Close waits for what is under way, and ends the connections.
 func (a *App) Close(ctx context.Context) error {
 	a.Jobs.Stop()
-	return errors.Join(a.Jobs.Wait(ctx), a.Seats.Close(ctx), a.leases(), a.rates(), a.DB.Close(ctx))
+	return errors.Join(a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
 }
 
 // Serving reports whether the boot's recovery pass has ended.

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // Retention is not urgent, and has no settings but its age.
@@ -53,13 +54,19 @@ func (a *App) recoveryJob() jobs.Job {
 }
 
 func (a *App) sweepLocks(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	report, err := a.sweeper.SweepLocks(ctx, expiry.Pass{RunID: run.ID, By: seats.ByLockExpiry, Log: run.Log, Words: expiry.LockWords})
+	report, err := a.Sweeper.SweepLocks(ctx, sweep(run, holdfast.EndedByLockExpiry, expiry.LockLines))
 	return jobs.Counts(report), err
 }
 
 func (a *App) sweepBookings(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	report, err := a.sweeper.SweepBookings(ctx, expiry.Pass{RunID: run.ID, By: seats.ByBookingExpiry, Log: run.Log, Words: expiry.BookingWords}, true)
+	bookings := sweep(run, holdfast.EndedByBookingExpiry, expiry.BookingLines)
+	bookings.Initiated = true
+	report, err := a.Sweeper.SweepBookings(ctx, bookings)
 	return jobs.Counts(report), err
+}
+
+func sweep(run jobs.Run, by holdfast.EndedBy, lines expiry.Lines) expiry.Run {
+	return expiry.Run{Run: inventory.Run{By: by, ID: run.ID}, Log: run.Log, Lines: lines}
 }
 
 func (a *App) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
@@ -69,6 +76,6 @@ func (a *App) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) 
 }
 
 func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	report, err := a.retention.Run(ctx, a.Config.EndedRetention, run.Log)
+	report, err := a.Retention.Run(ctx, a.Config.EndedRetention, run.Log)
 	return jobs.Counts(report), err
 }

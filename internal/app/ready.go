@@ -45,7 +45,7 @@ func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 		ready.Checks["oversold"] = "unknown"
 		return
 	}
-	n, err := a.Seats.OversoldEvents(ctx)
+	n, err := a.Store.OversoldEvents(ctx)
 	if err != nil {
 		ready.Checks["oversold"] = "unknown"
 		return

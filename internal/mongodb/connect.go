@@ -31,7 +31,9 @@ type DB struct {
 	observe Observer
 	orphans sync.Mutex // held while this process looks for orphans
 
-	commitTime time.Duration
+	barrierCollection string
+
+	commitTimeout time.Duration
 }
 
 // Outcome of a transaction, as metrics name it.
@@ -53,16 +55,18 @@ type Observer struct {
 	Orphans     func(ended int)
 }
 
-// Options of Connect; Observe and CommitTime may be left empty.
+// Options of Connect; Observe and CommitTimeout may be left empty.
 type Options struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Observe Observer
-	// Monitor hears of every command; nil for nobody.
+	// BarrierCollection is read to prove that a primary is one; any collection will do.
+	BarrierCollection string
+	// Monitor hears of every command; may be nil.
 	Monitor *event.CommandMonitor
-	// CommitTime bounds the repetition of a commit whose outcome is unknown; 0
-	// means commitTime.
-	CommitTime time.Duration
+	// CommitTimeout bounds the repetition of a commit whose outcome is unknown; 0
+	// means commitTimeout.
+	CommitTimeout time.Duration
 }
 
 const (
@@ -92,7 +96,8 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 	}
 	return &DB{
 		Database: client.Database(database), client: client, appName: appName,
-		log: o.Log, clock: o.Clock, observe: o.Observe, commitTime: cmp.Or(o.CommitTime, commitTime),
+		log: o.Log, clock: o.Clock, observe: o.Observe,
+		barrierCollection: cmp.Or(o.BarrierCollection, "barrier"), commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout),
 	}, nil
 }
 

@@ -6,27 +6,23 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 )
 
-// Codes of what the database, not a rule, refuses.
-const (
-	// CodeUnavailable: nothing was written; ask again later.
-	CodeUnavailable fault.Code = "UNAVAILABLE"
-	// CodeOutcomeUnknown: it may have been written; ask again with the same key.
-	CodeOutcomeUnknown fault.Code = "OUTCOME_UNKNOWN"
-)
+// Abort is an error of a transaction's function that ends the transaction and is
+// returned as it is: nothing was written. It steers the caller, and never reaches a
+// client.
+type Abort string
 
-// Codes lists this package's codes.
-var Codes = []fault.Code{CodeUnavailable, CodeOutcomeUnknown}
+func (a Abort) Error() string { return string(a) }
 
-// Translate turns a driver's error into one with a code; others pass. It is
-// for reads, and for writes of which nothing was applied; see TranslateWrite.
+// Translate gives an error of the driver a code; other errors pass. It is for reads,
+// and for writes of which nothing was applied; see TranslateWrite.
 func Translate(err error) error {
 	if err == nil || !isDriver(err) {
 		return err
 	}
-	return fault.New(CodeUnavailable, "The database did not answer in time; ask again.").By(err)
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
 }
 
 // TranslateWrite is Translate for a single write outside of a transaction: one
@@ -36,7 +32,7 @@ func TranslateWrite(err error) error {
 		return err
 	}
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return unknown(err)
+		return unknownOutcome(err)
 	}
 	return Translate(err)
 }
@@ -44,22 +40,26 @@ func TranslateWrite(err error) error {
 // IsDuplicate reports whether a unique index refused the write.
 func IsDuplicate(err error) bool { return mongo.IsDuplicateKeyError(err) }
 
-func busy(cause error) error {
-	return fault.New(CodeUnavailable, "Too many changes at once; ask again.").By(cause)
+// ConflictError says that others changed the same documents until time ran out. Nothing was
+// changed.
+func ConflictError(cause error) error {
+	return holdfast.Refuse(holdfast.CodeUnavailable, "Too many changes at the same time; try again.").By(cause)
 }
 
-func unknown(cause error) error {
-	return fault.New(CodeOutcomeUnknown, "The database did not say whether the change was made; ask again with the same idempotency key.").By(cause)
+func unknownOutcome(cause error) error {
+	return holdfast.Refuse(holdfast.CodeOutcomeUnknown,
+		"It is not known whether the change was made; ask again with the same idempotency key.").By(cause)
 }
 
-// isDriver reports whether err comes from the driver or a context rather than
-// from a rule of ours. What is neither known as ours is the driver's.
+// isDriver reports whether err comes from the driver or a context. Errors without a
+// code are treated as driver errors, unless they abort a transaction.
 func isDriver(err error) bool {
-	return fault.CodeOf(err) == ""
+	var abort Abort
+	return holdfast.CodeOf(err) == "" && !errors.As(err, &abort)
 }
 
 // RejectedByServer reports whether a server answered the write and refused it,
-// so that nothing was written and another write may fare better.
+// so that nothing was written and another write may succeed.
 func RejectedByServer(err error) bool {
 	var server mongo.ServerError
 	return errors.As(err, &server) && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err) &&

@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Documents may come from other tools: a whole number may be held as int32,
+// Documents may come from other software: a whole number may be held as int32,
 // int64, double or decimal, a field may be missing or of another type. The
 // types below read what is there and never fail; what does not fit is absent.
 
@@ -53,6 +53,14 @@ func (w Whole) Or(other int64) int64 {
 		return w.N
 	}
 	return other
+}
+
+// Pointer is the number, or nil if there is none.
+func (w Whole) Pointer() *int64 {
+	if !w.Valid {
+		return nil
+	}
+	return &w.N
 }
 
 // Text is a string, or "".

@@ -13,15 +13,15 @@ import (
 const (
 	// orphanIdle is how long a transaction of ours must have been idle to count
 	// as left behind: ours run for milliseconds between two commands.
-	orphanIdle  = 5 * time.Second
-	orphansTime = 5 * time.Second
+	orphanIdle     = 5 * time.Second
+	orphansTimeout = 5 * time.Second
 )
 
 // EndOrphans ends the transactions of our application, on this database and by
 // this user, that have been idle for over orphanIdle, and returns how many. A
 // living process whose transaction is ended so repeats it.
 func (db *DB) EndOrphans(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, orphansTime)
+	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()
 	// $currentOp is refused under a client-wide majority read concern.
 	admin := db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))

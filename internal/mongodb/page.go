@@ -8,29 +8,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
 )
 
-// Page asks for a part of a list, which is ordered by _id.
-type Page struct {
-	Size  int    // 1 to MaxPageSize; 0 means DefaultPageSize
-	Token string // "" for the first page, else the token that the one before gave
-}
-
-// Bounds of a page; maxExamined bounds what a filter without an index of its
-// own may read, so that a page may hold fewer items than asked for and still
-// have a next one.
-const (
-	DefaultPageSize = 50
-	MaxPageSize     = 500
-	maxExamined     = 10_000
-)
+// maxExamined bounds what a filter without an index of its own may read, so that a
+// page may hold fewer items than asked for and still have a next one.
+const maxExamined = 10_000
 
 // List reads a page and the token of the next one ("" at the end). indexed says
 // that an index holds filter and order together; otherwise at most maxExamined
 // documents are looked at.
-func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexed bool, page Page, idOf func(T) ids.ID) (items []T, next string, err error) {
+func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexed bool, page holdfast.Page, idOf func(T) holdfast.ID) (items []T, next string, err error) {
 	after := bson.D{}
 	if page.Token != "" {
 		last, err := readToken(page.Token)
@@ -41,7 +29,7 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexe
 	}
 	size := page.Size
 	if size == 0 {
-		size = DefaultPageSize
+		size = holdfast.DefaultPageSize
 	}
 	pipeline := mongo.Pipeline{Match(filter, after), Sort("_id")}
 	if !indexed {
@@ -64,7 +52,7 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexe
 // windowEnd is the token after maxExamined documents, "" if there are fewer.
 func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, error) {
 	end, found, err := First[struct {
-		ID ids.ID `bson:"_id"`
+		ID holdfast.ID `bson:"_id"`
 	}](ctx, c, mongo.Pipeline{
 		Match(after), Sort("_id"), Only("_id"),
 		{{Key: "$skip", Value: maxExamined - 1}},
@@ -121,17 +109,17 @@ func Each[T any](ctx context.Context, c *mongo.Collection, filter, projection bs
 }
 
 // IDOf reads a field of a raw document that holds an ID.
-func IDOf(doc bson.Raw, field string) ids.ID {
+func IDOf(doc bson.Raw, field string) holdfast.ID {
 	id, _ := doc.Lookup(field).ObjectIDOK()
-	return ids.ID(id)
+	return holdfast.ID(id)
 }
 
-func writeToken(id ids.ID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+func writeToken(id holdfast.ID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
-func readToken(token string) (ids.ID, error) {
+func readToken(token string) (holdfast.ID, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) != len(ids.ID{}) {
-		return ids.ID{}, fault.Invalid("query.pageToken", "The page token is none that this list gave.")
+	if err != nil || len(raw) != len(holdfast.ID{}) {
+		return holdfast.ID{}, holdfast.RefuseInput("query.pageToken", "Invalid page token.")
 	}
-	return ids.ID(raw), nil
+	return holdfast.ID(raw), nil
 }

@@ -49,6 +49,30 @@ func Limit(n int) bson.D { return stage("$limit", n) }
 // Only reads these fields and _id.
 func Only(fields ...string) bson.D { return stage("$project", Keys(fields...)) }
 
+// Group sums the documents up by a key.
+func Group(by any, fields ...bson.E) bson.D {
+	return stage("$group", append(bson.D{{Key: "_id", Value: by}}, fields...))
+}
+
+// Sum adds a value up over a group.
+func Sum(value any) bson.D { return bson.D{{Key: "$sum", Value: value}} }
+
+// Join adds what the stages make of another collection, as a list.
+func Join(as, collection string, stages ...bson.D) bson.D {
+	return stage("$lookup", bson.D{{Key: "from", Value: collection}, {Key: "as", Value: as}, {Key: "pipeline", Value: stages}})
+}
+
+// JoinBy is Join for the documents whose field foreign is the document's field local.
+func JoinBy(as, collection, local, foreign string, stages ...bson.D) bson.D {
+	if stages == nil {
+		stages = []bson.D{}
+	}
+	return stage("$lookup", bson.D{
+		{Key: "from", Value: collection}, {Key: "as", Value: as},
+		{Key: "localField", Value: local}, {Key: "foreignField", Value: foreign}, {Key: "pipeline", Value: stages},
+	})
+}
+
 // WithNow adds the database's clock to what is read, as the field now.
 var WithNow = stage("$set", bson.D{{Key: "now", Value: "$$NOW"}})
 

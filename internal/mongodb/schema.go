@@ -33,8 +33,8 @@ type Index struct {
 }
 
 const (
-	schemaTime          = 10 * time.Minute // an index over many documents takes long
-	validatorTime       = 5 * time.Second  // collMod holds up writes while it waits
+	schemaTimeout       = 10 * time.Minute // an index over many documents takes long
+	validatorTimeout    = 5 * time.Second  // collMod holds up writes while it waits
 	codeNamespaceExists = 48
 	codeIndexOptions    = 85
 	codeIndexKeySpecs   = 86
@@ -50,7 +50,7 @@ const (
 // MongoDB refuses is returned as degraded, each with the command to run by
 // hand; err is for a database that does not answer.
 func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degraded []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, schemaTime)
+	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
 	for _, c := range collections {
 		if err := db.ensureCollection(ctx, c); err != nil {
@@ -153,7 +153,7 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 	if _, err := db.EndOrphans(ctx); err != nil { // one would make collMod hold up all writes
 		db.log.WarnContext(ctx, "Looking for orphaned transactions failed", "error", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, validatorTime)
+	ctx, cancel := context.WithTimeout(ctx, validatorTimeout)
 	defer cancel()
 	return db.RunCommand(ctx, collMod(c)).Err()
 }

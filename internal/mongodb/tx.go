@@ -12,42 +12,44 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 )
 
 const (
-	// txTime and txAttempts bound a transaction with all its repetitions. The
+	// txTimeout and txAttempts bound a transaction with all its repetitions. The
 	// time leaves room for an orphan to be found and ended (about 6 s).
-	txTime     = 15 * time.Second
+	txTimeout  = 15 * time.Second
 	txAttempts = 1000
-	// Between attempts: a jittered wait that doubles from firstWait to longestWait.
-	firstWait   = time.Millisecond
-	longestWait = 50 * time.Millisecond
-	briskWait   = 2 * time.Millisecond
-	briskTime   = 500 * time.Millisecond
-	// commitTime bounds the repetition of a commit whose outcome is unknown.
-	commitTime = 10 * time.Second
-	abortTime  = 5 * time.Second
-	// leaveTime is how long the commands of a transaction go on after its caller
-	// left, before they are cut off. See lasting.
-	leaveTime = 500 * time.Millisecond
-	// conflictPatience passes before a loser looks for orphans, and between looks.
-	conflictPatience = 2 * time.Second
-	lookAgain        = 500 * time.Millisecond
+	// Between attempts: a jittered wait that doubles from firstRetryDelay to maxRetryDelay.
+	firstRetryDelay  = time.Millisecond
+	maxRetryDelay    = 50 * time.Millisecond
+	fastRetryDelay   = 2 * time.Millisecond
+	fastRetryTimeout = 500 * time.Millisecond
+	// commitTimeout bounds the repetition of a commit whose outcome is unknown.
+	commitTimeout = 10 * time.Second
+	abortTimeout  = 5 * time.Second
+	// graceTimeout is how long the commands of a transaction go on after its caller
+	// left, before they are cut off. See detachWithGrace.
+	graceTimeout = 500 * time.Millisecond
+	// orphanSearchDelay passes before a loser looks for orphans, and between looks.
+	orphanSearchDelay    = 2 * time.Second
+	orphanSearchInterval = 500 * time.Millisecond
 )
 
-type briskKey struct{}
+type fastRetryKey struct{}
 
-// Brisk makes transactions of the context wait no longer than briskWait between
+// WithFastRetry makes transactions of the context wait no longer than fastRetryDelay between
 // their first attempts: for who holds a document again and again, in turns with
 // few others. Everybody else backs off, or many would keep each other from
-// working; and so do they after briskTime, when nobody's turn can last so long,
+// working; and so do they after fastRetryTimeout, when nobody's turn can last so long,
 // or their attempts would be used up before an orphan is old enough to be ended.
-func Brisk(ctx context.Context) context.Context { return context.WithValue(ctx, briskKey{}, true) }
+func WithFastRetry(ctx context.Context) context.Context {
+	return context.WithValue(ctx, fastRetryKey{}, true)
+}
 
-// ErrAgain is for a transaction's function to return; it repeats it as a conflict
+// ErrRetry is for a transaction's function to return; it repeats it as a conflict
 // would: what was read and what could be written did not fit together.
-var ErrAgain = errors.New("the transaction has to start again")
+var ErrRetry = errors.New("the transaction has to start again")
 
 // InTx runs fn in a transaction and commits it; fn may run several times, so
 // it builds its result anew each time, returns every driver error, and does
@@ -87,7 +89,7 @@ func (db *DB) Insert(ctx context.Context, collection string, documents []bson.D)
 }
 
 func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcome, int, error) {
-	ctx, cancel := context.WithTimeout(ctx, txTime)
+	ctx, cancel := context.WithTimeout(ctx, txTimeout)
 	defer cancel()
 	session, err := db.client.StartSession()
 	if err != nil {
@@ -96,47 +98,47 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	defer session.EndSession(context.WithoutCancel(ctx))
 
 	start := db.clock()
-	nextLook := start.Add(conflictPatience)
-	wait, brisk := firstWait, ctx.Value(briskKey{}) != nil
+	nextLook := start.Add(orphanSearchDelay)
+	wait, fast := firstRetryDelay, ctx.Value(fastRetryKey{}) != nil
 	for attempt := 1; ; attempt++ {
 		err, committing := db.attempt(ctx, session, fn)
 		if err == nil {
 			return Done, attempt, nil
 		}
 		if committing {
-			return Unknown, attempt, unknown(err)
+			return Unknown, attempt, unknownOutcome(err)
 		}
 		if !repeatable(err) {
-			if isDriver(err) || fault.Is(err, CodeUnavailable) {
+			if isDriver(err) || holdfast.HasCode(err, holdfast.CodeUnavailable) {
 				return Unavailable, attempt, Translate(err)
 			}
 			return Refused, attempt, err
 		}
 		if attempt == txAttempts {
-			return Conflict, attempt, busy(err)
+			return Conflict, attempt, ConflictError(err)
 		}
 		if now := db.clock(); now.After(nextLook) {
 			db.endOrphansQuietly(ctx)
-			nextLook = db.clock().Add(lookAgain)
+			nextLook = db.clock().Add(orphanSearchInterval)
 		}
 		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // jitter
-			return Conflict, attempt, busy(err)
+			return Conflict, attempt, ConflictError(err)
 		}
-		if wait = min(2*wait, longestWait); brisk && db.clock.Since(start) < briskTime {
-			wait = min(wait, briskWait)
+		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
+			wait = min(wait, fastRetryDelay)
 		}
 	}
 }
 
-// lasting returns a context that ends leaveTime after ctx does. A command that is cut
+// detachWithGrace returns a context that ends graceTimeout after ctx does. A command that is cut
 // off on its way may reach the server after the abort that follows it, on another
 // connection, and then begins the transaction that the abort was to end: it would keep
 // others from its documents until they find it (see EndOrphans).
-func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, _ := ctx.Deadline() // runTx has set one; the server bounds each command by it
-	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(leaveTime))
+	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(graceTimeout))
 	stop := context.AfterFunc(ctx, func() {
-		if pause(late, leaveTime) == nil {
+		if pause(late, graceTimeout) == nil {
 			end()
 		}
 	})
@@ -160,7 +162,7 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 			db.abort(ctx, session)
 		}
 	}()
-	late, end := lasting(ctx)
+	late, end := detachWithGrace(ctx)
 	defer end()
 	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
 		return err, false
@@ -172,12 +174,12 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	return db.commit(ctx, session)
 }
 
-// commit repeats the commit until it has an answer or commitTime is over. The
+// commit repeats the commit until it has an answer or commitTimeout is over. The
 // caller's leaving doesn't stop it: a commit that was sent must be known of.
 func (db *DB) commit(ctx context.Context, session *mongo.Session) (err error, unknown bool) { //nolint:revive // see attempt
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	for wait := firstRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := session.CommitTransaction(ctx)
 		if err == nil {
 			return nil, false
@@ -209,7 +211,7 @@ func answered(err error) bool {
 
 // abort frees the documents at once; where it fails the server does so later.
 func (db *DB) abort(ctx context.Context, session *mongo.Session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	if err := session.AbortTransaction(ctx); err != nil {
 		db.log.DebugContext(ctx, "abort failed", "error", err)
@@ -217,7 +219,7 @@ func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 }
 
 func repeatable(err error) bool {
-	if errors.Is(err, ErrAgain) {
+	if errors.Is(err, ErrRetry) {
 		return true
 	}
 	var labeled mongo.LabeledError

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,17 +22,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/pipeline"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/users"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
+
+// memoryVariable is off where committers are to remember nothing between two batches.
+const memoryVariable = "HOLDFAST_TEST_MEMORY"
 
 // uriVariable names the server that tests share.
 const uriVariable = "HOLDFAST_TEST_MONGODB_URI"
@@ -122,15 +130,11 @@ func KeepPort(t testing.TB) *devserver.Port {
 
 // World is the services on a database of the test's own.
 type World struct {
-	T        testing.TB
-	URI      string
-	DB       *mongodb.DB
-	Users    *users.Service
-	Seats    *seats.Service
-	Bookings *booking.Service
-	Sweeper  *expiry.Sweeper
-	Recovery *recovery.Recovery
-	Log      *Log
+	*core.Core
+
+	T   testing.TB
+	URI string
+	Log *Log
 
 	mu           sync.Mutex
 	transactions map[mongodb.Outcome]int
@@ -175,28 +179,27 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.DB, w.Users = db, users.New(db)
-	w.Seats = seats.New(db, seats.Limits{DefaultTTL: DefaultTTL, MaxTTL: MaxTTL}, nil)
-	w.Bookings = booking.New(db, w.Seats, booking.Limits{MaxPaymentTTL: MaxPaymentTTL}, booking.Observer{})
-	w.Sweeper = &expiry.Sweeper{Seats: w.Seats, Bookings: w.Bookings, Batch: Batch}
-	w.Recovery = &recovery.Recovery{DB: db, Seats: w.Seats, Bookings: w.Bookings, Sweeper: w.Sweeper, Clock: clock.System}
-	var all []mongodb.Collection
-	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)
-	all = append(append(all, jobs.Collections()...), seats.RetentionIndexes()...)
+	w.Core = Core(db, core.AllUsersExist)
+	all := slices.Concat(core.Collections(), jobs.Collections(), store.RetentionIndexes())
 	if degraded, err := mongodb.EnsureSchema(t.Context(), db, all...); err != nil || len(degraded) > 0 {
 		t.Fatal(err, degraded)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := w.Seats.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := db.Close(ctx); err != nil {
+		if err := w.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
+}
+
+// Core is an engine on a database, as a process of its own would open it.
+func Core(db *mongodb.DB, users pipeline.UserLookup) *core.Core {
+	return core.New(db, core.Options{
+		Log: db.Log(), SweepBatch: Batch, Users: users, WithoutMemory: os.Getenv(memoryVariable) == "off",
+		Rules: inventory.Rules{DefaultLockTTL: DefaultTTL, MaxLockTTL: MaxTTL, MaxPaymentTTL: MaxPaymentTTL},
+	})
 }
 
 // Transactions is how many have ended so.
@@ -241,7 +244,7 @@ func (w *World) Event(total int64) ids.ID {
 // Take locks seats for a new user, or fails the test.
 func (w *World) Take(event ids.ID, n int64, until seats.Until) seats.Lock {
 	w.T.Helper()
-	lock, _, err := w.Seats.Take(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
+	lock, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -314,7 +317,7 @@ func (w *World) Set(collection string, id ids.ID, fields bson.D) {
 // SweepLocks runs the lock sweep.
 func (w *World) SweepLocks() expiry.Report {
 	w.T.Helper()
-	report, err := w.Sweeper.SweepLocks(w.Ctx(), expiry.Pass{RunID: "run", By: seats.ByLockExpiry, Log: slog.New(w.Log), Words: expiry.LockWords})
+	report, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -324,11 +327,17 @@ func (w *World) SweepLocks() expiry.Report {
 // SweepBookings runs the booking sweep.
 func (w *World) SweepBookings() expiry.Report {
 	w.T.Helper()
-	report, err := w.Sweeper.SweepBookings(w.Ctx(), expiry.Pass{RunID: "run", By: seats.ByBookingExpiry, Log: slog.New(w.Log), Words: expiry.BookingWords}, true)
+	report, err := w.Sweeper.SweepBookings(w.Ctx(), w.Run(holdfast.EndedByBookingExpiry, expiry.BookingLines))
 	if err != nil {
 		w.T.Fatal(err)
 	}
 	return report
+}
+
+// Run is a run of a sweep, which is called run; the booking sweep ends INITIATED
+// bookings too.
+func (w *World) Run(by holdfast.EndedBy, lines expiry.Lines) expiry.Run {
+	return expiry.Run{Run: inventory.Run{By: by, ID: "run"}, Log: slog.New(w.Log), Lines: lines, Initiated: true}
 }
 
 // Recover runs the whole recovery pass.

@@ -1,0 +1,101 @@
+package holdfast
+
+import "time"
+
+// BookingStatus is where a booking is in its life.
+type BookingStatus string
+
+// A booking begins INITIATED, or PAYMENT_PENDING where its payment window is
+// known. A CONFIRMED booking can still be cancelled.
+const (
+	BookingInitiated BookingStatus = "INITIATED"
+	BookingPending   BookingStatus = "PAYMENT_PENDING"
+	BookingConfirmed BookingStatus = "CONFIRMED"
+	BookingExpired   BookingStatus = "EXPIRED"
+	BookingCancelled BookingStatus = "CANCELLED"
+)
+
+// BookingStatuses lists them. Open bookings wait for their payment, live ones are
+// open or confirmed, ended ones are over.
+var (
+	BookingStatuses = []BookingStatus{BookingInitiated, BookingPending, BookingConfirmed, BookingExpired, BookingCancelled}
+	OpenStatuses    = []BookingStatus{BookingInitiated, BookingPending}
+	LiveStatuses    = []BookingStatus{BookingInitiated, BookingPending, BookingConfirmed}
+	EndedStatuses   = []BookingStatus{BookingExpired, BookingCancelled}
+)
+
+// BookingAction moves a booking.
+type BookingAction string
+
+// The actions on a booking.
+const (
+	PayBooking     BookingAction = "pay" // opens its payment window
+	ConfirmBooking BookingAction = "confirm"
+	CancelBooking  BookingAction = "cancel"
+	ExpireBooking  BookingAction = "expire"
+)
+
+// nextBooking is the whole life of a booking; a pair that is absent is refused.
+var nextBooking = map[BookingStatus]map[BookingAction]BookingStatus{
+	BookingInitiated: {PayBooking: BookingPending, CancelBooking: BookingCancelled, ExpireBooking: BookingExpired},
+	BookingPending:   {ConfirmBooking: BookingConfirmed, CancelBooking: BookingCancelled, ExpireBooking: BookingExpired},
+	BookingConfirmed: {CancelBooking: BookingCancelled},
+}
+
+// Next is the status that the action leads to; ok is false where it is refused.
+func (s BookingStatus) Next(a BookingAction) (to BookingStatus, ok bool) {
+	to, ok = nextBooking[s][a]
+	return to, ok
+}
+
+// IsOpen reports whether a booking in this status waits for its payment.
+func (s BookingStatus) IsOpen() bool { return s == BookingInitiated || s == BookingPending }
+
+// Booking is a customer's purchase of a lock's seats.
+type Booking struct {
+	ID               ID
+	UserID           ID
+	EventID          ID
+	LockID           ID
+	Seats            int64
+	Status           BookingStatus
+	PaymentExpiresAt time.Time // end of the payment window; zero while INITIATED
+	PaymentReference string
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
+}
+
+// WindowPassed reports whether the payment window has ended at now, by the
+// database's clock.
+func (b Booking) WindowPassed(now time.Time) bool {
+	return !b.PaymentExpiresAt.IsZero() && !b.PaymentExpiresAt.After(now)
+}
+
+// Due reports whether the booking's payment window or its lock has passed at now.
+func (b Booking) Due(l Lock, now time.Time) bool { return b.WindowPassed(now) || l.Due(now) }
+
+// Refusal says why a booking in its status takes no part in an action.
+func (b Booking) Refusal() error {
+	switch b.Status {
+	case BookingConfirmed:
+		return Refuse(CodeBookingConfirmed, "The booking is confirmed.")
+	case BookingCancelled:
+		return Refuse(CodeBookingCancelled, "The booking is cancelled.")
+	case BookingExpired:
+		return Refuse(CodeBookingExpired, "The booking has expired.")
+	default:
+		return Refuse(CodeBookingNotPayable, "The booking's payment window is not open: pay first.")
+	}
+}
+
+// BookingRequest asks for a booking on a lock. A zero Window makes it INITIATED.
+type BookingRequest struct {
+	UserID, EventID, LockID ID
+	Window                  Until
+}
+
+// BookingFilter narrows a list of bookings; zero fields do not.
+type BookingFilter struct {
+	EventID, UserID ID
+	Status          BookingStatus
+}

@@ -1,0 +1,111 @@
+// Package engine is Holdfast for a Go program of your own, without HTTP: open it on a
+// MongoDB replica set, acquire seats, book them, and let it sweep.
+//
+// Engines on one database, in any number of processes, work beside each other and
+// beside Holdfast's own API and workers: MongoDB's transactions make a seat safe. What
+// each operation guarantees is told in the packages seats and booking; errors carry a
+// code and details, see holdfast.Error.
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/recovery"
+	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/users"
+)
+
+// Options of Open; all but URI may be left empty.
+type Options struct {
+	URI      string // of a replica set or a mongos
+	Database string // "holdfast"
+	Log      *slog.Logger
+
+	LockDefaultTTL time.Duration // 10m
+	LockMaxTTL     time.Duration // 2h, from a lock's creation
+	PaymentMaxTTL  time.Duration // 24h, from a booking's creation
+	SweepBatch     int           // 500 documents in one transaction
+	// MaxSeatsPerLock and MaxActiveLocksPerUser are no limits where they are 0.
+	MaxSeatsPerLock, MaxActiveLocksPerUser int64
+}
+
+// Engine is the inventory, the bookings and their expiry on one database.
+type Engine struct {
+	Users    *users.Service
+	Seats    *seats.Service
+	Bookings *booking.Service
+
+	core *core.Core
+	log  *slog.Logger
+}
+
+// Open connects, and makes the indexes and validators that are missing. The error says
+// what to do.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	c, err := core.Connect(ctx, core.Options{
+		URI: o.URI, Database: o.Database, Log: o.Log, SweepBatch: o.SweepBatch,
+		Rules: inventory.Rules{
+			DefaultLockTTL: o.LockDefaultTTL, MaxLockTTL: o.LockMaxTTL, MaxPaymentTTL: o.PaymentMaxTTL,
+			MaxSeatsPerLock: o.MaxSeatsPerLock, MaxLocksPerUser: o.MaxActiveLocksPerUser,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	degraded, err := mongodb.EnsureSchema(ctx, c.DB, core.Collections()...)
+	if err != nil {
+		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	}
+	for _, d := range degraded {
+		o.Log.ErrorContext(ctx, "An index or a validator is missing", "advice", d)
+	}
+	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
+}
+
+// Close waits for what is in flight, at most until ctx ends, and disconnects.
+func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
+
+// Sweep expires the locks and bookings that are due. Call it each minute or so; several
+// sweeps at the same time, in any process, do each other no harm.
+func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
+	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry, expiry.LockLines))
+	if err != nil {
+		return locks, err
+	}
+	run := e.run(holdfast.EndedByBookingExpiry, expiry.BookingLines)
+	run.Initiated = true
+	bookings, err := e.core.Sweeper.SweepBookings(ctx, run)
+	return locks.Add(bookings), err
+}
+
+// Recover expires what went stale, and proves each counter against its locks and
+// corrects it. Call it at the start.
+func (e *Engine) Recover(ctx context.Context) (recovery.Report, error) {
+	id := runID("recovery")
+	return e.core.Recovery.Run(ctx, id, e.log.With("correlationId", id, "job", "recovery"))
+}
+
+func (e *Engine) run(job holdfast.EndedBy, lines expiry.Lines) expiry.Run {
+	id := runID(string(job))
+	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With("correlationId", id, "job", string(job)), Lines: lines}
+}
+
+func runID(job string) string {
+	const randomLetters = 8
+	return job + "-" + clock.System().UTC().Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:randomLetters])
+}

@@ -1,0 +1,133 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Code says what was refused, or what failed. Clients decide by it.
+type Code string
+
+// The codes of the domain.
+const (
+	CodeEventNotFound   Code = "EVENT_NOT_FOUND"
+	CodeUserNotFound    Code = "USER_NOT_FOUND"
+	CodeLockNotFound    Code = "LOCK_NOT_FOUND"
+	CodeBookingNotFound Code = "BOOKING_NOT_FOUND"
+
+	CodeSeatsUnavailable     Code = "SEATS_UNAVAILABLE"    // Details: SeatsUnavailable
+	CodeSeatLimitReached     Code = "SEAT_LIMIT_REACHED"   // Details: LimitReached
+	CodeCapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN" // Details: CapacityBelowTaken
+	CodeEventNotOnSale       Code = "EVENT_NOT_ON_SALE"
+	CodeEmailTaken           Code = "EMAIL_TAKEN"
+	CodeIdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
+
+	CodeLockConsumed Code = "LOCK_CONSUMED"
+	CodeLockReleased Code = "LOCK_RELEASED"
+	CodeLockExpired  Code = "LOCK_EXPIRED"
+
+	CodeBookingConfirmed  Code = "BOOKING_CONFIRMED"
+	CodeBookingCancelled  Code = "BOOKING_CANCELLED"
+	CodeBookingNotPayable Code = "BOOKING_NOT_PAYABLE"
+	CodeBookingExpired    Code = "BOOKING_EXPIRED"
+
+	// CodeInvalid refuses input whose shape is right and whose content is not.
+	CodeInvalid Code = "VALIDATION_FAILED" // Details: Invalid
+
+	// CodeUnavailable: nothing was changed; try again later.
+	CodeUnavailable Code = "UNAVAILABLE"
+	// CodeOutcomeUnknown: the change may have been made; ask again with the same
+	// idempotency key.
+	CodeOutcomeUnknown Code = "OUTCOME_UNKNOWN" // Details: UnknownLock, or none
+)
+
+// Error is a refusal or a failure. A refusal has changed nothing.
+type Error struct {
+	Code    Code
+	Message string // for people; holds no data of another client
+	Details any    // one of the types below, or nil
+	Cause   error  // for the log; clients never see it
+}
+
+// The details of errors.
+type (
+	// SeatsUnavailable says how many seats were requested, and how many were available.
+	SeatsUnavailable struct{ Requested, Available int64 }
+	// LimitReached says which limit a request would exceed, and what the customer
+	// holds already; Held is nil where that does not matter.
+	LimitReached struct {
+		Limit int64
+		Held  *int64
+	}
+	// CapacityBelowTaken says how many seats of the event are taken.
+	CapacityBelowTaken struct{ Taken int64 }
+	// UnknownLock names the lock that may have been made.
+	UnknownLock struct{ LockID ID }
+	// Invalid lists what is wrong with the input.
+	Invalid []FieldError
+)
+
+// FieldError says what is wrong, and where in the request, such as body.seats.
+type FieldError struct {
+	Where string `json:"location"`
+	What  string `json:"message"`
+}
+
+// Refuse returns an error without details.
+func Refuse(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// RefuseInput refuses one value of the input.
+func RefuseInput(where, format string, args ...any) *Error {
+	e := Refuse(CodeInvalid, format, args...)
+	e.Details = Invalid{{Where: where, What: e.Message}}
+	return e
+}
+
+// With sets the details and returns the error.
+func (e *Error) With(details any) *Error {
+	e.Details = details
+	return e
+}
+
+// By sets the cause and returns the error.
+func (e *Error) By(cause error) *Error {
+	e.Cause = cause
+	return e
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Cause)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// CodeOf returns the code of err, or "" where it has none.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// HasCode reports whether err has this code.
+func HasCode(err error, code Code) bool { return err != nil && CodeOf(err) == code }
+
+// DetailsOf returns the details of err where they are of type T.
+func DetailsOf[T any](err error) (details T, ok bool) {
+	var e *Error
+	if errors.As(err, &e) {
+		details, ok = e.Details.(T)
+	}
+	return details, ok
+}
+
+// IsNotFound reports whether err says that something does not exist.
+func IsNotFound(err error) bool { return strings.HasSuffix(string(CodeOf(err)), "_NOT_FOUND") }

@@ -1,0 +1,56 @@
+package holdfast
+
+import "time"
+
+// EventStatus says whether an event sells.
+type EventStatus string
+
+// A closed event refuses new locks only. A cancelled one also refuses to extend,
+// book, pay and confirm; it stays cancelled, and its locks and bookings stay as
+// they are. Any other value, which only other software writes, counts as not on sale.
+const (
+	OnSale    EventStatus = "ON_SALE"
+	Closed    EventStatus = "CLOSED"
+	Cancelled EventStatus = "CANCELLED"
+)
+
+// MaxSeats is the largest capacity of an event.
+const MaxSeats = 10_000_000
+
+// Event is an inventory of seats. In every committed state
+//
+//	AvailableSeats − Oversold = TotalSeats − Σ seats of ACTIVE and CONSUMED locks,
+//	0 ≤ AvailableSeats ≤ TotalSeats, and at most one of AvailableSeats and Oversold is above 0.
+type Event struct {
+	ID              ID
+	Name            string
+	TotalSeats      int64
+	AvailableSeats  int64
+	Oversold        int64 // seats taken beyond the total; paid down before any seat goes back on sale
+	EventDate       time.Time
+	Status          EventStatus
+	MaxSeatsPerUser int64 // 0: no limit
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+}
+
+// Taken is how many seats are locked or sold, by the counter.
+func (e Event) Taken() int64 { return e.TotalSeats - e.AvailableSeats + e.Oversold }
+
+// NewEvent asks for an event. A zero ID means a new one.
+type NewEvent struct {
+	ID              ID
+	Name            string
+	TotalSeats      int64
+	EventDate       time.Time
+	MaxSeatsPerUser int64 // 0: no limit
+}
+
+// EventChange changes the fields that are not nil.
+type EventChange struct {
+	Name            *string
+	TotalSeats      *int64
+	EventDate       *time.Time
+	Status          *EventStatus
+	MaxSeatsPerUser *int64 // 0 removes the limit
+}

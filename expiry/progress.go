@@ -1,0 +1,116 @@
+package expiry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Report counts what a run did.
+type Report struct {
+	Found         int   // documents due
+	Applied       int   // ended
+	Skipped       int   // set aside, or ended by another process meanwhile
+	Errors        int   // left for the next run
+	SeatsRestored int64 // to events
+}
+
+// Add sums two reports.
+func (r Report) Add(o Report) Report {
+	return Report{
+		Found: r.Found + o.Found, Applied: r.Applied + o.Applied, Skipped: r.Skipped + o.Skipped,
+		Errors: r.Errors + o.Errors, SeatsRestored: r.SeatsRestored + o.SeatsRestored,
+	}
+}
+
+// maxInfoLines is how many single documents a run logs at info; the rest are logged at
+// debug.
+const maxInfoLines = 100
+
+// progress is a run under way.
+type progress struct {
+	Run
+
+	mu        sync.Mutex // guards what follows
+	report    Report
+	lines     int
+	failures  int         // in a row
+	lastEvent holdfast.ID // of the transaction before
+	extras    int         // locks that were ended along with a page, and are not in it
+}
+
+// ended counts the seats of a document that was ended, and logs it.
+func (p *progress) ended(ctx context.Context, seats int64, line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.SeatsRestored += seats
+	level := slog.LevelInfo
+	if p.lines++; p.lines > maxInfoLines {
+		level = slog.LevelDebug
+	}
+	p.Log.Log(ctx, level, line)
+}
+
+func (p *progress) found(ctx context.Context, n int) {
+	if n > 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.report.Found += n
+		p.Log.InfoContext(ctx, p.Lines.Found(n), "found", n)
+	}
+}
+
+func (p *progress) success(ctx context.Context) {
+	if p.Lines.Success != nil {
+		r := p.report
+		p.Log.InfoContext(ctx, p.Lines.Success(r.Applied), "found", r.Found, "applied", r.Applied,
+			"skipped", r.Skipped, "errors", r.Errors, "seatsRestored", r.SeatsRestored)
+	}
+}
+
+// setAside counts documents that a sweep must not or can't end.
+func (p *progress) setAside(ctx context.Context, n int, why string, documents ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Skipped += n
+	p.Log.WarnContext(ctx, "Set aside: "+why, documents...)
+}
+
+// applied counts a transaction that ended so many of a group, and reports whether the
+// one before it was of the same event.
+func (p *progress) applied(event holdfast.ID, ended, of int) (sameEvent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures = 0
+	p.report.Applied += ended
+	p.report.Skipped += of - ended
+	sameEvent = event == p.lastEvent
+	p.lastEvent = event
+	return sameEvent
+}
+
+// failed counts a group that is left, and returns how many failed in a row.
+func (p *progress) failed(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Errors += n
+	p.failures++
+	return p.failures
+}
+
+// extra counts locks that were ended along with a page, and are not in it.
+func (p *progress) extra(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.extras += n
+	p.report.Applied += n
+}
+
+func (p *progress) takeExtra() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, p.extras = p.extras, 0
+	return n
+}

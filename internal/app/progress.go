@@ -1,0 +1,24 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast/recovery"
+)
+
+// drawProgress logs how far a step of recovery is, with a bar for people at a terminal.
+func drawProgress(ctx context.Context, log *slog.Logger, p recovery.Progress) {
+	if p.Total > 0 {
+		log = log.With("bar", bar(p.Done, p.Total))
+	}
+	recovery.LogProgress(ctx, log, p)
+}
+
+// bar is as long as the whole, and full as far as the work is done.
+func bar(done, total int64) string {
+	const length = 30
+	full := int(length * min(done, total) / total)
+	return strings.Repeat("█", full) + strings.Repeat("░", length-full)
+}

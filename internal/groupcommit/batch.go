@@ -1,0 +1,100 @@
+package groupcommit
+
+import "time"
+
+// Batch is what one commit carries.
+type Batch[K comparable, C any] struct {
+	Groups []Group[K, C] // one for each key; never empty
+	// Settling: an earlier commit of the same commands, in the same order, may be
+	// in place already, or may still arrive until this one is committed.
+	Settling bool
+}
+
+// Group is the commands of one key, in order of arrival; there is at least one.
+type Group[K comparable, C any] struct {
+	Key      K
+	Commands []C
+
+	tickets []*ticket // parallel to Commands; nil in a group that is built by hand
+}
+
+// Abandoned reports whether the caller of command i has given up. It may turn true
+// at any time, and never turns false again. Posted commands are never abandoned.
+func (g Group[K, C]) Abandoned(i int) bool {
+	return g.tickets != nil && g.tickets[i].state.Load() == abandoned
+}
+
+// Committed is what a commit returns: Groups is parallel to Batch.Groups.
+type Committed[R any] struct {
+	Groups []GroupResult[R]
+}
+
+// GroupResult is what became of a group's commands.
+type GroupResult[R any] struct {
+	Outcomes []Outcome[R] // parallel to Group.Commands
+	// Revision is that of the key's document after the commit, 0 if unknown. Each
+	// commit that writes the document raises it by one.
+	Revision int64
+	// Took is how long the transaction lasted.
+	Took time.Duration
+}
+
+// Outcome is what became of a command.
+type Outcome[R any] struct {
+	Result R
+	// Again: the transaction could not decide the command, and did nothing for it.
+	// It goes first in the key's next batch; Result is ignored.
+	Again bool
+}
+
+// group is what a Group is made from. The queue builds the Batch anew for each
+// call of Commit, so that a Commit that changes it spoils no later attempt.
+type group[K comparable, C, R any] struct {
+	lane     *lane[K, C, R]
+	requests []*request[C, R]
+}
+
+func newBatch[K comparable, C, R any](groups []group[K, C, R], settling bool) *Batch[K, C] {
+	b := &Batch[K, C]{Groups: make([]Group[K, C], len(groups)), Settling: settling}
+	for i, g := range groups {
+		commands, tickets := make([]C, len(g.requests)), make([]*ticket, len(g.requests))
+		for j, r := range g.requests {
+			commands[j], tickets[j] = r.command, &r.ticket
+		}
+		b.Groups[i] = Group[K, C]{Key: g.lane.key, Commands: commands, tickets: tickets}
+	}
+	return b
+}
+
+// split returns the parts of a rejected batch that are committed by themselves:
+// its groups, or the commands of its only group; nil if there is one command.
+func split[K comparable, C, R any](groups []group[K, C, R]) [][]group[K, C, R] {
+	var parts [][]group[K, C, R]
+	if len(groups) > 1 {
+		for _, g := range groups {
+			parts = append(parts, []group[K, C, R]{g})
+		}
+		return parts
+	}
+	only := groups[0]
+	if len(only.requests) == 1 {
+		return nil
+	}
+	for _, r := range only.requests {
+		parts = append(parts, []group[K, C, R]{{lane: only.lane, requests: []*request[C, R]{r}}})
+	}
+	return parts
+}
+
+// fits reports whether there is exactly one outcome for each command.
+func fits[K comparable, C, R any](groups []group[K, C, R], c Committed[R]) bool {
+	if len(c.Groups) != len(groups) {
+		return false
+	}
+	for i, g := range groups {
+		if len(c.Groups[i].Outcomes) != len(g.requests) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,220 @@
+package groupcommit
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestCommit_ErrorIsForTheWholeBatch(t *testing.T) {
+	onStage(t, testOptions{}, func(s *stage) {
+		s.submit("k", 1)
+		a, b := s.submit("k", 2), s.submit("k", 3)
+		s.nextIs(1).succeed()
+		s.nextIs(2, 3).fail(errOther)
+		a.wantError(errOther)
+		b.wantError(errOther)
+	})
+}
+
+func TestCommit_PanicIsLoggedWithItsStackAndTheQueueGoesOn(t *testing.T) {
+	onStage(t, testOptions{}, func(s *stage) {
+		a, b := s.submit("k", 1), s.submit("k", 2)
+		s.nextIs(1).panic("counter is negative")
+		a.wantError(ErrUnknown)
+		s.nextIs(2).succeed()
+		b.wantResult("ok 2")
+		log := s.log.String()
+		for _, want := range []string{"level=ERROR", "Committing a batch panicked", "keys=[k]", "counter is negative", "stage_test.go"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("the log has no %q: %s", want, log)
+			}
+		}
+	})
+}
+
+// The caller learns the cause of an error that Commit panics with, and the error's
+// kind does not make the queue settle or split.
+func TestCommit_PanicWithAnErrorIsItsCauseAndFinal(t *testing.T) {
+	for _, cause := range []error{errUnknown, errRejected} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			onStage(t, testOptions{}, func(s *stage) {
+				s.submit("k", 1)
+				a, b := s.submit("k", 2), s.submit("k", 3)
+				s.nextIs(1).succeed()
+				s.nextIs(2, 3).panic(cause)
+				a.wantError(ErrUnknown, cause)
+				b.wantError(ErrUnknown, cause)
+				s.noCall()
+			})
+		})
+	}
+}
+
+func TestCommit_EachCommandNeedsOneOutcome(t *testing.T) {
+	two := make([]Outcome[string], 2)
+	for name, groups := range map[string][]GroupResult[string]{
+		"no group":       nil,
+		"too few":        {{}},
+		"too many":       {{Outcomes: two}},
+		"one group more": {{Outcomes: two[:1]}, {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, testOptions{}, func(s *stage) {
+				c := s.submit("k", 1)
+				s.nextIs(1).answer(testResult{Groups: groups})
+				c.wantError(ErrUnknown)
+				if !strings.Contains(s.log.String(), "one outcome for each command") {
+					t.Errorf("the log does not say why: %s", s.log.String())
+				}
+			})
+		})
+	}
+}
+
+func TestSettle_CommitsTheSameCommandsAgainUntilItSucceeds(t *testing.T) {
+	onStage(t, testOptions{SettleInterval: time.Second}, func(s *stage) {
+		s.submit("k", 1)
+		a, b := s.submit("k", 2), s.submit("k", 3)
+		s.nextIs(1).succeed()
+		began := time.Now()
+		c := s.nextIs(2, 3)
+		if c.batch.Settling {
+			t.Error("the first commit settles")
+		}
+		slices.Reverse(c.batch.Groups[0].Commands) // what Commit does to a batch stays there
+		c.fail(errUnknown)
+		later := s.submit("k", 4)
+		for i, err := range []error{errUnknown, errOther, errRejected} {
+			c := s.nextIs(2, 3)
+			if !c.batch.Settling || time.Since(began) != time.Duration(i)*time.Second {
+				t.Errorf("attempt %d after %v, settling: %t", i, time.Since(began), c.batch.Settling)
+			}
+			if deadline, _ := c.deadline(); !deadline.Equal(began.Add(defaultSettleTimeout)) {
+				t.Errorf("attempt %d may last until %v", i, deadline)
+			}
+			c.fail(err)
+			a.wantNoAnswer()
+			<-time.After(time.Second)
+		}
+		s.nextIs(2, 3).succeed()
+		a.wantResult("ok 2")
+		b.wantResult("ok 3")
+		c = s.nextIs(4)
+		if c.batch.Settling {
+			t.Error("the next batch settles too")
+		}
+		c.succeed()
+		later.wantResult("ok 4")
+	})
+}
+
+func TestSettle_TimesOutWithTheCause(t *testing.T) {
+	var attempts, settling int
+	o := testOptions{SettleTimeout: 10 * time.Second, SettleInterval: 3 * time.Second}
+	o.Commit = func(_ context.Context, b *testBatch) (testResult, error) {
+		attempts++
+		if b.Settling {
+			settling++
+			return testResult{}, errOther
+		}
+		return testResult{}, errUnknown
+	}
+	onStage(t, o, func(s *stage) {
+		began := time.Now()
+		c := s.submit("k", 1)
+		c.wantError(ErrUnknown, errUnknown)
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("settled for %v, want 10s", took)
+		}
+		if attempts != 5 || settling != 4 { // at 0, 3, 6 and 9 seconds
+			t.Errorf("%d attempts of which %d settled, want 5 and 4", attempts, settling)
+		}
+	})
+}
+
+func TestSettle_PanicEndsIt(t *testing.T) {
+	onStage(t, testOptions{}, func(s *stage) {
+		c := s.submit("k", 1)
+		s.nextIs(1).fail(errUnknown)
+		s.nextIs(1).panic("cannot settle")
+		c.wantError(ErrUnknown)
+		s.noCall()
+	})
+}
+
+func TestSettle_MayLeaveCommandsUndecided(t *testing.T) {
+	onStage(t, testOptions{}, func(s *stage) {
+		c := s.submit("k", 1)
+		s.nextIs(1).fail(errUnknown)
+		s.nextIs(1).undecided(0)
+		again := s.nextIs(1)
+		if again.batch.Settling {
+			t.Error("an undecided command is settled twice")
+		}
+		again.succeed()
+		c.wantResult("ok 1")
+	})
+}
+
+func TestSplit_BadCommandDoesNotFailItsNeighbours(t *testing.T) {
+	onStage(t, testOptions{}, func(s *stage) {
+		s.submit("k", 1)
+		before, bad, unsure := s.submit("k", 2), s.submit("k", 3), s.submit("k", 4)
+		undecided, after := s.submit("k", 5), s.submit("k", 6)
+		s.nextIs(1).succeed()
+		s.nextIs(2, 3, 4, 5, 6).fail(errRejected)
+		s.nextIs(2).succeed()
+		before.wantResult("ok 2") // does not wait for the others
+		s.nextIs(3).fail(errRejected)
+		bad.wantError(errRejected)
+		s.nextIs(4).fail(errUnknown)
+		if c := s.nextIs(4); !c.batch.Settling {
+			t.Error("a part of a batch is not settled")
+		} else {
+			c.succeed()
+		}
+		unsure.wantResult("ok 4")
+		s.nextIs(5).undecided(0)
+		s.nextIs(6).panic("bad luck")
+		after.wantError(ErrUnknown)
+		s.nextIs(5).succeed()
+		undecided.wantResult("ok 5")
+	})
+}
+
+// A committer hands over one group today; a batch of several is split by group first.
+func TestSplit_GroupsFirstThenCommands(t *testing.T) {
+	onStage(t, testOptions{}, func(s *stage) {
+		var groups []group[string, int, string]
+		var requests []*request[int, string]
+		for i, key := range []string{"a", "b"} {
+			g := group[string, int, string]{lane: &lane[string, int, string]{key: key}}
+			for j := range 2 {
+				r := &request[int, string]{command: 10*(i+1) + j, done: make(chan struct{})}
+				r.takeUp()
+				g.requests = append(g.requests, r)
+			}
+			groups, requests = append(groups, g), append(requests, g.requests...)
+		}
+		go s.queue.commit(groups)
+		c := s.next()
+		if keys := []string{c.batch.Groups[0].Key, c.batch.Groups[1].Key}; !slices.Equal(keys, []string{"a", "b"}) {
+			t.Errorf("the batch has groups %v", keys)
+		}
+		c.fail(errRejected)
+		s.nextIs(10, 11).succeed()
+		s.nextIs(20, 21).fail(errRejected)
+		s.nextIs(20).fail(errRejected)
+		s.nextIs(21).succeed()
+		synctest.Wait()
+		for i, want := range []string{"ok 10", "ok 11", "", "ok 21"} {
+			if r := requests[i]; r.result != want || (r.err == nil) != (want != "") {
+				t.Errorf("command %d: got %q, %v", r.command, r.result, r.err)
+			}
+		}
+	})
+}

@@ -1,0 +1,67 @@
+package groupcommit
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	// defaultMaxBatch keeps a transaction down to some tens of milliseconds.
+	defaultMaxBatch = 500
+	// defaultMaxWaiting is about a second's work for one key.
+	defaultMaxWaiting = 20_000
+	// defaultMaxInFlight stays below the connection pool, so that reads get through.
+	defaultMaxInFlight    = 48
+	defaultSettleTimeout  = 20 * time.Second
+	defaultSettleInterval = 100 * time.Millisecond
+)
+
+// Options configure a Queue. Commit is required.
+type Options[K comparable, C, R any] struct {
+	// Commit decides a batch and commits it in one transaction. It returns an
+	// outcome for every command, or an error for the whole batch. Its context
+	// carries no caller's deadline. Commits of different keys run concurrently.
+	Commit func(ctx context.Context, b *Batch[K, C]) (Committed[R], error)
+	// IsUnknown reports whether the error leaves open if the transaction was
+	// committed. The queue then settles: it calls Commit again with the same
+	// commands and Batch.Settling set, until it succeeds or SettleTimeout is over.
+	IsUnknown func(error) bool
+	// IsRejected reports whether the batch was rejected as a whole and nothing was
+	// written. One command may be at fault, so the queue then commits each group by
+	// itself, and if that is rejected too, each command by itself.
+	IsRejected func(error) bool
+	// Orphaned receives a result whose caller had given up while the commit was in
+	// flight; nil is not called. It runs on the key's committer: it may call Post,
+	// and must not call Submit, which would wait for that committer.
+	Orphaned func(key K, command C, result R)
+	// Log receives panics; slog.Default() if nil.
+	Log *slog.Logger
+
+	MaxBatch       int           // commands in a commit; 500 if zero
+	MaxWaiting     int           // commands that wait for one key; 20,000 if zero
+	MaxInFlight    int           // commits that run together; 48 if zero
+	SettleTimeout  time.Duration // for settling one batch; 20 s if zero
+	SettleInterval time.Duration // between two attempts to settle; 100 ms if zero
+}
+
+func (o Options[K, C, R]) withDefaults() Options[K, C, R] {
+	never := func(error) bool { return false }
+	if o.IsUnknown == nil {
+		o.IsUnknown = never
+	}
+	if o.IsRejected == nil {
+		o.IsRejected = never
+	}
+	if o.Orphaned == nil {
+		o.Orphaned = func(K, C, R) {}
+	}
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.MaxBatch = cmp.Or(o.MaxBatch, defaultMaxBatch)
+	o.MaxWaiting = cmp.Or(o.MaxWaiting, defaultMaxWaiting)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, defaultMaxInFlight)
+	o.SettleTimeout = cmp.Or(o.SettleTimeout, defaultSettleTimeout)
+	o.SettleInterval = cmp.Or(o.SettleInterval, defaultSettleInterval)
+	return o
+}

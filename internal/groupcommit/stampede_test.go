@@ -1,0 +1,213 @@
+package groupcommit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// ledger stands for a database with idempotent commits: it notes how often each
+// command is carried out, and fails as its faults say.
+type ledger struct {
+	mu       sync.Mutex
+	fault    func() fault
+	carried  map[int]int // by command
+	orphaned map[int]int // by command
+	inFlight map[string]bool
+	wrong    []string // broken promises of the queue
+}
+
+type fault int
+
+const (
+	noFault         fault = iota
+	unansweredFault       // committed, and the answer is lost
+	unknownFault          // not committed, and the answer is lost
+	rejectedFault         // rejects a batch with an odd command
+	otherFault
+	panicFault
+	undecidedFault // leaves every third command undecided
+	faults
+)
+
+func newLedger(next func() fault) *ledger {
+	return &ledger{fault: next, carried: map[int]int{}, orphaned: map[int]int{}, inFlight: map[string]bool{}}
+}
+
+func (l *ledger) queue() *testQueue {
+	return New(testOptions{
+		Commit:         l.commit,
+		IsUnknown:      func(err error) bool { return errors.Is(err, errUnknown) },
+		IsRejected:     func(err error) bool { return errors.Is(err, errRejected) },
+		Orphaned:       func(_ string, command int, _ string) { l.note(command) },
+		Log:            discard,
+		MaxBatch:       50,
+		MaxInFlight:    3,
+		SettleTimeout:  50 * time.Millisecond,
+		SettleInterval: time.Millisecond,
+	})
+}
+
+func (l *ledger) note(command int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.orphaned[command]++
+}
+
+func (l *ledger) commit(_ context.Context, b *testBatch) (testResult, error) {
+	g := b.Groups[0]
+	defer l.enter(g.Key)()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(b.Groups) != 1 || len(g.Commands) == 0 || len(g.Commands) > 50 {
+		l.wrong = append(l.wrong, fmt.Sprint("batch ", b.Groups))
+	}
+	now := l.fault()
+	switch now {
+	case unknownFault:
+		return testResult{}, errUnknown
+	case otherFault:
+		return testResult{}, errOther
+	case panicFault:
+		panic("fault")
+	case rejectedFault:
+		for _, c := range g.Commands {
+			if c%2 == 1 {
+				return testResult{}, errRejected
+			}
+		}
+	}
+	r := succeeded(b)
+	for i, c := range g.Commands {
+		if now == undecidedFault && i%3 == 0 && !b.Settling {
+			r.Groups[0].Outcomes[i] = Outcome[string]{Again: true}
+			continue
+		}
+		if l.carried[c] == 0 || !b.Settling {
+			l.carried[c]++
+		}
+	}
+	if now == unansweredFault {
+		return testResult{}, errUnknown
+	}
+	return r, nil
+}
+
+// enter checks that a key has one commit at a time.
+func (l *ledger) enter(key string) (leave func()) {
+	set := func(on bool) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.inFlight[key] == on {
+			l.wrong = append(l.wrong, "two commits of key "+key)
+		}
+		l.inFlight[key] = on
+	}
+	set(true)
+	return func() { set(false) }
+}
+
+// check compares what a caller was told with what was carried out.
+func (l *ledger) check(command int, result string, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	times := l.carried[command]
+	possible := false
+	switch {
+	case err == nil:
+		possible = times == 1 && result == fmt.Sprint("ok ", command)
+	case errors.Is(err, ErrUnknown):
+		possible = times <= 1
+	case errors.Is(err, ErrInFlight):
+		possible = times <= 1 && l.orphaned[command] <= times
+	default: // ErrNotStarted, ErrFull, or what Commit returned
+		possible = times == 0
+	}
+	if !errors.Is(err, ErrInFlight) && l.orphaned[command] > 0 {
+		possible = false
+	}
+	if !possible {
+		return fmt.Errorf("command %d was carried out %d times, orphaned %d times, and its caller got %q, %w",
+			command, times, l.orphaned[command], result, err)
+	}
+	return nil
+}
+
+// stampede submits n commands for three keys at once, some by callers with little
+// patience, and checks what all of them are told.
+func (l *ledger) stampede(n int, patience func(command int) time.Duration) error {
+	q := l.queue()
+	results, errs := make([]string, n), make([]error, n)
+	var callers sync.WaitGroup
+	for i := range n {
+		callers.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), patience(i))
+			defer cancel()
+			results[i], errs[i] = q.Submit(ctx, fmt.Sprint(i%3), i)
+		})
+	}
+	callers.Wait()
+	if err := q.Close(context.Background()); err != nil {
+		return err
+	}
+	if q.InFlight() != 0 {
+		return errors.New("a key is in flight after Close")
+	}
+	var wrong error
+	for i := range n {
+		wrong = errors.Join(wrong, l.check(i, results[i], errs[i]))
+	}
+	for _, w := range l.wrong {
+		wrong = errors.Join(wrong, errors.New(w))
+	}
+	return wrong
+}
+
+func TestStampede_PatientCallersAllGetTheirResults(t *testing.T) {
+	t.Parallel()
+	l := newLedger(func() fault { return noFault })
+	if err := l.stampede(5000, func(int) time.Duration { return time.Hour }); err != nil {
+		t.Error(err)
+	}
+	if len(l.carried) != 5000 {
+		t.Errorf("%d commands are carried out, want all", len(l.carried))
+	}
+}
+
+func TestStampede_AnswersAgreeWithTheLedgerDespiteFaults(t *testing.T) {
+	t.Parallel()
+	l := newLedger(func() fault { return max(noFault, fault(rand.IntN(2*int(faults)))-faults) })
+	err := l.stampede(3000, func(int) time.Duration { return time.Duration(rand.IntN(30_000)) * time.Microsecond })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever the order of faults, answers agree with the ledger.
+func TestStampede_AnyFaults(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		plan := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) fault {
+			return fault(rapid.IntRange(0, int(faults)-1).Draw(t, "fault"))
+		}), 1, 20).Draw(t, "faults")
+		patience := rapid.SliceOfN(rapid.IntRange(0, 3000), 1, 60).Draw(t, "patience in microseconds")
+		i := -1
+		l := newLedger(func() fault {
+			if i++; i < len(plan) {
+				return plan[i]
+			}
+			return noFault
+		})
+		if err := l.stampede(len(patience), func(c int) time.Duration {
+			return time.Duration(patience[c]) * time.Microsecond
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

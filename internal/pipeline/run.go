@@ -1,0 +1,225 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+const (
+	// maxConflicts is how often commands are decided on a state that others change
+	// before it is written. Then the transaction writes the event before it reads, so
+	// that software that writes the event all the time can't starve it. Reading first
+	// keeps the event for a shorter time, which several processes that sell it gain
+	// from.
+	maxConflicts = 5
+	// runTimeout bounds a run with all its repetitions.
+	runTimeout = 15 * time.Second
+	// maxLoads bounds how often a decision asks for more.
+	maxLoads = 8
+	// fenceTimeout bounds a read that begins with a fence. A transaction of a process
+	// that died may hold the event: only a transaction of our own finds that out, and
+	// ends it.
+	fenceTimeout = time.Second
+	retryDelay   = 2 * time.Millisecond
+)
+
+// task is the commands of one event on their way.
+type task struct {
+	eventID   ID
+	settling  bool
+	commands  func() []inventory.Command
+	abandoned func(i int) bool // nil: no caller can give up
+
+	needs    inventory.Needs
+	keyClash bool
+	plan     inventory.Plan
+	results  []inventory.Result
+	applied  store.Applied
+}
+
+// run carries tasks through load, decide and apply, in one transaction.
+type run struct {
+	pipeline *Pipeline
+	tasks    []*task
+	lookup   *lookup
+	unknown  map[ID]*holdfast.Error // users that do not exist
+	// hold: the transaction writes the events before it reads.
+	hold      bool
+	conflicts int // how often the plans went stale
+}
+
+// errBlocked says that a read outside of a transaction failed.
+type errBlocked struct{ cause error }
+
+func (e errBlocked) Error() string { return "the event could not be read: " + e.cause.Error() }
+func (e errBlocked) Unwrap() error { return e.cause }
+
+// do decides and applies until nothing that the plans rely on has changed meanwhile.
+func (r *run) do(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	for {
+		err := r.attempt(ctx)
+		var blocked errBlocked
+		switch {
+		case errors.Is(err, store.ErrStale):
+		case errors.Is(err, store.ErrKeyInUse):
+			for _, t := range r.tasks {
+				t.keyClash = true
+			}
+		case errors.Is(err, errUnknownUsers):
+			r.unknown = r.lookup.unknown
+		case errors.As(err, &blocked) && ctx.Err() == nil:
+			r.hold = true
+		default:
+			if err != nil {
+				r.forget()
+			}
+			return mongodb.Translate(err)
+		}
+		r.forget()
+		r.conflicts++
+		r.hold = r.hold || r.conflicts >= maxConflicts
+		if pauseErr := pause(ctx, r.conflicts); pauseErr != nil {
+			return mongodb.ConflictError(errors.Join(err, pauseErr))
+		}
+	}
+}
+
+// forget drops what is remembered of the events: it may be wrong.
+func (r *run) forget() {
+	for _, t := range r.tasks {
+		r.pipeline.memory.forget(t.eventID)
+	}
+}
+
+// pause lets others get through; not before the first repetition.
+func pause(ctx context.Context, conflicts int) error {
+	if conflicts == 1 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(retryDelay/2 + rand.N(retryDelay*time.Duration(min(conflicts, maxConflicts)))) //nolint:gosec // a delay is no secret
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attempt decides and applies once.
+func (r *run) attempt(ctx context.Context) error {
+	if !r.hold {
+		return r.decideAndApply(ctx)
+	}
+	return mongodb.Do(ctx, r.pipeline.store.DB(), func(ctx context.Context) error {
+		for _, t := range r.tasks {
+			if !t.eventID.IsZero() {
+				if err := r.pipeline.store.Hold(ctx, t.eventID); err != nil {
+					return err
+				}
+			}
+		}
+		return r.decideAndApply(ctx)
+	})
+}
+
+func (r *run) decideAndApply(ctx context.Context) error {
+	var plans []store.EventPlan
+	for _, t := range r.tasks {
+		if err := r.decide(ctx, t); err != nil {
+			return err
+		}
+		if !t.plan.IsEmpty() {
+			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan})
+		}
+	}
+	if len(plans) == 0 {
+		return r.beforeCommit()
+	}
+	applied, err := r.pipeline.store.Apply(ctx, plans, r.beforeCommit)
+	if err != nil {
+		return err
+	}
+	for _, t := range r.tasks {
+		if t.plan.IsEmpty() {
+			continue
+		}
+		t.applied, applied = applied[0], applied[1:]
+		if event := t.applied.Event; event != nil {
+			inventory.Complete(t.plan, t.results, t.applied.Now, event.Event)
+			r.pipeline.memory.keep(*event)
+		}
+	}
+	return nil
+}
+
+// decide decides a task's commands, and loads what that needs.
+func (r *run) decide(ctx context.Context, t *task) error {
+	state := inventory.State{}
+	if !r.hold && r.conflicts == 0 {
+		state.Event = r.pipeline.memory.recall(t.eventID)
+	}
+	for range maxLoads {
+		state.Settling, state.KeyClash, state.Unknown = t.settling, t.keyClash, r.unknown
+		var needs inventory.Needs
+		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
+		if needs.None() {
+			if state.Event != nil && t.plan.IsEmpty() {
+				r.pipeline.memory.keep(*state.Event)
+			}
+			return nil
+		}
+		t.needs = t.needs.And(needs)
+		var err error
+		if state, err = r.load(ctx, t); err != nil {
+			return err
+		}
+	}
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The event changes too fast; try again.")
+}
+
+func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
+	if r.hold {
+		state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
+		state.Held, state.Fenced = true, true
+		return state, err
+	}
+	if t.needs.Fence {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, fenceTimeout)
+		defer cancel()
+	}
+	state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
+	if err != nil && !errors.Is(err, store.ErrStale) {
+		err = errBlocked{err}
+	}
+	return state, err
+}
+
+// beforeCommit is the last look: a caller that has given up since its command was
+// decided may have asked elsewhere, and users that do not exist get no seats.
+func (r *run) beforeCommit() error {
+	for _, t := range r.tasks {
+		if t.abandoned == nil {
+			continue
+		}
+		for i, result := range t.results {
+			if result.Acquires() && t.abandoned(i) {
+				return store.ErrStale
+			}
+		}
+	}
+	if r.unknown != nil { // their commands were refused
+		return nil
+	}
+	return r.lookup.wait()
+}

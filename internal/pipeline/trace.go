@@ -1,0 +1,30 @@
+package pipeline
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast/internal/groupcommit"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+)
+
+// traced begins the span of a batch's commit. It belongs to many requests at the same
+// time, so it has a trace of its own, which links to each of theirs.
+func traced(ctx context.Context, b *groupcommit.Batch[ID, queued]) (context.Context, func()) {
+	if !telemetry.Traced() {
+		return ctx, func() {}
+	}
+	var links []trace.Link
+	for _, g := range b.Groups {
+		for _, c := range g.Commands {
+			if c.span.IsValid() {
+				links = append(links, trace.Link{SpanContext: c.span})
+			}
+		}
+	}
+	ctx, span := telemetry.Tracer().Start(ctx, "commit seats", trace.WithNewRoot(), trace.WithLinks(links...), trace.WithAttributes(
+		attribute.String("holdfast.event_id", b.Groups[0].Key.String()), attribute.Int("holdfast.requests", len(b.Groups[0].Commands))))
+	return ctx, func() { span.End() }
+}

@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/groupcommit"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// UserLookup tells which of some users do not exist, each with its refusal.
+type UserLookup func(ctx context.Context, userIDs []ID) (unknown map[ID]*holdfast.Error, err error)
+
+// errUnknownUsers says that a batch has commands of users that do not exist. They are
+// refused when the batch is decided again.
+const errUnknownUsers = mongodb.Abort("the batch has commands of unknown users")
+
+// lookupTimeout is below the time of a transaction.
+const lookupTimeout = 10 * time.Second
+
+// lookup is the search for a batch's users, beside its transaction.
+type lookup struct {
+	done    chan struct{}
+	unknown map[ID]*holdfast.Error
+	err     error
+}
+
+// lookUp starts the search for the users who acquire seats; nil if there are none.
+func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued]) *lookup {
+	if p.users == nil {
+		return nil
+	}
+	seen := map[ID]bool{}
+	var userIDs []ID
+	for _, g := range b.Groups {
+		for _, c := range g.Commands {
+			if acquire, ok := c.Command.(inventory.Acquire); ok && !seen[acquire.UserID] {
+				seen[acquire.UserID] = true
+				userIDs = append(userIDs, acquire.UserID)
+			}
+		}
+	}
+	if len(userIDs) == 0 {
+		return nil
+	}
+	l := &lookup{done: make(chan struct{})}
+	p.queue.Go(func() {
+		defer close(l.done)
+		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+		defer cancel()
+		l.unknown, l.err = p.users(ctx, userIDs)
+	})
+	return l
+}
+
+// wait returns nil once all users are known to exist.
+func (l *lookup) wait() error {
+	if l == nil {
+		return nil
+	}
+	<-l.done
+	if l.err == nil && len(l.unknown) > 0 {
+		return errUnknownUsers
+	}
+	return l.err
+}

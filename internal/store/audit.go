@@ -1,0 +1,211 @@
+package store
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Counters is a page of events, to be proved against their locks.
+type Counters struct{ events []eventDoc }
+
+// Len is how many events the page has; 0 after the last one.
+func (c Counters) Len() int { return len(c.events) }
+
+// Last is the place to go on after.
+func (c Counters) Last() ID { return c.events[len(c.events)-1].ID }
+
+// Counters reads up to limit events after a place.
+func (s *Store) Counters(ctx context.Context, after ID, limit int) (Counters, error) {
+	events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+		mongodb.Match(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}}),
+		mongodb.Sort("_id"), mongodb.Limit(limit),
+		mongodb.Only("totalSeats", "availableSeats", "oversold"),
+	})
+	return Counters{events}, mongodb.Translate(err)
+}
+
+// EventCount is about how many events exist.
+func (s *Store) EventCount(ctx context.Context) (int64, error) {
+	n, err := s.events().EstimatedDocumentCount(ctx)
+	return n, mongodb.Translate(err)
+}
+
+// Audit is what the comparison of a page of counters with the locks found.
+type Audit struct {
+	Suspects    []ID // events whose counter and locks did not agree when they were read
+	PoisonLocks []PoisonLocks
+}
+
+// PoisonLocks are an event's ACTIVE and CONSUMED locks whose seats are no whole
+// number ≥ 1. They count 0; people have to repair them.
+type PoisonLocks struct {
+	EventID ID
+	Count   int64
+}
+
+// Audit compares a page of events with their locks. Live traffic moves between
+// the two reads, so a suspect has to be measured.
+func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
+	sums, err := s.sums(ctx, bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: page.events[0].ID}, {Key: "$lte", Value: page.Last()}}}})
+	if err != nil {
+		return Audit{}, mongodb.Translate(err)
+	}
+	var found Audit
+	for _, d := range page.events {
+		sum := sums[d.ID]
+		if sum.Poison > 0 {
+			found.PoisonLocks = append(found.PoisonLocks, PoisonLocks{EventID: d.ID, Count: sum.Poison})
+		}
+		if e := d.inventory(); !e.HasTotal || !e.Valid() || e.Drift(sum.Seats.Or(0)) != 0 {
+			found.Suspects = append(found.Suspects, d.ID)
+		}
+	}
+	return found, nil
+}
+
+// Measure reads the events that exist, and the seats that their locks take, of one
+// snapshot.
+func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, error) {
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]inventory.State, error) {
+		events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), mongodb.WithNow})
+		if err != nil {
+			return nil, err
+		}
+		sums, err := s.sums(ctx, mongodb.In("eventId", eventIDs))
+		states := make([]inventory.State, 0, len(events))
+		for _, d := range events {
+			event, taken := d.inventory(), sums[d.ID].Seats.Or(0)
+			states = append(states, inventory.State{Now: d.Now.Time, Event: &event, Taken: &taken})
+		}
+		return states, err
+	})
+}
+
+// ApplyDrifts takes drifts off counters in a few commands, each counter by itself, for
+// a run that has an ID. It returns the events that this run corrected, as they are
+// then; the others have to be measured again.
+func (s *Store) ApplyDrifts(ctx context.Context, writes map[ID]inventory.EventWrite, runID string) (corrected map[ID]holdfast.Event, err error) {
+	updates, eventIDs := make([]mongo.WriteModel, 0, len(writes)), make([]ID, 0, len(writes))
+	for id, w := range writes {
+		updates, eventIDs = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w))), append(eventIDs, id)
+	}
+	if _, err := s.events().BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false)); err != nil {
+		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one", "events", len(updates), "error", err)
+	}
+	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))})
+	corrected = make(map[ID]holdfast.Event, len(after))
+	for _, d := range after {
+		before := writes[d.ID].Drift.Fixes
+		if raised := before == nil && d.Fixes.N == 1 || before != nil && d.Fixes.N == *before+1; raised { // no other repair since
+			corrected[d.ID] = d.event()
+		}
+	}
+	return corrected, mongodb.Translate(err)
+}
+
+// EachConsumed walks all CONSUMED locks, and hands their IDs over in batches of
+// up to size.
+func (s *Store) EachConsumed(ctx context.Context, size int, handle func([]ID) error) error {
+	filter := bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}, {Key: "status", Value: string(holdfast.LockConsumed)}}
+	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), size,
+		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
+}
+
+// EachSale walks all CONFIRMED bookings, and hands them over in batches of up to size.
+func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.BookingRef) error) error {
+	return mongodb.Translate(mongodb.Each(ctx, s.bookings(), mongodb.Is("status", string(holdfast.BookingConfirmed)), mongodb.Keys("_id", "seatLockId"), size,
+		func(doc bson.Raw) inventory.BookingRef {
+			return inventory.BookingRef{Booking: mongodb.IDOf(doc, "_id"), Lock: mongodb.IDOf(doc, "seatLockId")}
+		}, handle))
+}
+
+// ActiveSales returns the sales whose lock is not CONSUMED: it is still ACTIVE, or it
+// has ended and its seats may be sold again. Nearly always there are none, which costs
+// one read.
+func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (active, ended []inventory.BookingRef, err error) {
+	bookingIDs, lockIDs := make([]ID, 0, len(sales)), make([]ID, 0, len(sales))
+	for _, sale := range sales {
+		bookingIDs, lockIDs = append(bookingIDs, sale.Booking), append(lockIDs, sale.Lock)
+	}
+	consumed, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.In("_id", lockIDs), mongodb.Is("status", string(holdfast.LockConsumed))))
+	if err != nil || consumed == int64(len(lockIDs)) {
+		return nil, nil, mongodb.Translate(err)
+	}
+	locks, err := s.readLocks(ctx, lockIDs)
+	if err != nil {
+		return nil, nil, mongodb.Translate(err)
+	}
+	confirmed, err := s.confirmed(ctx, "_id", bookingIDs) // one may have been cancelled since it was read
+	for _, sale := range sales {
+		switch status := holdfast.LockStatus(locks[sale.Lock].Status); {
+		case !confirmed[sale.Booking], status == holdfast.LockConsumed:
+		case status == holdfast.LockActive:
+			active = append(active, sale)
+		default:
+			ended = append(ended, sale)
+		}
+	}
+	return active, ended, mongodb.Translate(err)
+}
+
+// OrphanConsumed returns the CONSUMED locks that no CONFIRMED booking has.
+func (s *Store) OrphanConsumed(ctx context.Context, lockIDs []ID) ([]ID, error) {
+	sold, err := s.confirmed(ctx, "seatLockId", lockIDs)
+	if err != nil || len(sold) == len(lockIDs) {
+		return nil, mongodb.Translate(err)
+	}
+	locks, err := s.readLocks(ctx, lockIDs) // one may have been released since it was read
+	var orphans []ID
+	for _, id := range lockIDs {
+		if !sold[id] && holdfast.LockStatus(locks[id].Status) == holdfast.LockConsumed {
+			orphans = append(orphans, id)
+		}
+	}
+	return orphans, mongodb.Translate(err)
+}
+
+// confirmed tells for which of the values of field, which holds IDs, a CONFIRMED
+// booking exists; it reads no more than that field.
+func (s *Store) confirmed(ctx context.Context, field string, values []ID) (map[ID]bool, error) {
+	found := make(map[ID]bool, len(values))
+	projection := bson.D{{Key: "_id", Value: 0}, {Key: field, Value: 1}}
+	if field == "_id" {
+		projection = mongodb.Keys(field)
+	}
+	err := mongodb.Each(ctx, s.bookings(), mongodb.And(mongodb.In(field, values), mongodb.Is("status", string(holdfast.BookingConfirmed))),
+		projection, len(values), func(doc bson.Raw) ID { return mongodb.IDOf(doc, field) },
+		func(ids []ID) error {
+			for _, id := range ids {
+				found[id] = true
+			}
+			return nil
+		})
+	return found, err
+}
+
+type lockSum struct {
+	Event  ID            `bson:"_id"`
+	Seats  mongodb.Whole `bson:"seats"`
+	Poison int64         `bson:"poison"`
+}
+
+// sums adds the locks up for some events, by a covered index.
+func (s *Store) sums(ctx context.Context, ofEvents bson.D) (map[ID]lockSum, error) {
+	poison := bson.D{{Key: "$cond", Value: bson.A{wholeSeats, int64(0), int64(1)}}}
+	found, err := mongodb.All[lockSum](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(ofEvents, mongodb.In("status", holdfast.TakingStatuses)),
+		mongodb.Group("$eventId", bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}, bson.E{Key: "poison", Value: mongodb.Sum(poison)}),
+	})
+	sums := make(map[ID]lockSum, len(found))
+	for _, sum := range found {
+		sums[sum.Event] = sum
+	}
+	return sums, err
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// eventDoc, lockDoc and bookingDoc read what is there, whichever software wrote it.
+type eventDoc struct {
+	ID              ID             `bson:"_id"`
+	Name            mongodb.Text   `bson:"name"`
+	TotalSeats      mongodb.Whole  `bson:"totalSeats"`
+	AvailableSeats  mongodb.Whole  `bson:"availableSeats"`
+	Oversold        mongodb.Whole  `bson:"oversold"`
+	EventDate       mongodb.Date   `bson:"eventDate"`
+	Status          eventStatusDoc `bson:"status"`
+	MaxSeatsPerUser mongodb.Whole  `bson:"maxSeatsPerUser"`
+	CreatedAt       mongodb.Date   `bson:"createdAt"`
+	UpdatedAt       mongodb.Date   `bson:"updatedAt"`
+	Fixes           mongodb.Whole  `bson:"fixes"`    // raised by every repair of the counter
+	Rev             mongodb.Whole  `bson:"rev"`      // raised by every transaction
+	SweptRev        mongodb.Whole  `bson:"sweptRev"` // rev after the last sweep's transaction
+	Fence           mongodb.Whole  `bson:"fence"`    // raised before refusals are read
+
+	Now mongodb.Date `bson:"now"` // the database's clock, where it was asked for
+}
+
+// eventStatusDoc is ON_SALE where the field is missing. A value of another type is a
+// status like any other that is not on sale.
+type eventStatusDoc holdfast.EventStatus
+
+// UnmarshalBSONValue reads any value.
+func (s *eventStatusDoc) UnmarshalBSONValue(kind byte, data []byte) error {
+	v := bson.RawValue{Type: bson.Type(kind), Value: data}
+	if text, ok := v.StringValueOK(); ok {
+		*s = eventStatusDoc(text)
+	} else if bson.Type(kind) != bson.TypeNull && bson.Type(kind) != bson.TypeUndefined {
+		*s = "?"
+	}
+	return nil
+}
+
+func (d eventDoc) event() holdfast.Event {
+	status := holdfast.EventStatus(d.Status)
+	if status == "" {
+		status = holdfast.OnSale
+	}
+	return holdfast.Event{
+		ID: d.ID, Name: string(d.Name),
+		TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0), Oversold: d.Oversold.Or(0),
+		EventDate: d.EventDate.Time, Status: status, MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0),
+		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
+	}
+}
+
+func (d eventDoc) inventory() inventory.Event {
+	return inventory.Event{
+		Event: d.event(), Revision: d.Rev.Or(0),
+		HasTotal:  d.TotalSeats.Valid && d.TotalSeats.N >= 0,
+		Countable: d.AvailableSeats.Valid && !d.Oversold.Wrong,
+		Fixes:     d.Fixes.Pointer(), SweptAtRev: d.SweptRev.Pointer(),
+		Odd: d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
+	}
+}
+
+type lockDoc struct {
+	ID        ID            `bson:"_id"`
+	EventID   ID            `bson:"eventId"`
+	UserID    ID            `bson:"userId"`
+	Seats     mongodb.Whole `bson:"seats"`
+	Status    mongodb.Text  `bson:"status"`
+	ExpiresAt mongodb.Date  `bson:"expiresAt"`
+	Key       mongodb.Text  `bson:"idempotencyKey"`
+	Hash      mongodb.Text  `bson:"requestHash"`
+	BookingID ID            `bson:"bookingId"`
+	CreatedAt mongodb.Date  `bson:"createdAt"`
+	Rev       mongodb.Whole `bson:"rev"`
+
+	Now mongodb.Date `bson:"now"`
+}
+
+func (d lockDoc) lock() holdfast.Lock {
+	return holdfast.Lock{
+		ID: d.ID, EventID: d.EventID, UserID: d.UserID, Seats: max(0, d.Seats.Or(0)), Status: holdfast.LockStatus(d.Status),
+		ExpiresAt: d.ExpiresAt.Time, Key: string(d.Key), RequestHash: string(d.Hash), BookingID: d.BookingID,
+		CreatedAt: createdAt(d.CreatedAt, d.ID),
+	}
+}
+
+func (d lockDoc) inventory() *inventory.Lock {
+	return &inventory.Lock{Lock: d.lock(), Revision: d.Rev.Pointer()}
+}
+
+func newLockDoc(l holdfast.Lock) bson.D {
+	doc := bson.D{
+		{Key: "_id", Value: l.ID}, {Key: "eventId", Value: l.EventID}, {Key: "userId", Value: l.UserID},
+		{Key: "seats", Value: l.Seats}, {Key: "status", Value: string(l.Status)}, {Key: "expiresAt", Value: l.ExpiresAt},
+		{Key: "requestHash", Value: l.RequestHash}, {Key: "rev", Value: int64(0)},
+		{Key: "createdAt", Value: l.CreatedAt}, {Key: "updatedAt", Value: l.CreatedAt},
+	}
+	if l.Key != "" {
+		doc = append(doc, bson.E{Key: "idempotencyKey", Value: l.Key})
+	}
+	return doc
+}
+
+// bookingDoc: other software names the user and the event user and event.
+type bookingDoc struct {
+	ID               ID            `bson:"_id"`
+	UserID           ID            `bson:"userId"`
+	User             ID            `bson:"user"`
+	EventID          ID            `bson:"eventId"`
+	Event            ID            `bson:"event"`
+	LockID           ID            `bson:"seatLockId"`
+	Seats            mongodb.Whole `bson:"seats"`
+	Status           mongodb.Text  `bson:"status"`
+	PaymentExpiresAt mongodb.Date  `bson:"paymentExpiresAt"`
+	PaymentReference mongodb.Text  `bson:"paymentReference"`
+	CreatedAt        mongodb.Date  `bson:"createdAt"`
+	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
+}
+
+func (d bookingDoc) booking() holdfast.Booking {
+	b := holdfast.Booking{
+		ID: d.ID, UserID: d.UserID, EventID: d.EventID, LockID: d.LockID, Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
+		PaymentExpiresAt: d.PaymentExpiresAt.Time, PaymentReference: string(d.PaymentReference),
+		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
+	}
+	if b.UserID.IsZero() {
+		b.UserID = d.User
+	}
+	if b.EventID.IsZero() {
+		b.EventID = d.Event
+	}
+	return b
+}
+
+func newBookingDoc(b holdfast.Booking) bson.D {
+	doc := bson.D{
+		{Key: "_id", Value: b.ID}, {Key: "userId", Value: b.UserID}, {Key: "eventId", Value: b.EventID},
+		{Key: "seatLockId", Value: b.LockID}, {Key: "seats", Value: b.Seats}, {Key: "status", Value: string(b.Status)},
+		{Key: "createdAt", Value: b.CreatedAt}, {Key: "updatedAt", Value: b.CreatedAt},
+	}
+	if !b.PaymentExpiresAt.IsZero() {
+		doc = append(doc, bson.E{Key: "paymentExpiresAt", Value: b.PaymentExpiresAt})
+	}
+	return doc
+}
+
+// createdAt is the creation by the document, or by its ID where it says none.
+func createdAt(d mongodb.Date, id ID) time.Time {
+	if d.IsZero() {
+		return id.CreatedAt()
+	}
+	return d.Time
+}
+
+// due and notDue tell by the database's clock.
+var (
+	due    = mongodb.Passed("expiresAt")
+	notDue = mongodb.Ahead("expiresAt")
+)
+
+// wholeSeats is true of locks whose seats are a whole number ≥ 1; no sweep may end
+// another one. Values of all types compare, numbers with numbers only.
+var wholeSeats = bson.D{{Key: "$and", Value: bson.A{
+	bson.D{{Key: "$gte", Value: bson.A{"$seats", 1}}},
+	bson.D{{Key: "$lte", Value: bson.A{"$seats", mongodb.MaxWhole}}},
+	bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$mod", Value: bson.A{"$seats", 1}}}, 0}}},
+}}}
+
+// countedSeats is a lock's weight in every sum: its seats if they are a whole number
+// ≥ 1, else 0.
+var countedSeats = bson.D{{Key: "$cond", Value: bson.A{wholeSeats, "$seats", 0}}}
+
+// withWholeSeats keeps the others out.
+var withWholeSeats = bson.D{{Key: "$expr", Value: wholeSeats}}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// DueLock is a lock whose time has passed, as the sweep finds it.
+type DueLock struct {
+	ID, EventID ID
+	ExpiresAt   time.Time
+	// Poison: its seats are no whole number ≥ 1; no sweep ever ends it.
+	Poison bool
+}
+
+// After is a place in the order (time, ID) of a sweep's pages.
+type After struct {
+	At time.Time
+	ID ID
+}
+
+// filter continues an ascending order by field and _id after the place.
+func (a After) filter(field string) bson.D {
+	if a == (After{}) {
+		return nil
+	}
+	return bson.D{
+		{Key: field, Value: bson.D{{Key: "$gte", Value: a.At}}},
+		{Key: "$or", Value: bson.A{
+			bson.D{{Key: field, Value: bson.D{{Key: "$gt", Value: a.At}}}},
+			bson.D{{Key: field, Value: a.At}, {Key: "_id", Value: bson.D{{Key: "$gt", Value: a.ID}}}},
+		}},
+	}
+}
+
+// DueLocks returns up to limit ACTIVE locks that are due, soonest expiry first, after
+// a place.
+func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock, error) {
+	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due, after.filter("expiresAt")),
+		mongodb.Sort("expiresAt", "_id"),
+		mongodb.Limit(limit),
+	})
+	return all(docs, func(d lockDoc) DueLock {
+		return DueLock{ID: d.ID, EventID: d.EventID, ExpiresAt: d.ExpiresAt.Time, Poison: !d.Seats.Valid || d.Seats.N < 1}
+	}), mongodb.Translate(err)
+}
+
+// CountDueLocks counts the locks that are due and not expired yet, up to limit; 0 is
+// no limit.
+func (s *Store) CountDueLocks(ctx context.Context, limit int64) (int64, error) {
+	n, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due), upTo(limit))
+	return n, mongodb.Translate(err)
+}
+
+// DueBooking is an open booking whose time has passed, as the sweep finds it.
+type DueBooking struct {
+	inventory.BookingRef
+	ExpiresAt time.Time // of its payment window; zero for an INITIATED one
+	// EventID is the event whose seats its lock still takes; zero where the lock takes
+	// none: it has ended, or there is no such lock.
+	EventID ID
+	// Poison: its lock's seats are no whole number ≥ 1, so no sweep may end it.
+	Poison bool
+}
+
+// DuePending returns up to limit PAYMENT_PENDING bookings whose window has passed, in
+// the order of its end, after a place.
+func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBooking, error) {
+	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
+		mongodb.Match(duePending, after.filter("paymentExpiresAt")),
+		mongodb.Sort("paymentExpiresAt", "_id"),
+		mongodb.Limit(limit),
+	})
+	if err != nil {
+		return nil, mongodb.Translate(err)
+	}
+	found, _, err := s.withLocks(ctx, docs)
+	return found, err
+}
+
+var duePending = mongodb.And(mongodb.Is("status", string(holdfast.BookingPending)), mongodb.Passed("paymentExpiresAt"))
+
+// CountDueBookings counts the PAYMENT_PENDING bookings whose window has passed.
+func (s *Store) CountDueBookings(ctx context.Context) (int64, error) {
+	n, err := s.bookings().CountDocuments(ctx, duePending)
+	return n, mongodb.Translate(err)
+}
+
+// DueInitiated looks at up to limit INITIATED bookings after a place, and returns
+// those whose lock has ended or is due. last is the place to go on after, zero at the
+// end.
+func (s *Store) DueInitiated(ctx context.Context, after ID, limit int) (found []DueBooking, last ID, err error) {
+	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("status", string(holdfast.BookingInitiated)), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
+		mongodb.Sort("_id"),
+		mongodb.Limit(limit),
+		mongodb.Only("seatLockId"),
+	})
+	if err != nil || len(docs) == 0 {
+		return nil, ID{}, mongodb.Translate(err)
+	}
+	refs, locks, err := s.withLocks(ctx, docs)
+	for _, d := range refs {
+		if lock, exists := locks[d.Lock]; !exists || lock.lock().Ended(lock.Now.Time) != nil {
+			found = append(found, d)
+		}
+	}
+	if len(docs) == limit {
+		last = docs[limit-1].ID
+	}
+	return found, last, err
+}
+
+// withLocks looks up the locks of bookings.
+func (s *Store) withLocks(ctx context.Context, docs []bookingDoc) ([]DueBooking, map[ID]lockDoc, error) {
+	if len(docs) == 0 {
+		return nil, nil, nil
+	}
+	lockIDs := make([]ID, 0, len(docs))
+	for _, d := range docs {
+		lockIDs = append(lockIDs, d.LockID)
+	}
+	locks, err := s.readLocks(ctx, lockIDs)
+	if err != nil {
+		return nil, nil, mongodb.Translate(err)
+	}
+	found := make([]DueBooking, 0, len(docs))
+	for _, d := range docs {
+		b := DueBooking{BookingRef: inventory.BookingRef{Booking: d.ID, Lock: d.LockID}, ExpiresAt: d.PaymentExpiresAt.Time}
+		if lock, exists := locks[d.LockID]; exists && lock.lock().Status == holdfast.LockActive {
+			b.EventID, b.Poison = lock.EventID, lock.lock().Seats == 0
+		}
+		found = append(found, b)
+	}
+	return found, locks, nil
+}
+
+// readLocks reads locks with the database's clock, by ID.
+func (s *Store) readLocks(ctx context.Context, lockIDs []ID) (map[ID]lockDoc, error) {
+	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", lockIDs)), mongodb.WithNow})
+	byID := make(map[ID]lockDoc, len(docs))
+	for _, d := range docs {
+		byID[d.ID] = d
+	}
+	return byID, err
+}

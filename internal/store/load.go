@@ -1,0 +1,321 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Load reads an event and what a decision needs besides, all of one moment. Within a
+// transaction that is its snapshot; else one aggregation reads it, of a moment after
+// all that was acknowledged before. A zero eventID means the event of the first
+// booking or lock that is needed.
+//
+// Where a fence is needed, the event is written first: see inventory.State.Fenced.
+// ErrStale: the server knows less than the fence it has just acknowledged, as a
+// primary may that was elected a moment ago.
+func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
+	inTx := mongo.SessionFromContext(ctx) != nil
+	var fence int64
+	if n.Fence && !inTx && !eventID.IsZero() {
+		var err error
+		if fence, err = s.fence(ctx, eventID); err != nil {
+			return inventory.State{}, err
+		}
+	}
+	var found loaded
+	var err error
+	switch {
+	case eventID.IsZero() && len(n.Bookings) == 1:
+		err = s.loadByBooking(ctx, n, &found)
+	case eventID.IsZero() && len(n.Locks) == 1:
+		err = s.loadByLock(ctx, n, &found)
+	case inTx || eventID.IsZero():
+		err = s.loadEach(ctx, eventID, n, &found)
+	default:
+		err = s.loadJoined(ctx, eventID, n, &found)
+	}
+	if err != nil {
+		return inventory.State{}, err
+	}
+	if found.Event.Fence.Or(0) < fence {
+		return inventory.State{}, ErrStale
+	}
+	state := found.state(n)
+	state.Fenced = fence > 0
+	return state, nil
+}
+
+// fence writes the event and returns its fence. The write waits for a transaction that
+// holds the event, and is acknowledged by a majority.
+func (s *Store) fence(ctx context.Context, eventID ID) (int64, error) {
+	var doc eventDoc
+	err := s.events().FindOneAndUpdate(ctx, mongodb.Is("_id", eventID), bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}},
+		options.FindOneAndUpdate().SetReturnDocument(options.After).SetProjection(mongodb.Keys("fence"))).Decode(&doc)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return 0, nil
+	}
+	return doc.Fence.Or(0), err
+}
+
+// Hold writes an event in the caller's transaction without changing what it says.
+// What is read of the event afterwards can't be changed by others until it commits.
+func (s *Store) Hold(ctx context.Context, eventID ID) error {
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision})
+	return err
+}
+
+// loaded is what was read, as it is stored.
+type loaded struct {
+	Event    eventDoc     `bson:",inline"`
+	Events   []eventDoc   `bson:"events"` // where it was found by a lock
+	Locks    []lockDoc    `bson:"locks"`
+	Live     []bookingDoc `bson:"live"`
+	Bookings []bookingDoc `bson:"bookings"`
+	Keys     []lockDoc    `bson:"keys"`
+	Holdings []holdingDoc `bson:"holdings"`
+	Due      []dueDoc     `bson:"due"`
+	Taken    []takenDoc   `bson:"taken"`
+}
+
+type holdingDoc struct {
+	User  ID            `bson:"_id"`
+	Seats mongodb.Whole `bson:"seats"`
+	Locks int64         `bson:"locks"`
+}
+
+type dueDoc struct {
+	ID    ID            `bson:"_id"`
+	Seats mongodb.Whole `bson:"seats"`
+}
+
+type takenDoc struct {
+	Seats mongodb.Whole `bson:"seats"`
+}
+
+// part is one of the things to read: its name in loaded, and where it comes from.
+type part struct {
+	as, collection string
+	stages         mongo.Pipeline
+	into           func(*loaded) any
+}
+
+// parts are what is to be read besides the event.
+func parts(eventID ID, n inventory.Needs) []part {
+	var list []part
+	add := func(as, collection string, into func(*loaded) any, stages ...bson.D) {
+		list = append(list, part{as, collection, stages, into})
+	}
+	ofEvent := mongodb.Is("eventId", eventID)
+	if len(n.Locks) > 0 {
+		add("locks", locksName, func(l *loaded) any { return &l.Locks }, mongodb.Match(mongodb.In("_id", n.Locks)))
+	}
+	if len(n.LiveOf) > 0 {
+		add("live", bookingsName, func(l *loaded) any { return &l.Live },
+			mongodb.Match(mongodb.In("seatLockId", n.LiveOf), mongodb.In("status", holdfast.LiveStatuses)))
+	}
+	if len(n.Bookings) > 0 {
+		add("bookings", bookingsName, func(l *loaded) any { return &l.Bookings }, mongodb.Match(mongodb.In("_id", n.Bookings)))
+	}
+	if len(n.Keys) > 0 {
+		users, keys := make([]ID, 0, len(n.Keys)), make([]string, 0, len(n.Keys))
+		for _, k := range n.Keys {
+			users, keys = append(users, k.User), append(keys, k.Key)
+		}
+		add("keys", locksName, func(l *loaded) any { return &l.Keys },
+			mongodb.Match(ofEvent, mongodb.In("userId", users), mongodb.In("idempotencyKey", keys)))
+	}
+	if len(n.Holdings) > 0 {
+		add("holdings", locksName, func(l *loaded) any { return &l.Holdings }, holdingsOf(ofEvent, n.Holdings)...)
+	}
+	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
+	if len(n.DueAmong) > 0 {
+		add("due", locksName, func(l *loaded) any { return &l.Due },
+			mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(withWholeSeats), mongodb.Only("seats"))
+	} else if n.Due > 0 {
+		add("due", locksName, func(l *loaded) any { return &l.Due }, mongodb.Match(isDue...), mongodb.Match(withWholeSeats),
+			mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"))
+	}
+	if n.Taken {
+		add("taken", locksName, func(l *loaded) any { return &l.Taken }, mongodb.Match(ofEvent, mongodb.In("status", holdfast.TakingStatuses)),
+			mongodb.Group(nil, bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}))
+	}
+	return list
+}
+
+// holdingsOf sums what users hold of the event.
+func holdingsOf(ofEvent bson.D, users []ID) []bson.D {
+	isActive := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$status", string(holdfast.LockActive)}}}, 1, 0}}}
+	return []bson.D{
+		mongodb.Match(ofEvent, mongodb.In("userId", users), mongodb.In("status", holdfast.TakingStatuses)),
+		mongodb.Match(bson.D{{Key: "$or", Value: bson.A{mongodb.Is("status", string(holdfast.LockConsumed)), notDue}}}),
+		mongodb.Group("$userId", bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}, bson.E{Key: "locks", Value: mongodb.Sum(isActive)}),
+	}
+}
+
+// loadJoined reads everything by one aggregation.
+func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) error {
+	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
+	for _, p := range parts(eventID, n) {
+		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
+	}
+	doc, exists, err := mongodb.First[loaded](ctx, s.snapshot(eventsName), append(pipeline, mongodb.WithNow))
+	if err != nil || exists {
+		*found = doc
+		return err
+	}
+	return s.loadEach(ctx, eventID, n, found) // the locks of an event that does not exist
+}
+
+// loadEach reads one thing after the other, in a transaction or where no event joins them.
+func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) error {
+	var exists bool
+	var err error
+	if !eventID.IsZero() {
+		if found.Event, exists, err = s.readEvent(ctx, eventID); err != nil {
+			return err
+		}
+	}
+	if !exists {
+		now, err := s.db.Now(ctx)
+		if err != nil {
+			return err
+		}
+		found.Event.Now = mongodb.Date{Time: now}
+	}
+	for _, p := range parts(eventID, n) {
+		cursor, err := s.db.Collection(p.collection).Aggregate(ctx, p.stages)
+		if err != nil {
+			return err
+		}
+		if err := cursor.All(ctx, p.into(found)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadByLock reads a lock with its event and its live bookings.
+func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
+	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", n.Locks[0])), mongodb.JoinBy("events", eventsName, "eventId", "_id")}
+	if len(n.LiveOf) > 0 {
+		pipeline = append(pipeline, mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", mongodb.Match(mongodb.In("status", holdfast.LiveStatuses))))
+	}
+	doc, exists, err := mongodb.First[struct {
+		Lock   lockDoc      `bson:",inline"`
+		Events []eventDoc   `bson:"events"`
+		Live   []bookingDoc `bson:"live"`
+	}](ctx, s.snapshot(locksName), append(pipeline, mongodb.WithNow))
+	if exists {
+		*found = loaded{Events: doc.Events, Locks: []lockDoc{doc.Lock}, Live: doc.Live}
+		found.Event.Now = doc.Lock.Now
+	}
+	return err
+}
+
+// loadByBooking reads a booking with its lock and that lock's event.
+func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
+	doc, exists, err := mongodb.First[struct {
+		Booking bookingDoc   `bson:",inline"`
+		Locks   []lockDoc    `bson:"locks"`
+		Events  []eventDoc   `bson:"events"`
+		Now     mongodb.Date `bson:"now"`
+	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("_id", n.Bookings[0])),
+		mongodb.JoinBy("locks", locksName, "seatLockId", "_id"),
+		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
+		mongodb.WithNow,
+	})
+	if exists {
+		*found = loaded{Events: doc.Events, Locks: doc.Locks, Bookings: []bookingDoc{doc.Booking}}
+		found.Event.Now = doc.Now
+	}
+	return err
+}
+
+// state is what was read, as a decision takes it. What was looked for and is not there
+// is nil in the maps.
+func (l loaded) state(n inventory.Needs) inventory.State {
+	if len(l.Events) > 0 {
+		now := l.Event.Now
+		l.Event = l.Events[0]
+		l.Event.Now = now
+	}
+	s := inventory.State{Now: l.Event.Now.Time, Missing: l.Event.ID.IsZero()}
+	if s.Now.IsZero() {
+		s.Now = time.Unix(0, 0) // nothing was found: no decision asks for the time
+	}
+	if !s.Missing {
+		event := l.Event.inventory()
+		s.Event = &event
+	}
+	l.fillLocks(&s, n)
+	if n.Due > 0 || len(n.DueAmong) > 0 {
+		list := make([]inventory.DueLock, 0, len(l.Due))
+		for _, d := range l.Due {
+			list = append(list, inventory.DueLock{ID: d.ID, Seats: d.Seats.N})
+		}
+		s.Due = &list
+	}
+	if n.Taken {
+		var taken int64
+		for _, t := range l.Taken {
+			taken = t.Seats.Or(0)
+		}
+		s.Taken = &taken
+	}
+	if len(n.Holdings) > 0 {
+		s.Holdings = make(map[ID]inventory.Holding, len(n.Holdings))
+		for _, user := range n.Holdings {
+			s.Holdings[user] = inventory.Holding{}
+		}
+		for _, h := range l.Holdings {
+			s.Holdings[h.User] = inventory.Holding{Seats: h.Seats.Or(0), Locks: h.Locks}
+		}
+	}
+	return s
+}
+
+func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
+	s.Locks = make(map[ID]*inventory.Lock, len(n.Locks))
+	for _, id := range n.Locks {
+		s.Locks[id] = nil
+	}
+	s.Bookings = make(map[ID]*holdfast.Booking, len(n.Bookings)+len(l.Live))
+	for _, id := range n.Bookings {
+		s.Bookings[id] = nil
+	}
+	for _, d := range l.Bookings {
+		b := d.booking()
+		s.Bookings[d.ID] = &b
+		if _, read := s.Locks[b.LockID]; !read {
+			s.Locks[b.LockID] = nil
+		}
+	}
+	for _, d := range l.Locks {
+		s.Locks[d.ID] = d.inventory()
+	}
+	s.LiveOf = make(map[ID][]ID, len(n.LiveOf))
+	for _, id := range n.LiveOf {
+		s.LiveOf[id] = nil
+	}
+	for _, d := range l.Live {
+		b := d.booking()
+		s.Bookings[d.ID] = &b
+		s.LiveOf[d.LockID] = append(s.LiveOf[d.LockID], d.ID)
+	}
+	if len(n.Keys) > 0 {
+		s.Keys = make(map[inventory.UserKey]*inventory.Lock, len(l.Keys))
+		for _, d := range l.Keys {
+			s.Keys[inventory.UserKey{User: d.UserID, Key: string(d.Key)}] = d.inventory()
+		}
+	}
+}

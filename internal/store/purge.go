@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// purgeable locks have ended and count in no sum. CONSUMED ones are sold.
+var purgeable = []holdfast.LockStatus{holdfast.LockExpired, holdfast.LockReleased}
+
+// Ages of ended locks: by the time of their last change; where another tool left
+// none, by their expiry.
+const (
+	byChange = "updatedAt"
+	byExpiry = "expiresAt"
+)
+
+// EachPurgeable walks the locks that were EXPIRED or RELEASED before a time, and
+// hands their IDs over in batches; a lock that is left in place is not handed
+// over twice.
+func (s *Store) EachPurgeable(ctx context.Context, before time.Time, batch int, handle func(context.Context, []ID) error) error {
+	for _, status := range purgeable {
+		for _, age := range []string{byChange, byExpiry} {
+			if err := s.walkEnded(ctx, status, age, before, batch, handle); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// endedDoc is a lock's place in the order of the walk.
+type endedDoc struct {
+	ID        ID           `bson:"_id"`
+	UpdatedAt mongodb.Date `bson:"updatedAt"`
+	ExpiresAt mongodb.Date `bson:"expiresAt"`
+}
+
+func (s *Store) walkEnded(ctx context.Context, status holdfast.LockStatus, age string, before time.Time, batch int, handle func(context.Context, []ID) error) error {
+	old := bson.D{{Key: age, Value: bson.D{{Key: "$type", Value: "date"}, {Key: "$lte", Value: before}}}}
+	if age == byExpiry {
+		old = append(old, mongodb.Is(byChange, nil)...)
+	}
+	var behind bson.D
+	for {
+		docs, err := mongodb.All[endedDoc](ctx, s.locks(), mongo.Pipeline{
+			mongodb.Match(mongodb.Is("status", string(status)), old, behind),
+			mongodb.Sort(byChange, byExpiry, "_id"), mongodb.Limit(batch), mongodb.Only(byChange, byExpiry),
+		})
+		if err != nil || len(docs) == 0 {
+			return mongodb.Translate(err)
+		}
+		found := make([]ID, 0, len(docs))
+		for _, d := range docs {
+			found = append(found, d.ID)
+		}
+		if err := handle(ctx, found); err != nil || len(docs) < batch {
+			return err
+		}
+		behind = docs[len(docs)-1].behind(age)
+	}
+}
+
+// behind continues the walk after the lock.
+func (d endedDoc) behind(age string) bson.D {
+	byID := After{At: d.ExpiresAt.Time, ID: d.ID}.filter(byExpiry)
+	if age == byExpiry {
+		return byID
+	}
+	return bson.D{
+		{Key: byChange, Value: bson.D{{Key: "$gte", Value: d.UpdatedAt.Time}}},
+		{Key: "$or", Value: bson.A{
+			bson.D{{Key: byChange, Value: bson.D{{Key: "$gt", Value: d.UpdatedAt.Time}}}},
+			mongodb.And(mongodb.Is(byChange, d.UpdatedAt.Time), byID),
+		}},
+	}
+}
+
+// Purged counts what was removed.
+type Purged struct{ Locks, Bookings int }
+
+// Purge removes ended locks together with their ended bookings, in one transaction. A
+// lock stays if it has not ended, or if a booking that has not ended names it: people
+// have to look at that.
+func (s *Store) Purge(ctx context.Context, lockIDs []ID) (Purged, error) {
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Purged, error) {
+		bookings, err := s.findBookings(ctx, mongodb.In("seatLockId", lockIDs))
+		if err != nil {
+			return Purged{}, err
+		}
+		inUse := map[ID]bool{}
+		for _, b := range bookings {
+			inUse[b.LockID] = inUse[b.LockID] || !slices.Contains(holdfast.EndedStatuses, b.Status)
+		}
+		locks := slices.DeleteFunc(slices.Clone(lockIDs), func(id ID) bool { return inUse[id] })
+		if len(locks) == 0 {
+			return Purged{}, nil
+		}
+		removedLocks, err := s.locks().DeleteMany(ctx, mongodb.And(mongodb.In("_id", locks), mongodb.In("status", purgeable)))
+		if err != nil {
+			return Purged{}, err
+		}
+		ended := make([]ID, 0, len(bookings))
+		for _, b := range bookings {
+			if !inUse[b.LockID] {
+				ended = append(ended, b.ID)
+			}
+		}
+		removedBookings, err := s.bookings().DeleteMany(ctx, mongodb.In("_id", ended))
+		if err != nil {
+			return Purged{}, err
+		}
+		return Purged{Locks: int(removedLocks.DeletedCount), Bookings: int(removedBookings.DeletedCount)}, nil
+	})
+}

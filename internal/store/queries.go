@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// InsertEvent adds an event; exists says that there is one with this ID.
+func (s *Store) InsertEvent(ctx context.Context, e holdfast.Event) (exists bool, err error) {
+	doc := bson.D{
+		{Key: "_id", Value: e.ID}, {Key: "name", Value: e.Name},
+		{Key: "totalSeats", Value: e.TotalSeats}, {Key: "availableSeats", Value: e.AvailableSeats},
+		{Key: "eventDate", Value: e.EventDate}, {Key: "status", Value: string(e.Status)},
+		{Key: "createdAt", Value: e.CreatedAt}, {Key: "updatedAt", Value: e.UpdatedAt},
+	}
+	if e.MaxSeatsPerUser > 0 {
+		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: e.MaxSeatsPerUser})
+	}
+	_, err = s.events().InsertOne(ctx, doc)
+	if mongodb.IsDuplicate(err) {
+		return true, nil
+	}
+	return false, mongodb.TranslateWrite(err)
+}
+
+// readEvent reads an event with the database's clock.
+func (s *Store) readEvent(ctx context.Context, id ID) (doc eventDoc, found bool, err error) {
+	return mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), mongodb.WithNow})
+}
+
+// Event returns an event, or CodeEventNotFound.
+func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.Event, error) {
+		doc, found, err := s.readEvent(ctx, id)
+		switch {
+		case err != nil:
+			return holdfast.Event{}, mongodb.Translate(err)
+		case !found:
+			return holdfast.Event{}, holdfast.Refuse(holdfast.CodeEventNotFound, "There is no such event.")
+		}
+		return doc.event(), nil
+	})
+}
+
+// Events lists events by ID, and the token of the next page.
+func (s *Store) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
+	docs, next, err := mongodb.List(ctx, s.events(), nil, true, page, func(d eventDoc) ID { return d.ID })
+	return all(docs, eventDoc.event), next, err
+}
+
+// OversoldEvents counts the events with seats taken beyond their total.
+func (s *Store) OversoldEvents(ctx context.Context) (int64, error) {
+	n, err := s.events().CountDocuments(ctx, bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}})
+	return n, mongodb.Translate(err)
+}
+
+// Lock returns a lock in its present state, or CodeLockNotFound.
+func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.Lock, error) {
+		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
+		switch {
+		case err != nil:
+			return holdfast.Lock{}, mongodb.Translate(err)
+		case !found:
+			return holdfast.Lock{}, holdfast.Refuse(holdfast.CodeLockNotFound, "There is no such lock.")
+		}
+		return doc.lock(), nil
+	})
+}
+
+// Locks lists locks by ID, and the token of the next page.
+func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
+	filter, indexed := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses)
+	docs, next, err := mongodb.List(ctx, s.locks(), filter, indexed, page, func(d lockDoc) ID { return d.ID })
+	return all(docs, lockDoc.lock), next, err
+}
+
+// Booking returns a booking in its present state, or CodeBookingNotFound.
+func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.Booking, error) {
+		found, err := s.findBookings(ctx, mongodb.Is("_id", id))
+		switch {
+		case err != nil:
+			return holdfast.Booking{}, mongodb.Translate(err)
+		case len(found) == 0:
+			return holdfast.Booking{}, holdfast.Refuse(holdfast.CodeBookingNotFound, "There is no such booking.")
+		}
+		return found[0], nil
+	})
+}
+
+// Bookings lists bookings by ID, and the token of the next page.
+func (s *Store) Bookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
+	filter, indexed := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.BookingStatuses)
+	docs, next, err := mongodb.List(ctx, s.bookings(), filter, indexed, page, func(d bookingDoc) ID { return d.ID })
+	return all(docs, bookingDoc.booking), next, err
+}
+
+func (s *Store) findBookings(ctx context.Context, filter bson.D) ([]holdfast.Booking, error) {
+	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{mongodb.Match(filter)})
+	return all(docs, bookingDoc.booking), err
+}
+
+// listFilter builds the filter of a list over documents with an eventId, a userId and
+// a status, and says whether the indexes by event and by user serve it. By event it
+// names all statuses, so that the index gives the order too.
+func listFilter[S ~string](event, user ID, status string, statuses []S) (filter bson.D, indexed bool) {
+	if !event.IsZero() {
+		filter = append(filter, mongodb.Is("eventId", event)...)
+	}
+	if !user.IsZero() {
+		filter = append(filter, mongodb.Is("userId", user)...)
+	}
+	switch {
+	case status != "":
+		filter = append(filter, mongodb.Is("status", status)...)
+	case !event.IsZero():
+		filter = append(filter, mongodb.In("status", statuses)...)
+	}
+	return filter, len(filter) == 0 || !event.IsZero() || !user.IsZero()
+}
+
+// EventSummary is an event with what customers hold of it.
+type EventSummary struct {
+	holdfast.Event
+	Locks  int64 // that are ACTIVE, due or not
+	Locked int64 // their seats
+}
+
+// Sold is what is taken and not locked: the seats of CONSUMED locks, as long as
+// the counter agrees with the locks. To sum them would cost more with every sale.
+func (s EventSummary) Sold() int64 {
+	return max(0, s.TotalSeats-s.AvailableSeats+s.Oversold-s.Locked)
+}
+
+// EventSummaries reads up to limit events, newest first, after a place; the zero ID
+// is the start. Counters and locks are of one snapshot.
+func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]EventSummary, error) {
+	filter := bson.D{}
+	if !after.IsZero() {
+		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$lt", Value: after}}}}
+	}
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
+		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+			mongodb.Match(filter), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit),
+		})
+		if err != nil {
+			return nil, err
+		}
+		eventIDs := make([]ID, 0, len(docs))
+		for _, d := range docs {
+			eventIDs = append(eventIDs, d.ID)
+		}
+		active, err := s.activeSums(ctx, eventIDs)
+		summaries := make([]EventSummary, 0, len(docs))
+		for _, d := range docs {
+			sum := active[d.ID]
+			summaries = append(summaries, EventSummary{Event: d.event(), Locks: sum.Locks, Locked: sum.Seats.Or(0)})
+		}
+		return summaries, err
+	})
+}
+
+type activeSum struct {
+	Event ID            `bson:"_id"`
+	Locks int64         `bson:"locks"`
+	Seats mongodb.Whole `bson:"seats"`
+}
+
+// activeSums adds the ACTIVE locks of events up, by a covered index.
+func (s *Store) activeSums(ctx context.Context, eventIDs []ID) (map[ID]activeSum, error) {
+	found, err := mongodb.All[activeSum](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.In("eventId", eventIDs), mongodb.Is("status", string(holdfast.LockActive))),
+		mongodb.Group("$eventId", bson.E{Key: "locks", Value: mongodb.Sum(int64(1))}, bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}),
+	})
+	sums := make(map[ID]activeSum, len(found))
+	for _, sum := range found {
+		sums[sum.Event] = sum
+	}
+	return sums, err
+}
+
+// Expiring reads up to limit ACTIVE locks, soonest expiry first, and the database's clock.
+func (s *Store) Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error) {
+	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}}}),
+		mongodb.Sort("expiresAt", "_id"), mongodb.Limit(limit), mongodb.WithNow,
+	})
+	if err != nil {
+		return nil, time.Time{}, mongodb.Translate(err)
+	}
+	if len(docs) > 0 {
+		return all(docs, lockDoc.lock), docs[0].Now.Time, nil
+	}
+	now, err := s.db.Now(ctx)
+	return []holdfast.Lock{}, now, err
+}
+
+// CountBookings counts the bookings of a status, up to limit; 0 is no limit.
+func (s *Store) CountBookings(ctx context.Context, status holdfast.BookingStatus, limit int64) (int64, error) {
+	n, err := s.bookings().CountDocuments(ctx, mongodb.Is("status", string(status)), upTo(limit))
+	return n, mongodb.Translate(err)
+}
+
+func upTo(limit int64) *options.CountOptionsBuilder {
+	o := options.Count()
+	if limit > 0 {
+		o.SetLimit(limit)
+	}
+	return o
+}
+
+func all[D, T any](docs []D, read func(D) T) []T {
+	list := make([]T, 0, len(docs))
+	for _, d := range docs {
+		list = append(list, read(d))
+	}
+	return list
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// Collections are the indexes and validators. Locks shard by event: unique indexes
+// begin with it.
+func Collections() []mongodb.Collection {
+	active := bson.D{{Key: "status", Value: string(holdfast.LockActive)}}
+	return []mongodb.Collection{
+		{
+			Name: eventsName,
+			Validator: bson.D{{Key: "$expr", Value: bson.D{{Key: "$and", Value: bson.A{
+				bson.D{{Key: "$gte", Value: bson.A{"$availableSeats", 0}}},
+				bson.D{{Key: "$lte", Value: bson.A{"$availableSeats", "$totalSeats"}}},
+			}}}}},
+			Indexes: []mongodb.Index{
+				// Oversold events, of which there should be none.
+				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
+			},
+		},
+		{
+			Name:      locksName,
+			Validator: mongodb.OneOf("status", holdfast.LockStatuses...),
+			Indexes: []mongodb.Index{
+				// Sums by event, covered; lists by event.
+				{Keys: mongodb.Keys("eventId", "status", "_id", "seats")},
+				// Lists by user; what a user holds of an event.
+				{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
+				{Keys: mongodb.Keys("eventId", "userId", "idempotencyKey"), Unique: true,
+					Partial: bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}},
+				// The sweep, and the reclaim of one event's due locks.
+				{Keys: mongodb.Keys("expiresAt", "_id"), Partial: active},
+				{Keys: mongodb.Keys("eventId", "expiresAt", "_id"), Partial: active},
+			},
+		},
+		{
+			Name:      bookingsName,
+			Validator: mongodb.OneOf("status", holdfast.BookingStatuses...),
+			Indexes: []mongodb.Index{
+				{Keys: mongodb.Keys("seatLockId", "status")},
+				{Keys: mongodb.Keys("eventId", "status", "_id")},
+				{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
+				// The sweep of due bookings; passes over one status.
+				{Keys: mongodb.Keys("paymentExpiresAt", "_id"), Partial: mongodb.Is("status", string(holdfast.BookingPending))},
+				{Keys: mongodb.Keys("status", "_id", "seatLockId")},
+			},
+		},
+	}
+}
+
+// RetentionIndexes is what EachPurgeable wants besides: only where ended locks are
+// removed is it worth its writes.
+func RetentionIndexes() []mongodb.Collection {
+	ended := mongodb.Collection{Name: locksName, Validator: mongodb.OneOf("status", holdfast.LockStatuses...)}
+	for _, s := range purgeable {
+		ended.Indexes = append(ended.Indexes, mongodb.Index{
+			Keys: mongodb.Keys(byChange, byExpiry, "_id"), Partial: mongodb.Is("status", string(s))})
+	}
+	return []mongodb.Collection{ended}
+}

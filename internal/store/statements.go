@@ -1,0 +1,208 @@
+package store
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// The guards and updates of a plan's writes, as MongoDB takes them.
+
+// incRevision is part of every update: one that changes nothing would not conflict
+// with another transaction.
+var incRevision = bson.E{Key: "$inc", Value: bson.D{{Key: "rev", Value: int64(1)}}}
+
+// eventGuard matches the event as the plan wants it.
+func eventGuard(id ID, w inventory.EventWrite) bson.D {
+	is := mongodb.Is("_id", id)
+	switch before := w.AsRead; {
+	case w.Drift != nil:
+		return mongodb.And(is, sameNumber("fixes", w.Drift.Fixes))
+	case before == nil:
+		return mongodb.And(is, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
+	case !before.Countable || before.Odd:
+		return mongodb.And(is, numberOrAbsent("rev", before.Revision))
+	default:
+		return mongodb.And(is, numberOrAbsent("rev", before.Revision), mongodb.Is("totalSeats", before.TotalSeats),
+			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status))
+	}
+}
+
+// onSaleForAll matches events on sale that limit no customer's seats.
+var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), numberOrAbsent("maxSeatsPerUser", 0))
+
+func sameStatus(status holdfast.EventStatus) bson.D {
+	switch status {
+	case holdfast.OnSale:
+		return bson.D{{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(status)}}}}}
+	case holdfast.Closed, holdfast.Cancelled:
+		return mongodb.Is("status", string(status))
+	default:
+		return nil // it does not sell, whatever it is
+	}
+}
+
+// numberOrAbsent matches a field that is n; a field that is absent is 0.
+func numberOrAbsent(field string, n int64) bson.D {
+	if n == 0 {
+		return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: bson.A{nil, n}}}}}
+	}
+	return mongodb.Is(field, n)
+}
+
+// sameNumber matches a field that is n; nil means that it is absent.
+func sameNumber(field string, n *int64) bson.D {
+	if n == nil {
+		return mongodb.Is(field, nil)
+	}
+	return mongodb.Is(field, *n)
+}
+
+// eventUpdate is the write of an event: a document of operators, or a pipeline.
+func eventUpdate(w inventory.EventWrite) any {
+	if w.Drift != nil {
+		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID)}}}
+	}
+	inc, set, unset := bson.D{{Key: "rev", Value: int64(1)}}, bson.D{}, bson.D{}
+	addTo := func(field string, n int64) {
+		if n != 0 {
+			inc = append(inc, bson.E{Key: field, Value: n})
+		}
+	}
+	addTo("availableSeats", w.Available)
+	addTo("oversold", w.Oversold)
+	if w.Counter != nil {
+		set = append(set, bson.E{Key: "availableSeats", Value: w.Counter.AvailableSeats})
+		inc = append(inc, bson.E{Key: "fixes", Value: int64(1)})
+		set, unset = setOrUnset(set, unset, "oversold", w.Counter.Oversold)
+	}
+	if w.RunID != "" {
+		set = append(set, bson.E{Key: "runId", Value: w.RunID})
+	}
+	if w.SweptAtRev != nil {
+		set = append(set, bson.E{Key: "sweptRev", Value: *w.SweptAtRev})
+	}
+	if c := w.Fields; c.Name != nil {
+		set = append(set, bson.E{Key: "name", Value: *c.Name})
+	}
+	if c := w.Fields; c.TotalSeats != nil {
+		set = append(set, bson.E{Key: "totalSeats", Value: *c.TotalSeats})
+	}
+	if c := w.Fields; c.EventDate != nil {
+		set = append(set, bson.E{Key: "eventDate", Value: *c.EventDate})
+	}
+	if c := w.Fields; c.Status != nil {
+		set = append(set, bson.E{Key: "status", Value: string(*c.Status)})
+	}
+	if c := w.Fields; c.MaxSeatsPerUser != nil {
+		set, unset = setOrUnset(set, unset, "maxSeatsPerUser", *c.MaxSeatsPerUser)
+	}
+	update := bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate}
+	if len(set) > 0 {
+		update = append(update, bson.E{Key: "$set", Value: set})
+	}
+	if len(unset) > 0 {
+		update = append(update, bson.E{Key: "$unset", Value: unset})
+	}
+	return update
+}
+
+func setOrUnset(set, unset bson.D, field string, n int64) (bson.D, bson.D) {
+	if n == 0 {
+		return set, append(unset, bson.E{Key: field, Value: ""})
+	}
+	return append(set, bson.E{Key: field, Value: n}), unset
+}
+
+// driftSet takes a drift off whatever the counter says as it is written.
+func driftSet(d inventory.Drift, runID string) bson.D {
+	net := bson.D{{Key: "$subtract", Value: bson.A{
+		bson.D{{Key: "$subtract", Value: bson.A{"$availableSeats", orZero("$oversold")}}}, d.Amount,
+	}}}
+	set := bson.D{
+		{Key: "availableSeats", Value: bson.D{{Key: "$max", Value: bson.A{net, 0}}}},
+		{Key: "oversold", Value: bson.D{{Key: "$cond", Value: bson.A{
+			bson.D{{Key: "$lt", Value: bson.A{net, 0}}}, bson.D{{Key: "$subtract", Value: bson.A{0, net}}}, "$$REMOVE",
+		}}}},
+		{Key: "fixes", Value: bson.D{{Key: "$add", Value: bson.A{orZero("$fixes"), int64(1)}}}},
+		{Key: "updatedAt", Value: "$$NOW"},
+	}
+	if runID != "" {
+		set = append(set, bson.E{Key: "runId", Value: runID})
+	}
+	return set
+}
+
+func orZero(field string) bson.D {
+	return bson.D{{Key: "$ifNull", Value: bson.A{field, int64(0)}}}
+}
+
+// lockGuard matches the locks as the plan wants them.
+func lockGuard(ids []ID, w inventory.LockWrite) bson.D {
+	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))
+	switch w.Guard {
+	case inventory.IsDue:
+		return mongodb.And(is, due)
+	case inventory.AtRevision:
+		return mongodb.And(is, sameNumber("rev", w.Revision))
+	case inventory.LiveAtRevision:
+		return mongodb.And(is, sameNumber("rev", w.Revision), notDue)
+	default:
+		return is
+	}
+}
+
+func lockUpdate(w inventory.LockWrite) bson.D {
+	set, unset := bson.D{}, bson.D{}
+	if w.To != w.From {
+		set = append(set, bson.E{Key: "status", Value: string(w.To)})
+	}
+	if !w.ExpiresAt.IsZero() {
+		set = append(set, bson.E{Key: "expiresAt", Value: w.ExpiresAt})
+	}
+	if w.EndedBy != "" {
+		set = append(set, bson.E{Key: "endedBy", Value: string(w.EndedBy)})
+	}
+	if w.RunID != "" {
+		set = append(set, bson.E{Key: "runId", Value: w.RunID})
+	}
+	if w.ClearBooking {
+		unset = append(unset, bson.E{Key: "bookingId", Value: ""})
+	} else if !w.BookingID.IsZero() {
+		set = append(set, bson.E{Key: "bookingId", Value: w.BookingID})
+	}
+	update := bson.D{incRevision}
+	if len(set) > 0 {
+		update = append(update, bson.E{Key: "$set", Value: set}, mongodb.TouchDate)
+	}
+	if len(unset) > 0 {
+		update = append(update, bson.E{Key: "$unset", Value: unset})
+	}
+	return update
+}
+
+// bookingGuard matches the bookings as the plan wants them.
+func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
+	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))
+	if w.WindowOpen {
+		return mongodb.And(is, mongodb.Ahead("paymentExpiresAt"))
+	}
+	return is
+}
+
+func bookingUpdate(w inventory.BookingWrite) bson.D {
+	set := bson.D{{Key: "status", Value: string(w.To)}}
+	if !w.PaymentExpiresAt.IsZero() {
+		set = append(set, bson.E{Key: "paymentExpiresAt", Value: w.PaymentExpiresAt})
+	}
+	if w.PaymentReference != "" {
+		set = append(set, bson.E{Key: "paymentReference", Value: w.PaymentReference})
+	}
+	if w.RunID != "" {
+		set = append(set, bson.E{Key: "runId", Value: w.RunID})
+	}
+	return bson.D{{Key: "$set", Value: set}, mongodb.TouchDate}
+}

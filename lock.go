@@ -1,0 +1,124 @@
+package holdfast
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// LockStatus is where a lock is in its life.
+type LockStatus string
+
+// A lock begins ACTIVE. It ends CONSUMED, RELEASED or EXPIRED; a CONSUMED lock is
+// RELEASED when its confirmed booking is cancelled.
+const (
+	LockActive   LockStatus = "ACTIVE"
+	LockConsumed LockStatus = "CONSUMED"
+	LockExpired  LockStatus = "EXPIRED"
+	LockReleased LockStatus = "RELEASED"
+)
+
+// LockStatuses lists them; TakingStatuses are the ones whose seats are taken.
+var (
+	LockStatuses   = []LockStatus{LockActive, LockConsumed, LockExpired, LockReleased}
+	TakingStatuses = []LockStatus{LockActive, LockConsumed}
+)
+
+// LockAction moves a lock.
+type LockAction string
+
+// The actions on a lock.
+const (
+	ConsumeLock LockAction = "consume" // its booking is confirmed
+	ReleaseLock LockAction = "release" // by the client, or its booking is cancelled
+	ExpireLock  LockAction = "expire"  // it is due
+)
+
+// nextLock is the whole life of a lock; a pair that is absent is refused.
+var nextLock = map[LockStatus]map[LockAction]LockStatus{
+	LockActive:   {ConsumeLock: LockConsumed, ReleaseLock: LockReleased, ExpireLock: LockExpired},
+	LockConsumed: {ReleaseLock: LockReleased},
+}
+
+// Next is the status that the action leads to; ok is false where it is refused.
+func (s LockStatus) Next(a LockAction) (to LockStatus, ok bool) {
+	to, ok = nextLock[s][a]
+	return to, ok
+}
+
+// EndedBy says what ended a lock.
+type EndedBy string
+
+// What ends locks.
+const (
+	EndedByAPI           EndedBy = "api"
+	EndedByLockExpiry    EndedBy = "lock-expiry"
+	EndedByBookingExpiry EndedBy = "booking-expiry"
+	EndedByRecovery      EndedBy = "recovery"
+	EndedByReclaim       EndedBy = "reclaim"
+)
+
+// Lock is a customer's timed claim on seats of one event.
+type Lock struct {
+	ID          ID
+	EventID     ID
+	UserID      ID
+	Seats       int64 // 0 where the document holds no whole number ≥ 1
+	Status      LockStatus
+	ExpiresAt   time.Time
+	Key         string // idempotency key, "" for none
+	RequestHash string // of the request that made it, "" where other software made it
+	BookingID   ID     // its live or confirmed booking, zero for none
+	CreatedAt   time.Time
+}
+
+// Due reports whether the lock's time has passed at now, by the database's clock.
+// A lock that is due counts as expired, whether a sweep has ended it or not.
+func (l Lock) Due(now time.Time) bool { return !l.ExpiresAt.After(now) }
+
+// Ended returns the refusal that fits a lock that is not ACTIVE, or that is due at
+// now, by the database's clock; nil for a live lock.
+func (l Lock) Ended(now time.Time) error {
+	switch {
+	case l.Status == LockConsumed:
+		return Refuse(CodeLockConsumed, "The lock's booking is confirmed.")
+	case l.Status == LockReleased:
+		return Refuse(CodeLockReleased, "The lock has been released.")
+	case l.Status == LockActive && !l.Due(now):
+		return nil
+	default:
+		return Refuse(CodeLockExpired, "The lock has expired.")
+	}
+}
+
+// LockRequest asks for seats.
+type LockRequest struct {
+	EventID ID
+	UserID  ID
+	Seats   int64
+	Until   Until  // zero: the default time
+	Key     string // idempotency key, "" for none
+}
+
+// Hash tells requests with the same idempotency key apart.
+func (r LockRequest) Hash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d|%d|%d", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds()))
+	const hashBytes = 16
+	return hex.EncodeToString(sum[:hashBytes])
+}
+
+// Made reports whether this request made the lock. Without a hash, which other
+// software does not write, the number of seats decides.
+func (r LockRequest) Made(l Lock) bool {
+	if l.RequestHash == "" {
+		return l.Seats == r.Seats
+	}
+	return l.RequestHash == r.Hash()
+}
+
+// LockFilter narrows a list of locks; zero fields do not.
+type LockFilter struct {
+	EventID, UserID ID
+	Status          LockStatus
+}

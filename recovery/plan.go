@@ -1,0 +1,174 @@
+package recovery
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Plan is what a pass finds. Beside live traffic it was so when it was read.
+type Plan struct {
+	ActiveSales    []inventory.BookingRef // CONFIRMED, and the lock is ACTIVE: it becomes CONSUMED
+	EndedSales     []inventory.BookingRef // CONFIRMED, and the lock has ended: reported
+	OrphanConsumed []holdfast.ID          // CONSUMED locks without a CONFIRMED booking: reported
+	StaleLocks     int64                  // due: they expire
+	StaleBookings  int64                  // due: they expire
+	Initiated      int64                  // bookings: counted
+	Drifts         []inventory.Correction // counters that are corrected
+	PoisonLocks    int64                  // their seats are no whole number ≥ 1: reported
+	PoisonEvents   []holdfast.ID          // their totalSeats is no whole number ≥ 0: reported
+	Oversold       int64                  // events with seats taken beyond their total: reported
+	EventsMeasured int64
+}
+
+// Plan reads everything that a pass reads, and changes nothing.
+func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
+	err = r.planSales(ctx, func(page salesPlan) error {
+		p.ActiveSales, p.EndedSales = append(p.ActiveSales, page.active...), append(p.EndedSales, page.ended...)
+		p.OrphanConsumed = append(p.OrphanConsumed, page.orphans...)
+		return nil
+	})
+	if err != nil {
+		return p, err
+	}
+	if p.StaleLocks, err = r.store().CountDueLocks(ctx, 0); err != nil {
+		return p, err
+	}
+	if p.StaleBookings, err = r.store().CountDueBookings(ctx); err != nil {
+		return p, err
+	}
+	err = r.planCounters(ctx, func(page counterPlan) error {
+		p.EventsMeasured += int64(page.events)
+		p.PoisonEvents = append(p.PoisonEvents, page.poisonEvents...)
+		for _, poison := range page.poisonLocks {
+			p.PoisonLocks += poison.Count
+		}
+		for _, c := range page.corrections {
+			p.Drifts = append(p.Drifts, c)
+		}
+		return page.err
+	})
+	if err != nil {
+		return p, err
+	}
+	if p.Oversold, err = r.store().OversoldEvents(ctx); err != nil {
+		return p, err
+	}
+	p.Initiated, err = r.store().CountBookings(ctx, holdfast.BookingInitiated, 0)
+	return p, err
+}
+
+// salesPlan is a page of sales and CONSUMED locks that do not agree.
+type salesPlan struct {
+	active, ended []inventory.BookingRef
+	orphans       []holdfast.ID
+}
+
+// planSales compares CONFIRMED bookings with their locks, and CONSUMED locks with their
+// bookings, several pages at a time. handle is called for one page at a time.
+func (r *Recovery) planSales(ctx context.Context, handle func(salesPlan) error) error {
+	handle = oneAtATime(handle)
+	done := r.progress("Comparing CONFIRMED bookings with their locks", 0)
+	err := eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
+		return r.store().EachSale(ctx, idPageSize, func(sales []inventory.BookingRef) error {
+			work(func() error {
+				defer done(ctx, len(sales))
+				active, ended, err := r.store().ActiveSales(ctx, sales)
+				if err != nil || len(active)+len(ended) == 0 {
+					return err
+				}
+				return handle(salesPlan{active: active, ended: ended})
+			})
+			return ctx.Err()
+		})
+	})
+	if err != nil {
+		return err
+	}
+	done = r.progress("Comparing CONSUMED locks with their bookings", 0)
+	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
+		return r.store().EachConsumed(ctx, idPageSize, func(lockIDs []holdfast.ID) error {
+			work(func() error {
+				defer done(ctx, len(lockIDs))
+				orphans, err := r.store().OrphanConsumed(ctx, lockIDs)
+				if err != nil || len(orphans) == 0 {
+					return err
+				}
+				return handle(salesPlan{orphans: orphans})
+			})
+			return ctx.Err()
+		})
+	})
+}
+
+// counterPlan is a page of events whose counters were compared with their locks.
+type counterPlan struct {
+	events       int
+	poisonLocks  []store.PoisonLocks
+	poisonEvents []holdfast.ID
+	corrections  map[holdfast.ID]inventory.Correction
+	drifts       map[holdfast.ID]inventory.EventWrite // of the corrections that stop no sale
+	err          error                                // the suspects could not be measured
+	suspects     []holdfast.ID
+}
+
+// planCounters proves all counters, several pages at a time. handle is called for one
+// page at a time.
+func (r *Recovery) planCounters(ctx context.Context, handle func(counterPlan) error) error {
+	handle = oneAtATime(handle)
+	total, err := r.store().EventCount(ctx)
+	if err != nil {
+		return err
+	}
+	done := r.progress("Proving counters", total)
+	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
+		for after := (holdfast.ID{}); ; {
+			page, err := r.store().Counters(ctx, after, eventPageSize)
+			if err != nil || page.Len() == 0 {
+				return err
+			}
+			after = page.Last()
+			work(func() error {
+				defer done(ctx, page.Len())
+				plan, err := r.planPage(ctx, page)
+				if err != nil {
+					return err
+				}
+				return handle(plan)
+			})
+		}
+	})
+}
+
+// planPage compares a page of counters with the locks. Live traffic moves between the
+// two reads, so the events that do not agree are measured at one snapshot.
+func (r *Recovery) planPage(ctx context.Context, page store.Counters) (counterPlan, error) {
+	found, err := r.store().Audit(ctx, page)
+	plan := counterPlan{
+		events: page.Len(), poisonLocks: found.PoisonLocks, suspects: found.Suspects,
+		corrections: map[holdfast.ID]inventory.Correction{}, drifts: map[holdfast.ID]inventory.EventWrite{},
+	}
+	if err != nil || len(found.Suspects) == 0 {
+		return plan, err
+	}
+	states, err := r.store().Measure(ctx, found.Suspects)
+	if err != nil {
+		plan.err = err
+		return plan, ctx.Err()
+	}
+	for _, s := range states {
+		repair, result := r.Pipeline.Plan(s, inventory.Repair{RunID: r.runID})
+		switch {
+		case holdfast.HasCode(result.Err, holdfast.CodeInvalid):
+			plan.poisonEvents = append(plan.poisonEvents, s.Event.ID)
+		case result.Correction != nil:
+			plan.corrections[s.Event.ID] = *result.Correction
+			if repair.Event.Drift != nil {
+				plan.drifts[s.Event.ID] = *repair.Event
+			}
+		}
+	}
+	return plan, nil
+}

@@ -1,0 +1,206 @@
+package inventory
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// MaxReclaim bounds the due locks that one transaction reclaims; a request that still
+// does not fit goes on in the next one.
+const MaxReclaim = 1000
+
+// Acquire asks for a lock on seats.
+type Acquire struct {
+	holdfast.LockRequest
+	LockID ID // of the lock to be made
+	// Abandoned: the caller has given up. It may have asked elsewhere since, and been
+	// told something else: nothing is granted.
+	Abandoned bool
+}
+
+func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
+
+// decide has the order of checks: existence, a repeat, the event's sale, the time,
+// the customer's limits, the seats.
+func (c Acquire) decide(d *decision) Result {
+	if refusal := d.state.Unknown[c.UserID]; refusal != nil {
+		return Result{Err: refusal}
+	}
+	if !d.hasEvent() {
+		return d.refuse(errEventNotFound(), UserKey{})
+	}
+	if made, read := d.state.Locks[c.LockID]; d.state.Settling && !read {
+		d.needs.Locks = append(d.needs.Locks, c.LockID)
+		return Result{}
+	} else if made != nil { // the commit before this one happened
+		return Result{Lock: made.Lock}
+	}
+	if c.Abandoned {
+		return Result{Err: holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The caller gave up.")}
+	}
+	if result, repeated := c.repeat(d); repeated {
+		return result
+	}
+	if d.event.Status != holdfast.OnSale {
+		return d.refuse(errNotOnSale(), c.userKey())
+	}
+	lock, ttl, err := c.newLock(d)
+	if err != nil {
+		return d.refuse(err, c.userKey())
+	}
+	if refusal, known := c.beyondLimits(d); !known {
+		return Result{}
+	} else if refusal != nil {
+		return d.refuse(refusal, c.userKey())
+	}
+	if d.full {
+		return Result{Again: true}
+	}
+	return c.fit(d, lock, ttl)
+}
+
+// repeat answers a request whose idempotency key was used before, by an earlier batch
+// or in this one.
+func (c Acquire) repeat(d *decision) (Result, bool) {
+	if c.Key == "" {
+		return Result{}, false
+	}
+	key := c.userKey()
+	if d.state.KeyClash && d.state.Keys == nil {
+		d.needs.Keys = append(d.needs.Keys, key)
+		return Result{}, true
+	}
+	result := Result{Replayed: true}
+	if i := d.acquired[key]; i > 0 {
+		result.Lock, result.acquired = d.plan.Acquired[i-1], i
+	} else if made := d.state.Keys[key]; made != nil {
+		result.Lock = made.Lock
+		if moved, ok := d.locks[made.ID]; ok {
+			result.Lock = moved.Lock
+		}
+	} else {
+		return Result{}, false
+	}
+	if !c.Made(result.Lock) {
+		return d.refuse(holdfast.Refuse(holdfast.CodeIdempotencyKeyReused, "The idempotency key was used for another request."), key), true
+	}
+	return result, true
+}
+
+// newLock is the lock that is asked for. A lock with a relative time expires so long
+// after it is written, by the database's clock.
+func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, err error) {
+	longest := d.rules.MaxLockTTL
+	lock = holdfast.Lock{
+		ID: c.LockID, EventID: d.event.ID, UserID: c.UserID, Seats: c.Seats, Status: holdfast.LockActive,
+		Key: c.Key, RequestHash: c.Hash(),
+	}
+	if c.Until.At.IsZero() {
+		ttl = cmp.Or(c.Until.For, d.rules.DefaultLockTTL)
+		if ttl > longest {
+			return lock, 0, c.Until.TooLate(holdfast.LockFields, longest)
+		}
+		return lock, ttl, nil
+	}
+	lock.ExpiresAt = c.Until.From(d.state.Now)
+	earliest := lock.ExpiresAt.Add(-longest) // before this it would be beyond the cap
+	if !d.state.Now.IsZero() && d.state.Now.Before(earliest) {
+		return lock, 0, c.Until.TooLate(holdfast.LockFields, longest)
+	}
+	if d.state.Now.IsZero() {
+		d.plan.NotBefore = later(d.plan.NotBefore, earliest)
+	}
+	return lock, 0, nil
+}
+
+// beyondLimits refuses what is more than one customer may hold. known is false where
+// the customer's holding has to be read first.
+func (c Acquire) beyondLimits(d *decision) (refusal *holdfast.Error, known bool) {
+	if most := d.rules.MaxSeatsPerLock; most > 0 && c.Seats > most {
+		return limitReached(most, nil, "A lock may claim %d seats at most.", most), true
+	}
+	maxSeats, maxLocks := d.event.MaxSeatsPerUser, d.rules.MaxLocksPerUser
+	if maxSeats == 0 && maxLocks == 0 {
+		return nil, true
+	}
+	d.asRead = true
+	held, read := d.holdings[c.UserID]
+	if !read {
+		d.needs.Holdings = append(d.needs.Holdings, c.UserID)
+		return nil, false
+	}
+	if maxSeats > 0 && held.Seats+c.Seats > maxSeats {
+		return limitReached(maxSeats, &held.Seats, "A customer may hold %d seats of this event at most.", maxSeats), true
+	}
+	if maxLocks > 0 && held.Locks >= maxLocks {
+		return limitReached(maxLocks, &held.Locks, "A customer may hold %d locks of this event at a time.", maxLocks), true
+	}
+	return nil, true
+}
+
+// fit claims the seats, and reclaims due locks for them, soonest expiry first.
+func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result {
+	if !d.hasCounter() {
+		return Result{}
+	}
+	for !d.counter.acquire(c.Seats) {
+		if d.state.Due == nil {
+			d.needs.Due = MaxReclaim
+			return d.refuse(d.tooFew(c.Seats), c.userKey())
+		}
+		if !d.reclaim() {
+			if d.reclaimed == MaxReclaim || d.madeDue {
+				d.full = true
+				return Result{Again: true}
+			}
+			return d.refuse(d.tooFew(c.Seats), c.userKey())
+		}
+	}
+	if due := !d.state.Now.IsZero() && !lock.ExpiresAt.IsZero() && lock.Due(d.state.Now); due {
+		d.madeDue = true
+	} else if held, read := d.holdings[c.UserID]; read {
+		d.holdings[c.UserID] = Holding{Seats: held.Seats + c.Seats, Locks: held.Locks + 1}
+	}
+	d.plan.Acquired, d.plan.TTL = append(d.plan.Acquired, lock), append(d.plan.TTL, ttl)
+	if c.Key != "" {
+		if d.acquired == nil {
+			d.acquired = map[UserKey]int{}
+		}
+		d.acquired[c.userKey()] = len(d.plan.Acquired)
+	}
+	return Result{Lock: lock, acquired: len(d.plan.Acquired)}
+}
+
+// reclaim ends the due lock with the soonest expiry that this batch has not ended yet.
+func (d *decision) reclaim() bool {
+	for len(d.due) > 0 {
+		next := d.due[0]
+		d.due = d.due[1:]
+		if moved, ok := d.locks[next.ID]; ok && moved.Status != holdfast.LockActive {
+			continue
+		}
+		d.reclaimed++
+		d.expire(next, holdfast.EndedByReclaim, "")
+		return true
+	}
+	return false
+}
+
+func (d *decision) tooFew(requested int64) error {
+	return holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Fewer seats are available than requested.").
+		With(holdfast.SeatsUnavailable{Requested: requested, Available: d.counter.available})
+}
+
+func limitReached(limit int64, held *int64, format string, args ...any) *holdfast.Error {
+	return holdfast.Refuse(holdfast.CodeSeatLimitReached, format, args...).With(holdfast.LimitReached{Limit: limit, Held: held})
+}
+
+func errEventNotFound() error {
+	return holdfast.Refuse(holdfast.CodeEventNotFound, "There is no such event.")
+}
+
+func errNotOnSale() error {
+	return holdfast.Refuse(holdfast.CodeEventNotOnSale, "The event is not on sale.")
+}

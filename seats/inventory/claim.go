@@ -1,0 +1,211 @@
+package inventory
+
+import (
+	"github.com/holdfast-dev/holdfast"
+)
+
+// The commands of this file do not move seats: they don't write the event, and don't
+// go through its queue. Each raises the revision of the lock.
+
+// Extend moves the expiry of a live lock, never to an earlier time, and at most to the
+// cap from the lock's creation.
+type Extend struct {
+	LockID ID
+	Until  holdfast.Until
+}
+
+func (c Extend) decide(d *decision) Result {
+	lock, exists, read := d.lock(c.LockID)
+	switch {
+	case !read:
+		return Result{}
+	case !exists:
+		return Result{Err: errLockNotFound()}
+	}
+	if err := lock.Ended(d.state.Now); err != nil {
+		d.bump(lock)
+		return Result{Err: err}
+	}
+	if err := d.checkNotCancelled(); err != nil {
+		return Result{Err: err}
+	}
+	expires := c.Until.From(d.state.Now)
+	if expires.After(lock.CreatedAt.Add(d.rules.MaxLockTTL)) {
+		return Result{Err: c.Until.TooLate(holdfast.LockFields, d.rules.MaxLockTTL)}
+	}
+	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, ExpiresAt: later(lock.ExpiresAt, expires)})
+	return Result{Lock: d.locks[lock.ID].Lock}
+}
+
+// Book makes the booking of a live lock, and moves the lock's expiry to the end of the
+// payment window if that is later. A lock that has its booking answers with it.
+type Book struct {
+	holdfast.BookingRequest
+	BookingID ID // of the booking to be made
+}
+
+func (c Book) decide(d *decision) Result {
+	lock, exists, read := d.lock(c.LockID)
+	bookings, _ := d.liveBookings(c.LockID)
+	switch {
+	case !read || !d.needs.None():
+		return Result{}
+	case !exists || lock.UserID != c.UserID || lock.EventID != c.EventID:
+		return Result{Err: errLockNotFound()}
+	}
+	now := d.state.Now
+	err := lock.Ended(now)
+	for _, b := range bookings { // a repeat
+		if err == nil || (holdfast.HasCode(err, holdfast.CodeLockConsumed) && b.Status == holdfast.BookingConfirmed) {
+			return Result{Booking: b, Replayed: true}
+		}
+	}
+	if err != nil {
+		d.bump(lock)
+		return Result{Err: err}
+	}
+	if err := d.checkNotCancelled(); err != nil {
+		return Result{Err: err}
+	}
+	b := holdfast.Booking{
+		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
+		Status: holdfast.BookingInitiated, CreatedAt: now, UpdatedAt: now,
+	}
+	if !c.Window.IsZero() {
+		b.Status, b.PaymentExpiresAt = holdfast.BookingPending, c.Window.From(now)
+		if b.PaymentExpiresAt.After(now.Add(d.rules.MaxPaymentTTL)) {
+			return Result{Err: c.Window.TooLate(holdfast.PaymentFields, d.rules.MaxPaymentTTL)}
+		}
+	}
+	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, BookingID: b.ID, ExpiresAt: later(lock.ExpiresAt, b.PaymentExpiresAt)})
+	d.plan.NewBookings = append(d.plan.NewBookings, b)
+	return Result{Booking: b}
+}
+
+// Pay opens the payment window of an INITIATED booking; on one that is open already it
+// changes nothing.
+type Pay struct {
+	BookingID ID
+	Window    holdfast.Until
+}
+
+func (c Pay) decide(d *decision) Result {
+	b, lock, exists, read := d.bookingAndLock(c.BookingID)
+	switch {
+	case !read:
+		return Result{}
+	case !exists:
+		return Result{Err: errBookingNotFound()}
+	}
+	now := d.state.Now
+	action := holdfast.PayBooking
+	if b.Status == holdfast.BookingPending { // a repeat; what ends an open booking ends it for a repeat too
+		if !b.Due(lock.Lock, now) && lock.Status == holdfast.LockActive {
+			return Result{Booking: b}
+		}
+		action = holdfast.CancelBooking
+	}
+	if err := checkBooking(b, action, lock.Lock, now); err != nil {
+		return d.refuseBooking(b, lock, err)
+	}
+	if err := d.checkNotCancelled(); err != nil {
+		return Result{Err: err}
+	}
+	ends := c.Window.From(now)
+	if ends.After(b.CreatedAt.Add(d.rules.MaxPaymentTTL)) {
+		return Result{Err: c.Window.TooLate(holdfast.PaymentFields, d.rules.MaxPaymentTTL)}
+	}
+	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, BookingID: b.ID, ExpiresAt: later(lock.ExpiresAt, ends)})
+	return Result{Booking: d.moveBooking(b, holdfast.PayBooking, BookingWrite{PaymentExpiresAt: ends})}
+}
+
+// Confirm sells the booking's seats while neither the booking nor its lock is due.
+// Again with the same reference, or with none, it answers the same.
+type Confirm struct {
+	BookingID ID
+	Reference string
+}
+
+func (c Confirm) decide(d *decision) Result {
+	b, lock, exists, read := d.bookingAndLock(c.BookingID)
+	switch {
+	case !read:
+		return Result{}
+	case !exists:
+		return Result{Err: errBookingNotFound()}
+	}
+	if b.Status == holdfast.BookingConfirmed && (c.Reference == "" || c.Reference == b.PaymentReference) {
+		return Result{Booking: b}
+	}
+	action := holdfast.ConfirmBooking
+	if b.Status == holdfast.BookingInitiated && b.Due(lock.Lock, d.state.Now) { // it expired before it could be paid for
+		action = holdfast.CancelBooking
+	}
+	if err := checkBooking(b, action, lock.Lock, d.state.Now); err != nil {
+		return d.refuseBooking(b, lock, err)
+	}
+	if err := d.checkNotCancelled(); err != nil {
+		return Result{Err: err}
+	}
+	d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: LiveAtRevision})
+	b = d.moveBooking(b, holdfast.ConfirmBooking, BookingWrite{
+		PaymentReference: c.Reference,
+		WindowOpen:       !b.PaymentExpiresAt.IsZero(), // other software may have written none: the lock's time holds
+	})
+	b.PaymentReference = c.Reference
+	return Result{Booking: b}
+}
+
+// ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED,
+// due or not: other software died between the two. Replayed: there was nothing to do.
+type ConsumeSold struct {
+	LockID ID
+	RunID  string
+}
+
+func (c ConsumeSold) decide(d *decision) Result {
+	lock, exists, read := d.lock(c.LockID)
+	bookings, _ := d.liveBookings(c.LockID)
+	if !read || !d.needs.None() {
+		return Result{}
+	}
+	for _, b := range bookings {
+		if exists && lock.Status == holdfast.LockActive && b.Status == holdfast.BookingConfirmed {
+			d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: AtRevision, RunID: c.RunID})
+			return Result{}
+		}
+	}
+	return Result{Replayed: true}
+}
+
+// bookingAndLock are a booking and its lock. The lock of a booking whose lock does not
+// exist counts as expired.
+func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists, read bool) {
+	b, exists, read = d.booking(id)
+	if !exists {
+		return b, lock, exists, read
+	}
+	lock, hasLock, lockRead := d.lock(b.LockID)
+	if !hasLock {
+		lock = endedLock(b)
+	}
+	return b, lock, true, lockRead
+}
+
+func (d *decision) refuseBooking(b holdfast.Booking, lock Lock, err error) Result {
+	if b.Status.IsOpen() && !lock.CreatedAt.IsZero() {
+		d.bump(lock)
+	}
+	return Result{Err: err}
+}
+
+func (d *decision) checkNotCancelled() error {
+	switch {
+	case !d.hasEvent():
+		return errEventNotFound()
+	case d.event.Status == holdfast.Cancelled:
+		return errNotOnSale()
+	default:
+		return nil
+	}
+}

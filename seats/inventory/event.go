@@ -1,0 +1,87 @@
+package inventory
+
+import (
+	"github.com/holdfast-dev/holdfast"
+)
+
+// ChangeEvent changes an event, in mid-sale too: the seats taken stay taken.
+type ChangeEvent struct{ holdfast.EventChange }
+
+func (c ChangeEvent) decide(d *decision) Result {
+	if !d.hasEvent() {
+		return d.refuse(errEventNotFound(), UserKey{})
+	}
+	if c.Status != nil && *c.Status != holdfast.Cancelled && d.event.Status == holdfast.Cancelled {
+		return d.refuse(holdfast.Refuse(holdfast.CodeEventNotOnSale, "The event is cancelled, which is final."), UserKey{})
+	}
+	if c.TotalSeats != nil {
+		if !d.hasCounter() {
+			return Result{}
+		}
+		taken := d.counter.total - d.counter.available + d.counter.oversold
+		if *c.TotalSeats < taken && *c.TotalSeats != d.counter.total {
+			return d.refuse(holdfast.Refuse(holdfast.CodeCapacityBelowTaken, "More seats are taken than the capacity asked for.").
+				With(holdfast.CapacityBelowTaken{Taken: taken}), UserKey{})
+		}
+		d.counter, d.event.HasTotal = counterOf(*c.TotalSeats, taken), true
+	}
+	if d.plan.Event == nil {
+		d.plan.Event = &EventWrite{}
+	}
+	d.asRead = true
+	d.plan.Event.change(c.EventChange, &d.event)
+	return Result{Event: d.event.Event}
+}
+
+// change adds a change to the ones before it in the batch, and makes it on the event.
+func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
+	if c.Name != nil {
+		w.Fields.Name, e.Name = c.Name, *c.Name
+	}
+	if c.TotalSeats != nil {
+		w.Fields.TotalSeats, e.TotalSeats = c.TotalSeats, *c.TotalSeats
+	}
+	if c.EventDate != nil {
+		w.Fields.EventDate, e.EventDate = c.EventDate, *c.EventDate
+	}
+	if c.Status != nil {
+		w.Fields.Status, e.Status = c.Status, *c.Status
+	}
+	if c.MaxSeatsPerUser != nil {
+		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser = c.MaxSeatsPerUser, *c.MaxSeatsPerUser
+	}
+}
+
+// Repair proves the event's counter against its locks, and corrects it where it is
+// wrong. An ordinary drift is taken off without stopping the sale; a counter that is
+// no number is replaced.
+type Repair struct{ RunID string }
+
+func (c Repair) decide(d *decision) Result {
+	if d.state.Taken == nil {
+		d.needs.Taken = true
+		return Result{}
+	}
+	if !d.hasEvent() {
+		return Result{Err: errEventNotFound()}
+	}
+	if !d.event.HasTotal {
+		return Result{Err: holdfast.Refuse(holdfast.CodeInvalid, "The event's totalSeats is no whole number ≥ 0.")}
+	}
+	drift := d.event.Drift(*d.state.Taken)
+	should := counterOf(d.event.TotalSeats, *d.state.Taken)
+	result := Result{
+		Event:      d.event.Event,
+		Correction: &Correction{EventID: d.event.ID, Before: d.event.AvailableSeats, After: should.available, Oversold: should.oversold},
+	}
+	switch {
+	case drift == 0 && d.event.Valid():
+		return Result{}
+	case d.event.Countable && d.event.Oversold >= 0:
+		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Fixes: d.event.Fixes}}
+	default:
+		d.plan.Event = &EventWrite{RunID: c.RunID}
+		d.hasCounter()
+	}
+	return result
+}

@@ -1,0 +1,117 @@
+package inventory
+
+import (
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Run says which run of a job made a change.
+type Run struct {
+	By holdfast.EndedBy
+	ID string
+}
+
+// ExpireLocks ends due locks of the event: those of LockIDs that are still due, or,
+// where UpTo is above their number, as many as UpTo, soonest expiry first. The run's
+// ID, and the revision that it leaves, stay on the event.
+type ExpireLocks struct {
+	Run
+	LockIDs []ID
+	UpTo    int
+}
+
+func (c ExpireLocks) decide(d *decision) Result {
+	if d.state.Due == nil {
+		if c.UpTo > len(c.LockIDs) {
+			d.needs.Due = c.UpTo
+		} else {
+			d.needs.DueAmong = c.LockIDs
+		}
+		return Result{}
+	}
+	if !d.hasEvent() {
+		return Result{Err: errEventNotFound()}
+	}
+	if !d.hasCounter() {
+		return Result{}
+	}
+	result := Result{Ended: make([]Ended, 0, len(d.due))}
+	for _, due := range d.due {
+		d.expire(due, c.By, c.ID)
+		result.Ended = append(result.Ended, Ended{Lock: due.ID, Seats: due.Seats})
+	}
+	result.Busy = d.noteSweep(c.Run, len(result.Ended))
+	return result
+}
+
+// ExpireBookings ends open bookings that are due, with their locks if they are still
+// ACTIVE. All of the locks are of one event, or take no seats.
+type ExpireBookings struct {
+	Run
+	Bookings []BookingRef
+}
+
+// BookingRef names a booking and its lock.
+type BookingRef struct{ Booking, Lock ID }
+
+func (c ExpireBookings) decide(d *decision) Result {
+	for _, ref := range c.Bookings {
+		d.booking(ref.Booking)
+		d.lock(ref.Lock)
+	}
+	if !d.needs.None() {
+		return Result{}
+	}
+	result := Result{}
+	for _, ref := range c.Bookings {
+		b, exists, _ := d.booking(ref.Booking)
+		if !exists || !b.Status.IsOpen() {
+			continue
+		}
+		lock, hasLock, _ := d.lock(b.LockID)
+		if !d.isBookingDue(b, lock, hasLock) {
+			continue
+		}
+		ended := Ended{Booking: b.ID, Lock: b.LockID}
+		if hasLock && lock.Status == holdfast.LockActive {
+			if lock.Seats == 0 {
+				continue // no whole number of seats: left to people
+			}
+			if d.state.Event != nil && lock.EventID == d.event.ID && (lock.BookingID.IsZero() || lock.BookingID == b.ID) {
+				ended.Seats = lock.Seats
+				d.restore(lock.Seats)
+				d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: AnyRevision, ClearBooking: lock.BookingID == b.ID, EndedBy: c.By, RunID: c.ID})
+			}
+		} else if hasLock && lock.BookingID == b.ID {
+			d.write(lock, LockWrite{To: lock.Status, Guard: AnyRevision, ClearBooking: true})
+		}
+		d.moveBooking(b, holdfast.ExpireBooking, BookingWrite{RunID: c.ID})
+		result.Ended = append(result.Ended, ended)
+	}
+	if d.state.Event != nil {
+		result.Busy = d.noteSweep(c.Run, len(result.Ended))
+	}
+	return result
+}
+
+// isBookingDue: the payment window has passed, or the booking is INITIATED and its
+// lock has ended or is due.
+func (d *decision) isBookingDue(b holdfast.Booking, lock Lock, hasLock bool) bool {
+	if b.Status == holdfast.BookingInitiated && (!hasLock || lock.Ended(d.state.Now) != nil) {
+		return true
+	}
+	return b.WindowPassed(d.state.Now)
+}
+
+// noteSweep leaves the run's ID on the event, and the revision that it has then, by
+// which the next sweep sees whether others write the event too. A sweep's transaction
+// raises the revision once before it reads.
+func (d *decision) noteSweep(run Run, ended int) (busy bool) {
+	if ended == 0 {
+		return false
+	}
+	d.asRead = true
+	after := d.state.Event.Revision + 1
+	d.plan.Event = &EventWrite{RunID: run.ID, SweptAtRev: &after}
+	swept := d.state.Event.SweptAtRev
+	return swept != nil && d.state.Event.Revision > *swept+1
+}

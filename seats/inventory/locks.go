@@ -1,0 +1,162 @@
+package inventory
+
+import (
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// lock is a lock as this decision has left it. read is false where it has to be read
+// first, and exists where there is none.
+func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
+	if moved, ok := d.locks[id]; ok {
+		return moved, true, true
+	}
+	found, read := d.state.Locks[id]
+	if !read {
+		d.needs.Locks = append(d.needs.Locks, id)
+		return Lock{}, false, false
+	}
+	if found == nil {
+		return Lock{}, false, true
+	}
+	return *found, true, true
+}
+
+// write plans a change of a lock; a change that is planned already takes it over.
+func (d *decision) write(lock Lock, w LockWrite) {
+	w.ID = lock.ID
+	if i, planned := d.moved[lock.ID]; planned {
+		before := d.plan.Locks[i]
+		w.From, w.Guard, w.Revision = before.From, before.Guard, before.Revision
+		w.ClearBooking = w.ClearBooking || before.ClearBooking
+		d.plan.Locks[i] = w
+	} else {
+		d.moved[lock.ID] = len(d.plan.Locks)
+		w.From = lock.Status
+		if w.Guard == AtRevision || w.Guard == LiveAtRevision {
+			w.Revision = lock.Revision
+		}
+		d.plan.Locks = append(d.plan.Locks, w)
+	}
+	lock.Status = w.To
+	if !w.ExpiresAt.IsZero() {
+		lock.ExpiresAt = w.ExpiresAt
+	}
+	if w.ClearBooking {
+		lock.BookingID = ID{}
+	} else if !w.BookingID.IsZero() {
+		lock.BookingID = w.BookingID
+	}
+	d.locks[lock.ID] = lock
+}
+
+// release ends a lock whose seats are taken, and gives them back.
+func (d *decision) release(lock Lock) Lock {
+	to, _ := lock.Status.Next(holdfast.ReleaseLock)
+	d.subtractHolding(lock.Lock)
+	d.restore(lock.Seats)
+	d.write(lock, LockWrite{To: to, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByAPI})
+	return d.locks[lock.ID]
+}
+
+// expire ends a lock that is due, and gives its seats back. Nothing can move such a
+// lock any more but another end, so its status is guard enough.
+func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
+	lock := Lock{Lock: holdfast.Lock{ID: due.ID, Seats: due.Seats, Status: holdfast.LockActive}}
+	if read := d.state.Locks[due.ID]; read != nil {
+		lock = *read
+	}
+	d.restore(due.Seats)
+	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: IsDue, EndedBy: by, RunID: runID})
+}
+
+// bump raises the revision of a lock that is ACTIVE and due, and changes nothing else:
+// a transaction that began in time, and would confirm or extend it yet, conflicts.
+// Every refusal for reasons of time needs it.
+func (d *decision) bump(lock Lock) {
+	if _, planned := d.moved[lock.ID]; !planned && lock.Status == holdfast.LockActive {
+		d.write(lock, LockWrite{To: lock.Status, Guard: AtRevision})
+	}
+}
+
+// subtractHolding takes a lock off what its user holds.
+func (d *decision) subtractHolding(lock holdfast.Lock) {
+	held, read := d.holdings[lock.UserID]
+	switch {
+	case !read:
+		return
+	case lock.Status == holdfast.LockConsumed:
+		held.Seats -= lock.Seats
+	case !lock.Due(d.state.Now):
+		held.Seats, held.Locks = held.Seats-lock.Seats, held.Locks-1
+	}
+	d.holdings[lock.UserID] = held
+}
+
+// booking is a booking as this decision has left it; see lock.
+func (d *decision) booking(id ID) (b holdfast.Booking, exists, read bool) {
+	if moved, ok := d.bookings[id]; ok {
+		return moved, true, true
+	}
+	found, read := d.state.Bookings[id]
+	if !read {
+		d.needs.Bookings = append(d.needs.Bookings, id)
+		return holdfast.Booking{}, false, false
+	}
+	if found == nil {
+		return holdfast.Booking{}, false, true
+	}
+	return *found, true, true
+}
+
+// liveBookings are the live bookings of a lock, as this decision has left them.
+func (d *decision) liveBookings(lock ID) (live []holdfast.Booking, read bool) {
+	ids, read := d.state.LiveOf[lock]
+	if !read {
+		d.needs.LiveOf = append(d.needs.LiveOf, lock)
+		return nil, false
+	}
+	for _, id := range ids {
+		if b, exists, _ := d.booking(id); exists && (b.Status.IsOpen() || b.Status == holdfast.BookingConfirmed) {
+			live = append(live, b)
+		}
+	}
+	return live, true
+}
+
+// moveBooking plans the next status of a booking, and returns the booking after it.
+func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) holdfast.Booking {
+	w.ID, w.From = b.ID, b.Status
+	w.To, _ = b.Status.Next(a)
+	d.plan.Bookings = append(d.plan.Bookings, w)
+	b.Status = w.To
+	if !w.PaymentExpiresAt.IsZero() {
+		b.PaymentExpiresAt = w.PaymentExpiresAt
+	}
+	d.bookings[b.ID] = b
+	return b
+}
+
+// checkBooking refuses an action on a booking: by its status, then its time, then its
+// lock. Repeats are answered before.
+func checkBooking(b holdfast.Booking, a holdfast.BookingAction, lock holdfast.Lock, now time.Time) error {
+	if _, allowed := b.Status.Next(a); !allowed {
+		return b.Refusal()
+	}
+	if !b.Status.IsOpen() {
+		return nil
+	}
+	if b.Due(lock, now) {
+		return holdfast.Refuse(holdfast.CodeBookingExpired, "The booking has expired.")
+	}
+	return lock.Ended(now)
+}
+
+func errLockNotFound() error {
+	return holdfast.Refuse(holdfast.CodeLockNotFound, "There is no such lock.")
+}
+
+func errBookingNotFound() error {
+	return holdfast.Refuse(holdfast.CodeBookingNotFound, "There is no such booking.")
+}

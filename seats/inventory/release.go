@@ -1,0 +1,85 @@
+package inventory
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Release ends a lock for its customer, and cancels its open booking. On a released
+// lock it changes nothing.
+type Release struct{ LockID ID }
+
+func (c Release) decide(d *decision) Result {
+	lock, exists, read := d.lock(c.LockID)
+	bookings, _ := d.liveBookings(c.LockID)
+	if !read || !d.readEvent() {
+		return Result{}
+	}
+	if !exists {
+		return d.refuse(errLockNotFound(), UserKey{})
+	}
+	err := lock.Ended(d.state.Now)
+	if holdfast.HasCode(err, holdfast.CodeLockReleased) {
+		return Result{Lock: lock.Lock}
+	}
+	confirmed := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
+	if err == nil && confirmed { // other software died between booking and lock
+		err = holdfast.Refuse(holdfast.CodeLockConsumed, "The lock's booking is confirmed.")
+	}
+	if err != nil {
+		d.bump(lock)
+		return d.refuse(err, UserKey{})
+	}
+	released := d.release(lock)
+	for _, b := range bookings {
+		d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
+	}
+	return Result{Lock: released.Lock}
+}
+
+// readEvent reports whether it is known if the event exists. A lock whose event was
+// deleted is released all the same.
+func (d *decision) readEvent() bool { return d.hasEvent() || d.state.Missing }
+
+// Cancel ends a booking, open or confirmed, and gives its seats back. On a cancelled
+// booking it changes nothing.
+type Cancel struct{ BookingID, LockID ID }
+
+func (c Cancel) decide(d *decision) Result {
+	b, exists, read := d.booking(c.BookingID)
+	lock, hasLock, lockRead := d.lock(c.LockID)
+	if !read || !lockRead || !d.readEvent() {
+		return Result{}
+	}
+	if !exists {
+		return d.refuse(errBookingNotFound(), UserKey{})
+	}
+	if b.Status == holdfast.BookingCancelled {
+		return Result{Booking: b}
+	}
+	if !hasLock { // it ended long ago
+		lock = endedLock(b)
+	}
+	err := checkBooking(b, holdfast.CancelBooking, lock.Lock, d.state.Now)
+	if _, held := lock.Status.Next(holdfast.ReleaseLock); err == nil && hasLock && !held { // other software ended it
+		err = lock.Ended(d.state.Now)
+	}
+	if err != nil {
+		if hasLock && b.Status.IsOpen() {
+			d.bump(lock)
+		}
+		return d.refuse(err, UserKey{})
+	}
+	if hasLock {
+		d.release(lock)
+	}
+	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
+	b.UpdatedAt = d.state.Now
+	return Result{Booking: b}
+}
+
+// endedLock stands for the lock of a booking whose lock does not exist.
+func endedLock(b holdfast.Booking) Lock {
+	return Lock{Lock: holdfast.Lock{ID: b.LockID, EventID: b.EventID, Status: holdfast.LockExpired}}
+}

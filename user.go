@@ -1,0 +1,11 @@
+package holdfast
+
+import "time"
+
+// User is a customer. The email address is unique without regard to case.
+type User struct {
+	ID        ID
+	Name      string
+	Email     string
+	CreatedAt time.Time
+}
