@@ -123,6 +123,8 @@ type bookingDoc struct {
 	PaymentReference mongodb.Text  `bson:"paymentReference"`
 	CreatedAt        mongodb.Date  `bson:"createdAt"`
 	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
+
+	Now mongodb.Date `bson:"now"`
 }
 
 func (d bookingDoc) booking() holdfast.Booking {

@@ -184,21 +184,19 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 			return err
 		}
 	}
-	if !exists {
-		now, err := s.db.Now(ctx)
-		if err != nil {
-			return err
-		}
-		found.Event.Now = mongodb.Date{Time: now}
-	}
 	for _, p := range parts(eventID, n) {
-		cursor, err := s.db.Collection(p.collection).Aggregate(ctx, p.stages)
+		cursor, err := s.db.Collection(p.collection).Aggregate(ctx, append(p.stages, mongodb.WithNow))
 		if err != nil {
 			return err
 		}
 		if err := cursor.All(ctx, p.into(found)); err != nil {
 			return err
 		}
+	}
+	if !exists && len(found.Locks) > 0 {
+		found.Event.Now = found.Locks[0].Now
+	} else if !exists && len(found.Bookings) > 0 {
+		found.Event.Now = found.Bookings[0].Now
 	}
 	return nil
 }
@@ -224,10 +222,9 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 // loadByBooking reads a booking with its lock and that lock's event.
 func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
 	doc, exists, err := mongodb.First[struct {
-		Booking bookingDoc   `bson:",inline"`
-		Locks   []lockDoc    `bson:"locks"`
-		Events  []eventDoc   `bson:"events"`
-		Now     mongodb.Date `bson:"now"`
+		Booking bookingDoc `bson:",inline"`
+		Locks   []lockDoc  `bson:"locks"`
+		Events  []eventDoc `bson:"events"`
 	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("_id", n.Bookings[0])),
 		mongodb.JoinBy("locks", locksName, "seatLockId", "_id"),
@@ -236,7 +233,7 @@ func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loa
 	})
 	if exists {
 		*found = loaded{Events: doc.Events, Locks: doc.Locks, Bookings: []bookingDoc{doc.Booking}}
-		found.Event.Now = doc.Now
+		found.Event.Now = doc.Booking.Now
 	}
 	return err
 }

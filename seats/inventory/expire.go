@@ -61,7 +61,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 	if !d.needs.None() {
 		return Result{}
 	}
-	result := Result{}
+	result, locks := Result{}, 0
 	for _, ref := range c.Bookings {
 		b, exists, _ := d.booking(ref.Booking)
 		if !exists || !b.Status.IsOpen() {
@@ -78,6 +78,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 			}
 			if d.state.Event != nil && lock.EventID == d.event.ID && (lock.BookingID.IsZero() || lock.BookingID == b.ID) {
 				ended.Seats = lock.Seats
+				locks++
 				d.restore(lock.Seats)
 				d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: AnyRevision, ClearBooking: lock.BookingID == b.ID, EndedBy: c.By, RunID: c.ID})
 			}
@@ -87,9 +88,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 		d.moveBooking(b, holdfast.ExpireBooking, BookingWrite{RunID: c.ID})
 		result.Ended = append(result.Ended, ended)
 	}
-	if d.state.Event != nil {
-		result.Busy = d.noteSweep(c.Run, len(result.Ended))
-	}
+	result.Busy = d.noteSweep(c.Run, locks)
 	return result
 }
 
