@@ -1,6 +1,6 @@
-// Package ratelimit counts requests by name against rates. The count is shared by
-// all processes where there is a Redis, and is each process's own otherwise, and
-// while Redis does not answer: a limit is never a reason not to sell.
+// Package ratelimit limits the rate of requests by name. With Redis, all processes
+// share the counts. Without Redis, or while it does not answer, each process counts
+// its own requests: a failing Redis never stops the sale.
 package ratelimit
 
 import (
@@ -20,82 +20,92 @@ import (
 )
 
 const (
-	// askTime bounds the question to Redis.
-	askTime = 200 * time.Millisecond
-	// maxNames bounds the memory of a process's own counts; who is forgotten may
-	// begin anew.
-	maxNames = 100_000
-	// sayAgain passes between two lines about a Redis that does not answer.
-	sayAgain = time.Minute
-	prefix   = "holdfast:"
+	// redisTimeout bounds a request to Redis.
+	redisTimeout = 200 * time.Millisecond
+	// maxLocalNames bounds the memory of the local counts. The least recently used
+	// name is dropped and starts with a full allowance again.
+	maxLocalNames = 100_000
+	// warnInterval is the time between two warnings about Redis.
+	warnInterval = time.Minute
+	keyPrefix    = "holdfast:"
 )
 
-// Limiter counts. Its zero value is of no use.
+// Limiter counts requests. Use New; the zero value does not work.
 type Limiter struct {
-	redis *redis_rate.Limiter // nil: there is none
-	own   *lru.Cache[string, *rate.Limiter]
-	now   clock.Clock
-	log   *slog.Logger
-	said  atomic.Int64 // when it was last said that Redis does not answer, Unix nanoseconds
+	redis    *redis_rate.Limiter // nil without Redis
+	local    *lru.Cache[string, *rate.Limiter]
+	now      clock.Clock
+	log      *slog.Logger
+	warnedAt atomic.Int64 // time of the last warning about Redis, Unix nanoseconds
 }
 
-// New returns a limiter; without a client it counts for this process only.
+// New returns a limiter. A nil client means that this process counts alone.
 func New(client *redis.Client, now clock.Clock, log *slog.Logger) *Limiter {
-	own, err := lru.New[string, *rate.Limiter](maxNames)
+	local, err := lru.New[string, *rate.Limiter](maxLocalNames)
 	if err != nil {
-		panic(err) // maxNames is above 0
+		panic(err) // only for a size that is not positive
 	}
-	l := &Limiter{own: own, now: now, log: log}
+	l := &Limiter{local: local, now: now, log: log}
 	if client != nil {
 		l.redis = redis_rate.NewLimiter(client)
 	}
 	return l
 }
 
-// Result is what became of a request, and how many more may come.
+// Result is the decision on a request.
 type Result struct {
 	Allowed    bool
-	Left       int
-	RetryAfter time.Duration // where it was not allowed
-	Reset      time.Duration // until as many may come as ever
+	Remaining  int           // requests that are allowed at once after this one
+	RetryAfter time.Duration // until the next request is allowed; 0 if this one was
+	Reset      time.Duration // until the full rate is available again
 }
 
-// Allow counts a request of name, which may come in bursts of the rate's count.
+// Allow counts a request of name and decides whether it is within the rate. A
+// burst may have as many requests as the rate's count.
 func (l *Limiter) Allow(ctx context.Context, name string, r config.Rate) Result {
 	if l.redis != nil {
-		ctx, cancel := context.WithTimeout(ctx, askTime)
+		ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 		defer cancel()
-		res, err := l.redis.Allow(ctx, prefix+name, redis_rate.Limit{Rate: r.Count, Burst: r.Count, Period: r.Per})
+		res, err := l.redis.Allow(ctx, keyPrefix+name, redis_rate.Limit{Rate: r.Count, Burst: r.Count, Period: r.Per})
 		if err == nil {
-			return Result{res.Allowed > 0, res.Remaining, max(0, res.RetryAfter), res.ResetAfter}
+			return Result{
+				Allowed:    res.Allowed > 0,
+				Remaining:  res.Remaining,
+				RetryAfter: max(0, res.RetryAfter), // -1 if allowed
+				Reset:      res.ResetAfter,
+			}
 		}
-		l.say(ctx, err)
+		l.warn(ctx, err)
 	}
-	return l.allowAlone(name, r)
+	return l.allowLocal(name, r)
 }
 
-func (l *Limiter) allowAlone(name string, r config.Rate) Result {
-	each := r.Per / time.Duration(r.Count) // between two requests in the long run
-	limiter, known := l.own.Get(name)
-	if !known {
-		limiter = rate.NewLimiter(rate.Every(each), r.Count)
-		if before, there, _ := l.own.PeekOrAdd(name, limiter); there {
-			limiter = before
+func (l *Limiter) allowLocal(name string, r config.Rate) Result {
+	interval := r.Per / time.Duration(r.Count)
+	limiter, ok := l.local.Get(name)
+	if !ok {
+		limiter = rate.NewLimiter(rate.Every(interval), r.Count)
+		if concurrent, found, _ := l.local.PeekOrAdd(name, limiter); found {
+			limiter = concurrent
 		}
 	}
 	now := l.now()
 	allowed := limiter.AllowN(now, 1)
 	tokens := limiter.TokensAt(now)
-	result := Result{Allowed: allowed, Left: max(0, int(tokens)), Reset: time.Duration((float64(r.Count) - tokens) * float64(each))}
+	result := Result{
+		Allowed:   allowed,
+		Remaining: max(0, int(tokens)),
+		Reset:     time.Duration((float64(r.Count) - tokens) * float64(interval)),
+	}
 	if !allowed {
-		result.RetryAfter = time.Duration(math.Ceil((1 - tokens) * float64(each)))
+		result.RetryAfter = time.Duration(math.Ceil((1 - tokens) * float64(interval)))
 	}
 	return result
 }
 
-func (l *Limiter) say(ctx context.Context, err error) {
-	now, last := l.now().UnixNano(), l.said.Load()
-	if now-last > int64(sayAgain) && l.said.CompareAndSwap(last, now) {
+func (l *Limiter) warn(ctx context.Context, err error) {
+	now, last := l.now().UnixNano(), l.warnedAt.Load()
+	if now-last > int64(warnInterval) && l.warnedAt.CompareAndSwap(last, now) {
 		l.log.WarnContext(ctx, "Redis does not count requests; this process counts its own", "error", err)
 	}
 }

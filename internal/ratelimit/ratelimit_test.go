@@ -3,7 +3,10 @@ package ratelimit_test
 import (
 	"context"
 	"log/slog"
+	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,11 +24,11 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 var tenAnHour = config.Rate{Count: 10, Per: time.Hour}
 
-// As many as the rate says come through, and nobody else's count suffers.
-func TestAllow_AsManyAsTheRate(t *testing.T) {
+// Several processes with one Redis share a name's rate. Other names are not affected.
+func TestAllow_AllowsExactlyTheRate(t *testing.T) {
 	t.Parallel()
-	for kind, client := range map[string]*redis.Client{"alone": nil, "redis": testenv.RedisClient(t, testenv.RedisURL(t))} {
-		t.Run(kind, func(t *testing.T) {
+	for store, client := range map[string]*redis.Client{"local": nil, "redis": testenv.RedisClient(t, testenv.RedisURL(t))} {
+		t.Run(store, func(t *testing.T) {
 			t.Parallel()
 			name, processes := ids.New().String(), []*ratelimit.Limiter{}
 			for range 3 {
@@ -35,23 +38,26 @@ func TestAllow_AsManyAsTheRate(t *testing.T) {
 				processes = processes[:1]
 			}
 			for i := range 10 {
-				if r := processes[i%len(processes)].Allow(t.Context(), name, tenAnHour); !r.Allowed || r.Left != 9-i {
+				if r := processes[i%len(processes)].Allow(t.Context(), name, tenAnHour); !r.Allowed || r.Remaining != 9-i {
 					t.Errorf("request %d: %+v", i+1, r)
 				}
 			}
 			r := processes[0].Allow(t.Context(), name, tenAnHour)
-			if r.Allowed || r.Left != 0 || r.RetryAfter <= 5*time.Minute || r.RetryAfter > 6*time.Minute || r.Reset < 59*time.Minute || r.Reset > time.Hour {
-				t.Errorf("the one too many: %+v", r)
+			if r.Allowed || r.Remaining != 0 || r.RetryAfter <= 5*time.Minute || r.RetryAfter > 6*time.Minute {
+				t.Errorf("request 11: %+v", r)
 			}
-			if r := processes[0].Allow(t.Context(), name+"'s neighbour", tenAnHour); !r.Allowed || r.Left != 9 {
-				t.Errorf("a neighbour: %+v", r)
+			if r.Reset < 59*time.Minute || r.Reset > time.Hour {
+				t.Errorf("request 11: reset in %v, want an hour", r.Reset)
+			}
+			if r := processes[0].Allow(t.Context(), name+"'s neighbour", tenAnHour); !r.Allowed || r.Remaining != 9 {
+				t.Errorf("another name: %+v", r)
 			}
 		})
 	}
 }
 
-// Time brings requests back, at the rate.
-func TestAllow_ComesBackWithTime(t *testing.T) {
+// An allowance of ten an hour gains one request each six minutes.
+func TestAllow_RefillsAtTheRate(t *testing.T) {
 	t.Parallel()
 	now := clock.System()
 	l := ratelimit.New(nil, func() time.Time { return now }, slog.New(slog.DiscardHandler))
@@ -59,41 +65,47 @@ func TestAllow_ComesBackWithTime(t *testing.T) {
 		l.Allow(t.Context(), "name", tenAnHour)
 	}
 	if now = now.Add(5 * time.Minute); l.Allow(t.Context(), "name", tenAnHour).Allowed {
-		t.Error("allowed before its time")
+		t.Error("allowed after 5 min")
 	}
 	if now = now.Add(time.Minute + time.Second); !l.Allow(t.Context(), "name", tenAnHour).Allowed {
-		t.Error("not allowed in its time")
+		t.Error("refused after 6 min")
 	}
 }
 
-// Without an answer of Redis a process counts its own, and says so once.
-func TestAllow_RedisDown(t *testing.T) {
+// A process that can't reach Redis applies the rate by itself, and warns once.
+func TestAllow_CountsLocallyWhileRedisIsDown(t *testing.T) {
 	t.Parallel()
 	client := redisclient.Open(redis.Options{Addr: "127.0.0.1:1"}, 200*time.Millisecond)
-	defer func() {
-		client.Close()                        //nolint:errcheck // it has no connection
-		<-time.After(1100 * time.Millisecond) // it looks after its pool once a second
-	}()
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		// The pool's goroutine, which tries to connect once a second, ends after Close.
+		testenv.WaitFor(t, func() bool { return !isGoroutineIn("tryDial") })
+	})
 	log := &testenv.Log{}
 	l := ratelimit.New(client, clock.System, slog.New(log))
-	var mu sync.Mutex
-	allowed := 0
-	var all sync.WaitGroup
+	var allowed atomic.Int64
+	var requests sync.WaitGroup
 	for range 50 {
-		all.Go(func() {
-			r := l.Allow(context.Background(), "name", tenAnHour)
-			mu.Lock()
-			defer mu.Unlock()
-			if r.Allowed {
-				allowed++
+		requests.Go(func() {
+			if l.Allow(context.Background(), "name", tenAnHour).Allowed {
+				allowed.Add(1)
 			}
 		})
 	}
-	all.Wait()
-	if allowed != 10 {
-		t.Errorf("%d were allowed, want 10", allowed)
+	requests.Wait()
+	if n := allowed.Load(); n != 10 {
+		t.Errorf("%d requests were allowed, want 10", n)
 	}
 	if n := len(log.Lines("Redis does not count requests")); n != 1 {
-		t.Errorf("said %d times", n)
+		t.Errorf("%d warnings, want 1", n)
 	}
+}
+
+// isGoroutineIn reports whether a goroutine runs the function.
+func isGoroutineIn(function string) bool {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return strings.Contains(string(stacks), function)
 }
