@@ -1,5 +1,5 @@
-// Package redisclient opens clients of Redis that fail at once rather than try
-// again by themselves: whoever asks decides what an absent Redis means.
+// Package redisclient opens Redis clients that fail fast and never retry: the
+// caller decides what an unavailable Redis means.
 package redisclient
 
 import (
@@ -14,28 +14,27 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
-// Open makes a client each of whose steps (dial, read, write, wait for a
-// connection) lasts no longer than step. It does not connect: the server may come
-// later, and go.
-func Open(o redis.Options, step time.Duration) *redis.Client {
-	quiet.Do(func() { redis.SetLogger(silent{}) })
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = step, step, step, step
+// Open returns a client with one timeout for each step: dial, read, write, and
+// waiting for a connection. It does not connect, so Redis may start later.
+func Open(o redis.Options, stepTimeout time.Duration) *redis.Client {
+	disableLogger.Do(func() { redis.SetLogger(discardLogger{}) })
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = stepTimeout, stepTimeout, stepTimeout, stepTimeout
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClient(&o)
 	if telemetry.Traced() {
 		if err := redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false)); err != nil {
-			panic(err) // wrong in the code, not in a setting
+			panic(err) // a programming error
 		}
 	}
 	return client
 }
 
-// go-redis writes lines of its own, past the process's log, at each failure. All
-// that they tell is in the errors.
-var quiet sync.Once
+// go-redis logs every failure to standard error, in a format of its own. The
+// errors that it returns have the same information.
+var disableLogger sync.Once
 
-type silent struct{}
+type discardLogger struct{}
 
-func (silent) Printf(context.Context, string, ...any) {}
+func (discardLogger) Printf(context.Context, string, ...any) {}
