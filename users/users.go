@@ -1,5 +1,5 @@
-// Package users keeps the customers: a name and an address that is unique
-// without regard to case. It is the only code that touches the collection users.
+// Package users stores the customers: a name, and an email address that is unique
+// case-insensitively. Only this package accesses the collection users.
 package users
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// ID names a user.
+// ID identifies a user.
 type ID = holdfast.ID
 
 const name = "users"
 
-// Collections is what this package wants MongoDB to hold.
+// Collections returns the collections and indexes that this package needs.
 func Collections() []mongodb.Collection {
 	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{{
 		Keys: mongodb.Keys("email"), Unique: true, CaseInsensitive: true,
@@ -27,10 +27,10 @@ func Collections() []mongodb.Collection {
 	}}}}
 }
 
-// Service keeps the users of one database.
+// Service reads and writes the users of one database.
 type Service struct{ db *mongodb.DB }
 
-// New returns the users of db.
+// New returns the service for a database.
 func New(db *mongodb.DB) *Service { return &Service{db} }
 
 type doc struct {
@@ -40,7 +40,8 @@ type doc struct {
 	CreatedAt mongodb.Date `bson:"createdAt"`
 }
 
-// Create adds a user, or refuses with EMAIL_TAKEN.
+// Create adds a user. It fails with EMAIL_TAKEN if another user has the address;
+// after OUTCOME_UNKNOWN the user may exist.
 func (s *Service) Create(ctx context.Context, fullName, email string) (holdfast.User, error) {
 	u := holdfast.User{ID: ids.New(), Name: fullName, Email: email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
 	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
@@ -52,8 +53,8 @@ func (s *Service) Create(ctx context.Context, fullName, email string) (holdfast.
 	return u, mongodb.TranslateWrite(err)
 }
 
-// Unknown returns, of some users, the ones that do not exist, each with the
-// refusal USER_NOT_FOUND.
+// Unknown returns the IDs that no user has, each with the refusal USER_NOT_FOUND. The
+// result is confirmed: a user who existed before the call is never in it.
 func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.Error, error) {
 	unknown, err := s.unknown(ctx, userIDs)
 	if err != nil || len(unknown) == 0 {
@@ -89,7 +90,8 @@ func errNotFound() *holdfast.Error {
 	return holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
 }
 
-// Get returns a user, or USER_NOT_FOUND.
+// Get returns a user, or USER_NOT_FOUND, which is confirmed: a user who existed
+// before the call is found.
 func (s *Service) Get(ctx context.Context, id ID) (holdfast.User, error) {
 	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) { return s.get(ctx, id) })
 }
