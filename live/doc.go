@@ -1,12 +1,17 @@
-// Package live tells many listeners what events have left to sell, as it changes.
+// Package live streams the availability of events to many listeners.
 //
-// One stream of changes of MongoDB feeds a process, whatever the number of
-// listeners; it begins with the first of them. What changes within Pace is told
-// together, so that a hot sale costs a listener some messages a second. Messages
-// hold the whole state: who is slow gets the newest and misses only what is past.
+// One MongoDB change stream feeds all listeners of a process. It starts with the
+// first listener. Changes of an event within PublishInterval are merged into one
+// message, so that a listener of a busy sale gets a few messages a second. Every
+// message has the whole state: a slow listener gets the latest message and skips
+// the outdated ones.
 //
-// IDs rise, and are the same in every process. Who comes back with the last ID
-// gets what came since, or a reset where that is not known any more.
+// The IDs of messages rise and are the same in every process. A listener that
+// reconnects with its last ID gets the messages since then, or a reset if they are
+// not in the replay buffer any more.
 //
-// It promises nothing about seats: by the time that a state is read it is past.
+// If the change stream ends, the hub reconnects after reconnectDelay and reads
+// every state again; listeners get a reset.
+//
+// A message reserves nothing: seats may be taken before a listener has read it.
 package live

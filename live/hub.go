@@ -12,68 +12,72 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// Source is what the hub hears and reads.
+// Source provides the changes and the states of events.
 type Source interface {
-	Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(seats.Change)) error
-	EventAt(ctx context.Context, id ids.ID) (e seats.Event, at int64, err error)
+	// Watch calls started once the change stream has started, and again each time
+	// it restarts after a gap; then it calls changed for every change. It returns
+	// when the stream ends or started fails.
+	Watch(ctx context.Context, started func(ctx context.Context, seq int64) error, changed func(seats.Change)) error
+	// EventAt reads an event, and the Seq of that state.
+	EventAt(ctx context.Context, id ids.ID) (e seats.Event, seq int64, err error)
 }
 
 const (
-	// Pace is the time between two messages of one event.
-	Pace = 100 * time.Millisecond
-	// memory is how many messages of an event are kept for who comes back.
-	memory = 256
-	// linger is how long an event without listeners is remembered for them.
-	linger = time.Minute
-	// MaxListeners of one process: some 20 KiB each.
+	// PublishInterval is the minimum time between two messages of one event.
+	PublishInterval = 100 * time.Millisecond
+	// MaxListeners is the limit of one process; a listener needs about 20 KiB.
 	MaxListeners = 12_000
-	// again is the pause before a stream of changes that ended begins anew.
-	again = time.Second
+
+	// replayBuffer is the number of messages kept for listeners that reconnect.
+	replayBuffer = 256
+	// topicTTL is how long an event without listeners keeps its replay buffer.
+	topicTTL = time.Minute
+	// reconnectDelay is the pause before a change stream that ended is restarted.
+	reconnectDelay = time.Second
 )
 
-// Hub has the listeners of one process.
+// Hub manages the listeners of one process.
 type Hub struct {
 	source Source
 	log    *slog.Logger
-	pace   time.Duration
 
 	mu        sync.Mutex
 	topics    map[ids.ID]*topic
 	listeners int
-	since     int64 // the Seq from which everything was heard; 0 while nothing is
-	last      int64 // the Seq that was heard last
-	watching  context.CancelFunc
-	watchers  sync.WaitGroup
+	firstSeq  int64 // every change since this Seq was received; 0 while the stream is down
+	lastSeq   int64 // the latest Seq received
+	stopWatch context.CancelFunc
+	watcher   sync.WaitGroup
 	closed    bool
 }
 
-// NewHub returns a hub that nobody listens to yet.
+// NewHub returns a hub without listeners.
 func NewHub(source Source, log *slog.Logger) *Hub {
-	return &Hub{source: source, log: log, pace: Pace, topics: map[ids.ID]*topic{}}
+	return &Hub{source: source, log: log, topics: map[ids.ID]*topic{}}
 }
 
-// Close parts with all listeners.
+// Close ends all listeners and the change stream.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
-	if h.watching != nil {
-		h.watching()
+	if h.stopWatch != nil {
+		h.stopWatch()
 	}
 	for _, t := range h.topics {
 		t.end()
 	}
 	h.mu.Unlock()
-	h.watchers.Wait()
+	h.watcher.Wait()
 }
 
-// Listeners is how many there are.
+// Listeners returns the number of listeners.
 func (h *Hub) Listeners() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.listeners
 }
 
-// State is what a message tells.
+// State is the data of a message.
 type State struct {
 	EventID        string `json:"eventId"`
 	TotalSeats     int64  `json:"totalSeats"`
@@ -82,67 +86,55 @@ type State struct {
 	Status         string `json:"status" enum:"ON_SALE,CLOSED,CANCELLED"`
 }
 
-// Listen begins to hear of an event, or fails with seats.CodeEventNotFound, or
-// with CodeUnavailable where there are too many listeners. last is the ID that
-// was heard last, 0 for none.
-func (h *Hub) Listen(ctx context.Context, id ids.ID, last int64) (*Listener, error) {
-	t, fresh, err := h.join(id)
+// Listen adds a listener of an event. lastID is the ID of the last message that
+// the client received, 0 for none. It fails with seats.CodeEventNotFound, or with
+// CodeUnavailable if there are too many listeners or the event's state can't be
+// read in time. The caller closes the listener.
+func (h *Hub) Listen(ctx context.Context, id ids.ID, lastID int64) (*Listener, error) {
+	t, isNew, err := h.join(id)
 	if err != nil {
 		return nil, err
 	}
-	if fresh {
-		t.begin(ctx)
+	if isNew {
+		t.loadFirst(ctx)
 	}
 	select {
-	case <-t.ready:
+	case <-t.loaded:
 	case <-ctx.Done():
 		h.leave(t, nil)
-		return nil, fault.New(mongodb.CodeUnavailable, "No answer in time; ask again.").By(ctx.Err())
+		return nil, fault.New(mongodb.CodeUnavailable, "The event could not be read in time; retry.").By(ctx.Err())
 	}
-	l := &Listener{topic: t, wake: make(chan struct{}, 1), seq: last}
-	t.mu.Lock()
-	failure := t.err
-	t.mu.Unlock()
-	if failure != nil {
+	l := &Listener{topic: t, ready: make(chan struct{}, 1), lastSeq: lastID, resuming: lastID != 0}
+	if err := t.add(l); err != nil {
 		h.leave(t, nil)
-		return nil, failure
+		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if last == 0 || last < t.from || last > t.seq {
-		l.reset, l.seq = last != 0, 0
-	}
-	t.listeners[l] = true
-	l.nudge()
 	return l, nil
 }
 
-// join finds an event's topic or makes one, and counts the listener.
-func (h *Hub) join(id ids.ID) (t *topic, fresh bool, err error) {
+// join counts a listener and returns the event's topic, which it creates if
+// necessary.
+func (h *Hub) join(id ids.ID) (t *topic, isNew bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || h.listeners >= MaxListeners {
-		return nil, false, fault.New(mongodb.CodeUnavailable, "Too many listen; ask again.")
+		return nil, false, fault.New(mongodb.CodeUnavailable, "This server accepts no more listeners; retry.")
 	}
 	h.listeners++
-	if h.watching == nil {
-		h.watch()
+	if h.stopWatch == nil {
+		h.startWatch()
 	}
 	if t = h.topics[id]; t != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.forget != nil {
-			t.forget.Stop()
-			t.forget = nil
-		}
+		t.keep()
 		return t, false, nil
 	}
-	t = &topic{hub: h, id: id, ready: make(chan struct{}), listeners: map[*Listener]bool{}}
+	t = newTopic(h, id)
 	h.topics[id] = t
 	return t, true, nil
 }
 
-// leave takes a listener off. An event without any is forgotten after a while.
+// leave removes a listener, nil for one that was not added. A topic without
+// listeners is removed after topicTTL.
 func (h *Hub) leave(t *topic, l *Listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,58 +142,60 @@ func (h *Hub) leave(t *topic, l *Listener) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.listeners, l)
-	if len(t.listeners) > 0 || t.forget != nil || h.topics[t.id] != t {
+	if len(t.listeners) > 0 || t.removal != nil || h.topics[t.id] != t {
 		return
 	}
-	wait := linger
+	ttl := topicTTL
 	if t.err != nil {
-		wait = 0
+		ttl = 0
 	}
-	t.forget = time.AfterFunc(wait, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if len(t.listeners) == 0 && t.forget != nil && h.topics[t.id] == t {
-			delete(h.topics, t.id)
-		}
-	})
+	t.removal = time.AfterFunc(ttl, func() { h.remove(t) })
 }
 
-// watch hears the changes until the hub closes. Called with the lock held.
-func (h *Hub) watch() {
+func (h *Hub) remove(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.listeners) == 0 && t.removal != nil && h.topics[t.id] == t {
+		delete(h.topics, t.id)
+	}
+}
+
+// startWatch runs the change stream until the hub closes. h.mu is held.
+func (h *Hub) startWatch() {
 	ctx, cancel := context.WithCancel(context.Background())
-	h.watching = cancel
-	h.watchers.Go(func() {
+	h.stopWatch = cancel
+	h.watcher.Go(func() {
 		for ctx.Err() == nil {
-			err := h.source.Watch(ctx, h.begun, h.changed)
+			err := h.source.Watch(ctx, h.started, h.changed)
 			if ctx.Err() != nil {
 				return
 			}
-			h.log.WarnContext(ctx, "The stream of changes ended; it begins anew", "error", err)
+			h.log.WarnContext(ctx, "The change stream ended; reconnecting", "error", err)
 			h.mu.Lock()
-			h.since = 0
+			h.firstSeq = 0
 			h.mu.Unlock()
 			select {
 			case <-ctx.Done():
-			case <-time.After(again):
+			case <-time.After(reconnectDelay):
 			}
 		}
 	})
 }
 
-// begun is called when the stream has begun, or begun anew: what was in between is
-// not known, so every state is read again. Where that fails, so does the stream.
-func (h *Hub) begun(ctx context.Context, seq int64) error {
+// started reads every state again, because changes before seq may be missing. An
+// error ends the change stream.
+func (h *Hub) started(ctx context.Context, seq int64) error {
 	h.mu.Lock()
-	h.since, h.last = seq, seq
+	h.firstSeq, h.lastSeq = seq, seq
 	topics := make([]*topic, 0, len(h.topics))
 	for _, t := range h.topics {
 		topics = append(topics, t)
 	}
 	h.mu.Unlock()
 	for _, t := range topics {
-		if err := t.look(ctx, seq); err != nil && !fault.IsAbsent(err) {
+		if err := t.load(ctx, seq); err != nil && !fault.IsAbsent(err) {
 			return err
 		}
 	}
@@ -210,13 +204,13 @@ func (h *Hub) begun(ctx context.Context, seq int64) error {
 
 func (h *Hub) changed(c seats.Change) {
 	h.mu.Lock()
-	h.last = max(h.last, c.Seq)
+	h.lastSeq = max(h.lastSeq, c.Seq)
 	t := h.topics[c.EventID]
 	if c.Gone {
 		delete(h.topics, c.EventID)
 	}
 	h.mu.Unlock()
 	if t != nil {
-		t.apply(c)
+		t.receive(c)
 	}
 }

@@ -16,12 +16,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a stream of changes that the test writes. How the hub hears MongoDB is
-// tested in httpapi.
-type script struct{ changes chan seats.Change }
+// fakeSource provides the changes that a test sends. Package httpapi tests the hub
+// with MongoDB.
+type fakeSource struct{ changes chan seats.Change }
 
-func (s *script) Watch(ctx context.Context, begun func(context.Context, int64) error, changed func(seats.Change)) error {
-	if err := begun(ctx, 1); err != nil {
+func (s *fakeSource) Watch(ctx context.Context, started func(context.Context, int64) error, changed func(seats.Change)) error {
+	if err := started(ctx, 1); err != nil {
 		return err
 	}
 	for {
@@ -34,15 +34,15 @@ func (s *script) Watch(ctx context.Context, begun func(context.Context, int64) e
 	}
 }
 
-func (s *script) EventAt(_ context.Context, id ids.ID) (seats.Event, int64, error) {
+func (s *fakeSource) EventAt(_ context.Context, id ids.ID) (seats.Event, int64, error) {
 	return seats.Event{ID: id, TotalSeats: 10}, 1, nil
 }
 
-// A transaction may change an event twice, with one Seq: its messages have IDs that
-// rise all the same, or who comes back between them would miss one.
+// A transaction may change an event twice with one Seq. Each message still has an ID
+// of its own, or a client that reconnects between the two would miss the second.
 func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 	t.Parallel()
-	source := &script{make(chan seats.Change)}
+	source := &fakeSource{changes: make(chan seats.Change)}
 	hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 	defer hub.Close()
 	event := ids.New()
@@ -56,12 +56,12 @@ func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 		if seq > 0 {
 			source.changes <- seats.Change{EventID: event, Seq: seq}
 		}
-		<-l.Woken()
-		text, _ := l.Take(false)
+		<-l.Ready()
+		text, _ := l.Receive()
 		line, _, _ := strings.Cut(strings.TrimPrefix(string(text), "id: "), "\n")
 		id, err := strconv.ParseInt(line, 10, 64)
 		if err != nil || id <= last {
-			t.Fatalf("after %d: %q", last, text)
+			t.Fatalf("after ID %d: %q", last, text)
 		}
 		last = id
 	}

@@ -1,51 +1,55 @@
 package live
 
-// Listener hears of one event.
+// Listener receives the messages of one event.
 type Listener struct {
-	topic *topic
-	wake  chan struct{}
-	seq   int64 // of the last message that was taken
-	reset bool  // to be told first
+	topic    *topic
+	ready    chan struct{}
+	lastSeq  int64 // of the last message received
+	resetDue bool  // a reset comes before the next message
+	resuming bool  // the next messages are those since the client's last ID
 }
 
-func (l *Listener) nudge() {
+func (l *Listener) wake() {
 	select {
-	case l.wake <- struct{}{}:
+	case l.ready <- struct{}{}:
 	default:
 	}
 }
 
-// Close ends the listening.
+// Close removes the listener from its hub.
 func (l *Listener) Close() { l.topic.hub.leave(l.topic, l) }
 
-// Woken tells that there may be something to take.
-func (l *Listener) Woken() <-chan struct{} { return l.wake }
+// Ready signals that Receive may have something to return.
+func (l *Listener) Ready() <-chan struct{} { return l.ready }
 
-// resetText says that what is known is to be forgotten; the whole state follows.
+// resetText tells the client to drop its state; the whole state follows.
 var resetText = []byte("event: reset\ndata: {}\n\n")
 
-// few is how far a listener may be behind to get every message.
-const few = 16
+// maxBacklog is the number of messages that a slow listener may be behind and
+// still get each of them.
+const maxBacklog = 16
 
-// Take returns what is to be sent, in the form of server-sent events; ended says
-// that nothing follows. Who is far behind gets the newest state only, but for one
-// who has just come back with an ID.
-func (l *Listener) Take(resuming bool) (text []byte, ended bool) {
+// Receive returns the messages that the listener has not received yet, in the
+// format of server-sent events. ended means that no message follows. A listener
+// that is more than maxBacklog messages behind gets the latest one only, except
+// for its first messages after a reconnect.
+func (l *Listener) Receive() (text []byte, ended bool) {
 	t := l.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l.reset {
-		text, l.reset = append(text, resetText...), false
+	if l.resetDue {
+		text, l.resetDue = append(text, resetText...), false
 	}
-	pending := t.sent
-	for len(pending) > 0 && pending[0].seq <= l.seq {
+	pending := t.replay
+	for len(pending) > 0 && pending[0].seq <= l.lastSeq {
 		pending = pending[1:]
 	}
-	if n := len(pending); n > 0 && (l.seq == 0 || (n > few && !resuming)) {
+	if n := len(pending); n > 0 && (l.lastSeq == 0 || (n > maxBacklog && !l.resuming)) {
 		pending = pending[n-1:]
 	}
+	l.resuming = false
 	for _, m := range pending {
-		text, l.seq = append(text, m.text...), m.seq
+		text, l.lastSeq = append(text, m.text...), m.seq
 	}
 	return text, t.ended
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,74 +14,109 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// message is a state under its ID, as it is sent.
+const (
+	// loadTimeout bounds one reading of an event's state.
+	loadTimeout = 5 * time.Second
+	// rereadDelay gives a deposed primary time to step down.
+	rereadDelay = 50 * time.Millisecond
+)
+
+// message is a state in the format of server-sent events, with its ID.
 type message struct {
 	seq  int64
 	text []byte
 }
 
-// topic is an event that somebody listens to, or did a moment ago.
+// topic is an event that has listeners, or had them less than topicTTL ago.
+//
+// A change has a Seq, its position in the change stream. A message's ID is the
+// Seq of the last change that it includes, or higher (see publish).
 type topic struct {
-	hub   *Hub
-	id    ids.ID
-	ready chan struct{} // closed once the first state is known
-	err   error         // why it could not be
+	hub    *Hub
+	id     ids.ID
+	loaded chan struct{} // closed once the first state was read, or could not be
 
-	mu        sync.Mutex
-	state     seats.Event
-	early     []seats.Change // heard before the first state was read
-	read      int64          // the Seq of which the state was read
-	heard     int64          // the Seq of the last change since
-	seq       int64          // of the state
-	told      int64          // the last message's
-	from      int64          // every message since this Seq is in sent, or was
-	sent      []message
-	dirty     bool
-	timer     *time.Timer
-	listeners map[*Listener]bool
-	forget    *time.Timer
-	ended     bool
+	mu         sync.Mutex
+	err        error // why the first state could not be read
+	state      seats.Event
+	early      []seats.Change // received before the first state was read
+	readSeq    int64          // Seq of the last state that was read
+	changeSeq  int64          // Seq of the last change that was applied
+	seq        int64          // of the state
+	sentSeq    int64          // of the last message
+	replayFrom int64          // a listener with this ID or a later one can be resumed from replay
+	replay     []message
+	pending    bool // the state has changes that no message includes
+	publishing *time.Timer
+	listeners  map[*Listener]bool
+	removal    *time.Timer // set while the topic has no listeners
+	ended      bool
 }
 
-// begin reads an event's first state; where the stream has not begun yet, begun
-// does.
-func (t *topic) begin(ctx context.Context) {
-	t.hub.mu.Lock()
-	since, last := t.hub.since, t.hub.last
-	t.hub.mu.Unlock()
-	if since > 0 {
-		t.look(ctx, last) //nolint:errcheck // who waits for the state is told
+func newTopic(h *Hub, id ids.ID) *topic {
+	return &topic{hub: h, id: id, loaded: make(chan struct{}), listeners: map[*Listener]bool{}}
+}
+
+// keep stops the removal of the topic.
+func (t *topic) keep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.removal != nil {
+		t.removal.Stop()
+		t.removal = nil
 	}
 }
 
-const readTime = 5 * time.Second
+// add adds a listener, or returns why the topic has no state.
+func (t *topic) add(l *Listener) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return t.err
+	}
+	if last := l.lastSeq; last == 0 || last < t.replayFrom || last > t.seq {
+		l.resetDue, l.lastSeq = last != 0, 0
+	}
+	t.listeners[l] = true
+	l.wake()
+	return nil
+}
 
-// look reads the state, of seq or later. Changes that are heard meanwhile are kept for
-// then: they may be newer.
-func (t *topic) look(ctx context.Context, seq int64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
+// loadFirst reads the first state. If the change stream is not running yet,
+// Hub.started reads it.
+func (t *topic) loadFirst(ctx context.Context) {
+	t.hub.mu.Lock()
+	firstSeq, lastSeq := t.hub.firstSeq, t.hub.lastSeq
+	t.hub.mu.Unlock()
+	if firstSeq > 0 {
+		_ = t.load(ctx, lastSeq) // Listen returns the error, which is in t.err
+	}
+}
+
+// load reads the state of seq or later. Changes that arrive meanwhile may be newer
+// and are kept until the state is known.
+func (t *topic) load(ctx context.Context, seq int64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 	defer cancel()
 	event, at, err := t.readSince(ctx, seq)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.ended:
-	case err == nil && t.known() && t.err == nil && seq <= t.read: // it was read from there already
+	case err == nil && t.isLoaded() && t.err == nil && seq <= t.readSeq: // another call has read this state
 	case err == nil:
-		t.settle(event, at)
-	case !t.known():
+		t.setState(event, at)
+	case !t.isLoaded():
 		t.err = err
-		close(t.ready)
+		close(t.loaded)
 	case fault.IsAbsent(err):
 		t.endLocked()
 	}
 	return err
 }
 
-// readPause is how long a primary has to find out that it is none any more.
-const readPause = 50 * time.Millisecond
-
-// readSince reads until what is told is no older than what was heard.
+// readSince reads until the state is at least as new as seq: a deposed primary may
+// answer with an older one.
 func (t *topic) readSince(ctx context.Context, seq int64) (event seats.Event, at int64, err error) {
 	for {
 		event, at, err = t.hub.source.EventAt(ctx, t.id)
@@ -89,51 +125,52 @@ func (t *topic) readSince(ctx context.Context, seq int64) (event seats.Event, at
 		}
 		select {
 		case <-ctx.Done():
-			return event, at, fault.New(mongodb.CodeUnavailable, "The database did not answer in time; ask again.").By(ctx.Err())
-		case <-time.After(readPause):
+			return event, at, fault.New(mongodb.CodeUnavailable, "The event could not be read in time; retry.").By(ctx.Err())
+		case <-time.After(rereadDelay):
 		}
 	}
 }
 
-func (t *topic) known() bool {
+func (t *topic) isLoaded() bool {
 	select {
-	case <-t.ready:
+	case <-t.loaded:
 		return true
 	default:
 		return false
 	}
 }
 
-// settle takes over a state as it was at a Seq; called with the lock held.
-func (t *topic) settle(event seats.Event, at int64) {
-	t.state, t.read, t.heard, t.seq, t.err = event, at, at, max(at, t.seq), nil
+// setState replaces the state by the one of seq, and resets the listeners. t.mu is
+// held.
+func (t *topic) setState(event seats.Event, seq int64) {
+	t.state, t.readSeq, t.changeSeq, t.seq, t.err = event, seq, seq, max(seq, t.seq), nil
 	for _, c := range t.early {
-		t.change(c)
+		t.apply(c)
 	}
-	t.early, t.sent = nil, nil
+	t.early, t.replay = nil, nil
 	for l := range t.listeners {
-		l.reset, l.seq = true, 0
+		l.resetDue, l.lastSeq = true, 0
 	}
-	t.flush()
-	t.from = t.seq
-	if !t.known() {
-		close(t.ready)
+	t.publish()
+	t.replayFrom = t.seq
+	if !t.isLoaded() {
+		close(t.loaded)
 	}
 }
 
-// change takes over a change, unless the state has it: by the reading, or because a
-// stream that begins anew tells it again. A transaction may have several. Called with
-// the lock held.
-func (t *topic) change(c seats.Change) (changed bool) {
-	if c.Seq <= t.read || c.Seq < t.heard {
+// apply changes the state, unless the state includes the change: it was read
+// later, or the change stream restarted and repeats the change. Several changes of
+// one transaction have the same Seq. t.mu is held.
+func (t *topic) apply(c seats.Change) (applied bool) {
+	if c.Seq <= t.readSeq || c.Seq < t.changeSeq {
 		return false
 	}
-	t.state, t.heard, t.seq = c.To(t.state), c.Seq, max(t.seq, c.Seq)
+	t.state, t.changeSeq, t.seq = c.To(t.state), c.Seq, max(t.seq, c.Seq)
 	return true
 }
 
-// apply takes over a change, and tells it when its turn comes.
-func (t *topic) apply(c seats.Change) {
+// receive applies a change and schedules the message.
+func (t *topic) receive(c seats.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -142,39 +179,48 @@ func (t *topic) apply(c seats.Change) {
 	case c.Gone:
 		t.endLocked()
 		return
-	case !t.known(): // for readTime at most
+	case !t.isLoaded(): // at most for loadTimeout
 		t.early = append(t.early, c)
 		return
 	}
-	if !t.change(c) || t.dirty {
+	if !t.apply(c) || t.pending {
 		return
 	}
-	t.dirty = true
-	t.timer = time.AfterFunc(t.hub.pace, func() {
+	t.pending = true
+	t.publishing = time.AfterFunc(PublishInterval, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.dirty && !t.ended {
-			t.flush()
+		if t.pending && !t.ended {
+			t.publish()
 		}
 	})
 }
 
-// flush makes the state a message and wakes the listeners; called with the lock held.
-func (t *topic) flush() {
-	t.dirty = false
-	t.seq = max(t.seq, t.told+1) // a transaction may change an event twice: seats.Change.Seq leaves room
-	t.told = t.seq
-	data, err := json.Marshal(State{t.id.String(), t.state.TotalSeats, t.state.AvailableSeats, t.state.Oversold, string(t.state.Status)})
+// publish adds the state to the replay buffer and wakes the listeners. t.mu is
+// held.
+func (t *topic) publish() {
+	t.pending = false
+	// A transaction may change an event twice with one Seq. IDs must rise all the
+	// same; seats.Change.Seq leaves room between two transactions.
+	t.seq = max(t.seq, t.sentSeq+1)
+	t.sentSeq = t.seq
+	data, err := json.Marshal(State{
+		EventID:        t.id.String(),
+		TotalSeats:     t.state.TotalSeats,
+		AvailableSeats: t.state.AvailableSeats,
+		Oversold:       t.state.Oversold,
+		Status:         string(t.state.Status),
+	})
 	if err != nil {
-		return // numbers and text: it can't be
+		return // numbers and strings can always be encoded
 	}
-	m := message{t.seq, fmt.Appendf(nil, "id: %d\nevent: availability\ndata: %s\n\n", t.seq, data)}
-	if t.sent = append(t.sent, m); len(t.sent) > 2*memory {
-		t.sent = append([]message(nil), t.sent[len(t.sent)-memory:]...)
-		t.from = t.sent[0].seq
+	text := fmt.Appendf(nil, "id: %d\nevent: availability\ndata: %s\n\n", t.seq, data)
+	if t.replay = append(t.replay, message{seq: t.seq, text: text}); len(t.replay) > 2*replayBuffer {
+		t.replay = slices.Clone(t.replay[len(t.replay)-replayBuffer:])
+		t.replayFrom = t.replay[0].seq
 	}
 	for l := range t.listeners {
-		l.nudge()
+		l.wake()
 	}
 }
 
@@ -186,14 +232,14 @@ func (t *topic) end() {
 
 func (t *topic) endLocked() {
 	t.ended = true
-	if t.timer != nil {
-		t.timer.Stop()
+	if t.publishing != nil {
+		t.publishing.Stop()
 	}
-	if !t.known() {
-		t.err = fault.New(mongodb.CodeUnavailable, "This process is stopping; ask again.")
-		close(t.ready)
+	if !t.isLoaded() {
+		t.err = fault.New(mongodb.CodeUnavailable, "This server is stopping; retry.")
+		close(t.loaded)
 	}
 	for l := range t.listeners {
-		l.nudge()
+		l.wake()
 	}
 }
