@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// keyring knows keys by their hashes only.
+// keyring holds the hashes of the API keys; the secrets are not kept.
 type keyring []hashedKey
 
 type hashedKey struct {
@@ -30,12 +30,13 @@ type hashedKey struct {
 func newKeyring(keys []config.Key) keyring {
 	ring := make(keyring, 0, len(keys))
 	for _, k := range keys {
-		ring = append(ring, hashedKey{k.Name, k.Scope, sha256.Sum256([]byte(k.Secret))})
+		ring = append(ring, hashedKey{name: k.Name, scope: k.Scope, hash: sha256.Sum256([]byte(k.Secret))})
 	}
 	return ring
 }
 
-// find compares with every key, in constant time.
+// find compares the secret with every key, so that its duration does not depend
+// on which key matches.
 func (ring keyring) find(secret string) (found hashedKey, ok bool) {
 	hash := sha256.Sum256([]byte(secret))
 	for _, k := range ring {
@@ -46,34 +47,34 @@ func (ring keyring) find(secret string) (found hashedKey, ok bool) {
 	return found, ok
 }
 
-// scopeCustomer marks what a customer's token reaches, and keys of the scope
-// booking reach too.
+// scopeCustomer is the scope of a customer's token. Keys with the scope booking
+// include it.
 const scopeCustomer config.Scope = "customer"
 
-// visit is what is known of a request before its handler runs.
-type visit struct {
+// requestInfo is what the middleware finds out about a request.
+type requestInfo struct {
 	requestID string
-	header    http.Header // of the answer
-	scope     config.Scope
-	key       string // name of the key
-	user      ids.ID // of a customer's token
+	header    http.Header  // of the response
+	scope     config.Scope // "" without a valid key or token
+	key       string       // the key's name, "" for a token
+	user      ids.ID       // the token's user, zero for a key
 }
 
-type visitKey struct{}
+type requestInfoKey struct{}
 
-// visitOf is never nil.
-func visitOf(ctx context.Context) *visit {
-	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
-		return v
+// requestInfoOf never returns nil.
+func requestInfoOf(ctx context.Context) *requestInfo {
+	if info, ok := ctx.Value(requestInfoKey{}).(*requestInfo); ok {
+		return info
 	}
-	return &visit{header: http.Header{}}
+	return &requestInfo{header: http.Header{}}
 }
 
-// identify notes what the request's key or token reaches, nothing if it is none.
-// Whether it is enough is asked after the request's shape, by allow.
-func (a *api) identify(ring keyring, r *http.Request, v *visit) {
-	if len(ring) == 0 { // no keys: whoever reaches this loopback address may do all
-		v.scope = config.ScopeAdmin
+// identify records the scope of the request's key or token, if it is valid.
+// requireScope decides later whether that scope is sufficient.
+func (a *api) identify(ring keyring, r *http.Request, info *requestInfo) {
+	if len(ring) == 0 { // without keys the server listens on loopback only and trusts every caller
+		info.scope = config.ScopeAdmin
 		return
 	}
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -82,81 +83,87 @@ func (a *api) identify(ring keyring, r *http.Request, v *visit) {
 	}
 	secret = strings.TrimSpace(secret)
 	if key, ok := ring.find(secret); ok {
-		v.scope, v.key = key.scope, key.name
+		info.scope, info.key = key.scope, key.name
 		return
 	}
 	if user, err := a.Tokens.User(secret); err == nil {
-		v.scope, v.user = scopeCustomer, user
+		info.scope, info.user = scopeCustomer, user
 	}
 }
 
-// allow refuses a caller whose key or token does not reach scope.
-func allow(ctx context.Context, scope config.Scope) error {
-	switch has := visitOf(ctx).scope; {
+// requireScope refuses a caller whose key or token does not include the scope.
+func requireScope(ctx context.Context, scope config.Scope) error {
+	switch has := requestInfoOf(ctx).scope; {
 	case has == config.ScopeAdmin, has == scope, has == config.ScopeBooking && scope == scopeCustomer:
 		return nil
 	case has == "":
-		return newProblem(http.StatusUnauthorized, codeUnauthenticated, "Send a key or a token as Authorization: Bearer <secret>.")
+		return newProblem(http.StatusUnauthorized, codeUnauthenticated,
+			"No valid key or token. Send one in the header Authorization: Bearer <secret>.")
 	default:
-		return newProblem(http.StatusForbidden, codeForbidden, "The key does not allow this.")
+		return newProblem(http.StatusForbidden, codeForbidden,
+			"The key or token lacks the scope that this route requires. Use a key with that scope.")
 	}
 }
 
-// asUser refuses a customer who names another user than the one of their token;
-// keys stand for back ends, which may name any.
-func asUser(ctx context.Context, user ids.ID) error {
-	if v := visitOf(ctx); v.scope == scopeCustomer && v.user != user {
+// requireUser refuses a customer's token that names another user. A key belongs
+// to a back end, which may name any user.
+func requireUser(ctx context.Context, user ids.ID) error {
+	if info := requestInfoOf(ctx); info.scope == scopeCustomer && info.user != user {
 		return users.NotFound()
 	}
 	return nil
 }
 
-// filterUser is the user whose things a list may show: a customer's own.
-func filterUser(ctx context.Context, asked ids.ID) (ids.ID, error) {
-	if v := visitOf(ctx); v.scope == scopeCustomer && asked.IsZero() {
-		return v.user, nil
+// userFilter returns the user whose items a list may contain: the token's user
+// for a customer, the requested user for a key.
+func userFilter(ctx context.Context, requested ids.ID) (ids.ID, error) {
+	if info := requestInfoOf(ctx); info.scope == scopeCustomer && requested.IsZero() {
+		return info.user, nil
 	}
-	return asked, asUser(ctx, asked)
+	return requested, requireUser(ctx, requested)
 }
 
-// ownLock refuses a customer another's lock, as one that is not there. Whose a
-// lock is never changes.
-func (a *api) ownLock(ctx context.Context, id ids.ID) error {
-	v := visitOf(ctx)
-	if v.scope != scopeCustomer {
+// requireLockOwner answers a customer that the lock of another user does not
+// exist. A lock never changes its owner, so the check needs no transaction.
+func (a *api) requireLockOwner(ctx context.Context, id ids.ID) error {
+	info := requestInfoOf(ctx)
+	if info.scope != scopeCustomer {
 		return nil
 	}
 	lock, err := a.Seats.Lock(ctx, id)
-	if err == nil && lock.UserID != v.user {
+	if err == nil && lock.UserID != info.user {
 		err = seats.LockNotFound()
 	}
 	return err
 }
 
-// ownBooking is ownLock for bookings.
-func (a *api) ownBooking(ctx context.Context, id ids.ID) error {
-	v := visitOf(ctx)
-	if v.scope != scopeCustomer {
+// requireBookingOwner is requireLockOwner for bookings.
+func (a *api) requireBookingOwner(ctx context.Context, id ids.ID) error {
+	info := requestInfoOf(ctx)
+	if info.scope != scopeCustomer {
 		return nil
 	}
 	b, err := a.Bookings.Get(ctx, id)
-	if err == nil && b.UserID != v.user {
+	if err == nil && b.UserID != info.user {
 		err = booking.NotFound()
 	}
 	return err
 }
 
-// guardOrigin refuses what a foreign page has a browser send; and, without
-// keys, names that a foreign page can point at this machine.
-func guardOrigin(keyless bool, next http.Handler) http.Handler {
+// guardOrigin refuses cross-origin requests that change data. A server without
+// keys also refuses host names other than loopback, because a foreign page can
+// point its own host name at this machine (DNS rebinding).
+func guardOrigin(next http.Handler, ring keyring) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := protection.Check(r); err != nil {
-			writeProblem(w, newProblem(http.StatusForbidden, codeForbidden, "Requests from another origin may not change anything."))
+			writeProblem(w, newProblem(http.StatusForbidden, codeForbidden,
+				"A page of another origin may not change data. Call the API from its own origin or from a back end."))
 			return
 		}
-		if keyless && !config.IsLoopback(hostOf(r.Host)) {
-			writeProblem(w, newProblem(http.StatusForbidden, codeForbidden, "Without keys, this server answers to localhost only."))
+		if len(ring) == 0 && !config.IsLoopback(hostOf(r.Host)) {
+			writeProblem(w, newProblem(http.StatusForbidden, codeForbidden,
+				"This server has no keys and accepts requests to localhost only. Use localhost, or set API_KEYS."))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -170,25 +177,26 @@ func hostOf(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// withRequestID takes the client's ID over, or makes one, and echoes it.
+// withRequestID uses the client's request ID if it is valid, else a new one, and
+// returns it in the response.
 func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get("X-Request-Id")
-		if !goodRequestID.MatchString(id) {
+		if !validRequestID.MatchString(id) {
 			id = rand.Text()
 		}
 		w.Header().Set("X-Request-Id", id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{requestID: id, header: w.Header()})))
+		info := &requestInfo{requestID: id, header: w.Header()}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestInfoKey{}, info)))
 	})
 }
 
-func requestID(ctx context.Context) string { return visitOf(ctx).requestID }
+func requestID(ctx context.Context) string { return requestInfoOf(ctx).requestID }
 
-// logFailure logs the cause of an answer that is our failure rather than the
-// client's.
-func logFailure(ctx context.Context, log *slog.Logger, p *Problem) {
+// logServerError logs the cause of a 5xx answer.
+func logServerError(ctx context.Context, log *slog.Logger, p *Problem) {
 	if p.Status >= http.StatusInternalServerError {
 		log.WarnContext(ctx, "Request failed", "requestId", requestID(ctx), "code", p.Code, "error", p.cause)
 	}

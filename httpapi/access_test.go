@@ -26,20 +26,24 @@ import (
 
 const tokenSecret = "a secret of more than 32 bytes, for tests only"
 
-// guarded is a site with a key of each scope, shop and ops, and with tokens.
-func guarded(t *testing.T) *site {
+// openWithAccess opens a site with the keys shop and ops, one of each scope, and
+// with tokens.
+func openWithAccess(t *testing.T) *site {
 	t.Helper()
 	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return openWith(t, func(s *httpapi.Services, _ *seats.Limits) {
-		s.Keys = []config.Key{{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"}, {Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"}}
+		s.Keys = []config.Key{
+			{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"},
+			{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"},
+		}
 		s.Tokens = tokens
 	})
 }
 
-// tokenFor is a customer's, good for an hour.
+// tokenFor returns the header value for a customer's token that is valid for an hour.
 func tokenFor(t *testing.T, user string) string {
 	t.Helper()
 	return sign(t, jwt.SigningMethodHS256, []byte(tokenSecret), jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()})
@@ -56,17 +60,16 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 	return "Bearer " + text
 }
 
-// Who reaches what: every route of the OpenAPI document by every kind of caller.
-func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
-	t.Parallel()
-	s := guarded(t)
-	close(s.end) // runs by hand end at once
-	none := ids.New().String()
+// routeAccess lists every route and the callers that may use it.
+func routeAccess(id string) []struct {
+	route, callers string
+	body           any
+} {
 	event := fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}
 	const all, backEnd, admin = "customer booking admin", "booking admin", "admin"
-	routes := []struct {
-		route, reach string
-		body         any
+	return []struct {
+		route, callers string
+		body           any
 	}{
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
 		{"GET /api/users/{id}", all, nil},
@@ -75,12 +78,12 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 		{"GET /api/events/{id}", all, nil},
 		{"GET /api/events/{id}/stream", all, nil},
 		{"PATCH /api/events/{id}", admin, fields{"name": "N"}},
-		{"POST /api/locks", all, fields{"eventId": none, "userId": none, "seats": 1}},
+		{"POST /api/locks", all, fields{"eventId": id, "userId": id, "seats": 1}},
 		{"GET /api/locks", all, nil},
 		{"GET /api/locks/{id}", all, nil},
 		{"POST /api/locks/{id}/extend", all, fields{"ttlSeconds": 5}},
 		{"DELETE /api/locks/{id}", all, nil},
-		{"POST /api/bookings", all, fields{"userId": none, "lockId": none, "eventId": none}},
+		{"POST /api/bookings", all, fields{"userId": id, "lockId": id, "eventId": id}},
 		{"GET /api/bookings", all, nil},
 		{"GET /api/bookings/{id}", all, nil},
 		{"POST /api/bookings/{id}/pay", all, fields{"paymentTtlSeconds": 5}},
@@ -94,6 +97,15 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 		{"GET /api/admin/health", admin, nil},
 		{"GET /api/admin/survey", admin, nil},
 	}
+}
+
+func TestAccess_TableHasEveryRoute(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	listed := map[string]bool{}
+	for _, r := range routeAccess("") {
+		listed[r.route] = true
+	}
 	var document struct {
 		Paths map[string]map[string]any `json:"paths"`
 	}
@@ -102,57 +114,64 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 	}
 	for path, operations := range document.Paths {
 		for method := range operations {
-			if !slices.ContainsFunc(routes, func(r struct {
-				route, reach string
-				body         any
-			}) bool {
-				return r.route == strings.ToUpper(method)+" "+path
-			}) {
-				t.Errorf("%s %s is in the document and not in this table", method, path)
+			if route := strings.ToUpper(method) + " " + path; !listed[route] {
+				t.Errorf("routeAccess lacks %s", route)
 			}
-		}
-	}
-	callers := map[string]string{
-		"nobody": "", "wrong": "Bearer wrong", "not bearer": "Basic s-ops", "empty": "Bearer ", "name for secret": "Bearer ops", "other case": "Bearer S-OPS",
-		"customer": tokenFor(t, none), "booking": "Bearer s-shop", "admin": "bearer s-ops",
-	}
-	for _, r := range routes {
-		method, path, _ := strings.Cut(r.route, " ")
-		path = strings.NewReplacer("{id}", none, "{job}", "nothing").Replace(path)
-		for name, authorization := range callers {
-			a := s.call(method, path, r.body, "Authorization", authorization)
-			switch {
-			case strings.Contains(r.reach, name):
-				if a.status == 401 || a.status == 403 || a.status >= 500 {
-					t.Errorf("%s as %s: %d %s", r.route, name, a.status, a.raw)
-				}
-			case slices.Contains([]string{"customer", "booking", "admin"}, name):
-				s.want(a, 403, "FORBIDDEN")
-			default:
-				s.want(a, 401, "UNAUTHENTICATED")
-				if a.header.Get("WWW-Authenticate") != "Bearer" {
-					t.Errorf("%s as %s: WWW-Authenticate is %q", r.route, name, a.header.Get("WWW-Authenticate"))
-				}
-			}
-		}
-	}
-	for _, path := range []string{"/livez", "/readyz", "/metrics", "/openapi.json", "/docs/", "/console"} {
-		if a := s.call("GET", path, nil); a.status != 200 {
-			t.Errorf("%s: %d", path, a.status)
-		}
-	}
-	for _, secret := range []string{"s-shop", "s-ops", tokenSecret} {
-		if len(s.w.Log.Lines(secret)) > 0 {
-			t.Errorf("the log shows the secret %q", secret)
 		}
 	}
 }
 
-// A customer's own things are theirs, another's are not there, and nothing of
-// another's changes.
-func TestAccess_ACustomerActsForNobodyElse(t *testing.T) {
+func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 	t.Parallel()
-	s := guarded(t)
+	s := openWithAccess(t)
+	close(s.jobDone) // manual runs end at once
+	none := ids.New().String()
+	callers := map[string]string{
+		"no key": "", "wrong key": "Bearer wrong", "not bearer": "Basic s-ops", "empty": "Bearer ",
+		"key's name": "Bearer ops", "upper case": "Bearer S-OPS",
+		"customer": tokenFor(t, none), "booking": "Bearer s-shop", "admin": "bearer s-ops",
+	}
+	for _, r := range routeAccess(none) {
+		method, path, _ := strings.Cut(r.route, " ")
+		path = strings.NewReplacer("{id}", none, "{job}", "nothing").Replace(path)
+		for caller, authorization := range callers {
+			t.Run(r.route+" by "+caller, func(t *testing.T) {
+				s := s.in(t)
+				a := s.call(method, path, r.body, "Authorization", authorization)
+				switch {
+				case slices.Contains(strings.Fields(r.callers), caller):
+					if a.status == 401 || a.status == 403 || a.status >= 500 {
+						t.Errorf("%d %s", a.status, a.raw)
+					}
+				case slices.Contains([]string{"customer", "booking", "admin"}, caller):
+					s.want(a, 403, "FORBIDDEN")
+				default:
+					s.want(a, 401, "UNAUTHENTICATED")
+					if challenge := a.header.Get("WWW-Authenticate"); challenge != "Bearer" {
+						t.Errorf("WWW-Authenticate is %q", challenge)
+					}
+				}
+			})
+		}
+	}
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/openapi.json", "/docs/", "/console"} {
+		t.Run(path+" without a key", func(t *testing.T) {
+			if a := s.in(t).call("GET", path, nil); a.status != 200 {
+				t.Errorf("%d", a.status)
+			}
+		})
+	}
+	for _, secret := range []string{"s-shop", "s-ops", tokenSecret} {
+		if len(s.w.Log.Lines(secret)) > 0 {
+			t.Errorf("the log contains the secret %q", secret)
+		}
+	}
+}
+
+// To a customer, the locks and bookings of others do not exist.
+func TestAccess_CustomerCannotActForAnotherUser(t *testing.T) {
+	t.Parallel()
+	s := openWithAccess(t)
 	key := []string{"Authorization", "Bearer s-ops"}
 	user := func(email string) (string, []string) {
 		id := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": email}, key...), 201, "").text("id")
@@ -160,7 +179,8 @@ func TestAccess_ACustomerActsForNobodyElse(t *testing.T) {
 	}
 	ada, asAda := user("ada@example.com")
 	_, asBob := user("bob@example.com")
-	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}, key...), 201, "").text("id")
+	request := fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}
+	event := s.want(s.call("POST", "/api/events", request, key...), 201, "").text("id")
 	wanted := fields{"eventId": event, "userId": ada, "seats": 2}
 	s.want(s.call("POST", "/api/locks", wanted, asBob...), 404, "USER_NOT_FOUND")
 	lock := s.want(s.call("POST", "/api/locks", wanted, asAda...), 201, "").text("id")
@@ -182,30 +202,36 @@ func TestAccess_ACustomerActsForNobodyElse(t *testing.T) {
 		{"POST", "/api/bookings/" + booking + "/cancel", "BOOKING_NOT_FOUND", nil},
 		{"DELETE", "/api/locks/" + lock, "LOCK_NOT_FOUND", nil},
 	} {
-		s.want(s.call(c.method, c.path, c.body, asBob...), 404, c.code)
-		if c.method == "GET" {
-			s.want(s.call(c.method, c.path, c.body, asAda...), 200, "")
-		}
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			s := s.in(t)
+			s.want(s.call(c.method, c.path, c.body, asBob...), 404, c.code)
+			if c.method == "GET" {
+				s.want(s.call(c.method, c.path, c.body, asAda...), 200, "")
+			}
+		})
 	}
 	for _, list := range []string{"/api/locks", "/api/bookings", "/api/locks?eventId=" + event} {
-		if items := s.want(s.call("GET", list, nil, asBob...), 200, "").body["items"].([]any); len(items) != 0 {
-			t.Errorf("%s shows another's: %v", list, items)
-		}
-		if items := s.want(s.call("GET", list, nil, asAda...), 200, "").body["items"].([]any); len(items) != 1 {
-			t.Errorf("%s does not show one's own: %v", list, items)
-		}
+		t.Run("GET "+list, func(t *testing.T) {
+			s := s.in(t)
+			if items := s.want(s.call("GET", list, nil, asBob...), 200, "").body["items"].([]any); len(items) != 0 {
+				t.Errorf("the list has items of another user: %v", items)
+			}
+			if items := s.want(s.call("GET", list, nil, asAda...), 200, "").body["items"].([]any); len(items) != 1 {
+				t.Errorf("the list lacks the user's own item: %v", items)
+			}
+		})
 	}
-	s.want(s.call("POST", "/api/bookings/"+booking+"/confirm", nil, asAda...), 403, "FORBIDDEN") // who pays does not say so
+	// A customer can't assert that the payment was received.
+	s.want(s.call("POST", "/api/bookings/"+booking+"/confirm", nil, asAda...), 403, "FORBIDDEN")
 	if got := s.want(s.call("GET", "/api/bookings/"+booking, nil, key...), 200, ""); got.text("status") != "PAYMENT_PENDING" {
 		t.Errorf("the booking is %s", got.text("status"))
 	}
 	s.want(s.call("POST", "/api/bookings/"+booking+"/cancel", nil, asAda...), 200, "")
 }
 
-// Tokens that nobody should be let in by.
-func TestAccess_BadTokensAreNobodys(t *testing.T) {
+func TestAccess_InvalidTokensAreRefused(t *testing.T) {
 	t.Parallel()
-	s := guarded(t)
+	s := openWithAccess(t)
 	user, hour := ids.New().String(), time.Now().Add(time.Hour).Unix()
 	good := jwt.MapClaims{"sub": user, "exp": hour}
 	secret := []byte(tokenSecret)
@@ -213,78 +239,102 @@ func TestAccess_BadTokensAreNobodys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.want(s.call("GET", "/api/events", nil, "Authorization", sign(t, jwt.SigningMethodHS256, secret, good)), 200, "")
+	valid := sign(t, jwt.SigningMethodHS256, secret, good)
+	s.want(s.call("GET", "/api/events", nil, "Authorization", valid), 200, "")
 	for name, authorization := range map[string]string{
-		"another secret":      sign(t, jwt.SigningMethodHS256, []byte("another"), good),
-		"none":                sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good),
-		"HS512":               sign(t, jwt.SigningMethodHS512, secret, good),
-		"RS256":               sign(t, jwt.SigningMethodRS256, private, good),
-		"expired":             sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": time.Now().Add(-time.Second).Unix()}),
-		"no expiry":           sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user}),
-		"not yet":             sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "nbf": hour}),
-		"no sub":              sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": hour}),
-		"zero sub":            sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": strings.Repeat("0", 24), "exp": hour}),
-		"sub that is no ID":   sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": "admin", "exp": hour}),
-		"sub that is a query": sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": map[string]string{"$ne": ""}, "exp": hour}),
-		"huge":                sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "x": strings.Repeat("x", 5000)}),
-		"cut":                 strings.TrimSuffix(sign(t, jwt.SigningMethodHS256, secret, good), "="[:0])[:60],
-		"no signature":        sign(t, jwt.SigningMethodHS256, secret, good)[:strings.LastIndex(sign(t, jwt.SigningMethodHS256, secret, good), ".")+1],
+		"another secret":   sign(t, jwt.SigningMethodHS256, []byte("another"), good),
+		"none":             sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good),
+		"HS512":            sign(t, jwt.SigningMethodHS512, secret, good),
+		"RS256":            sign(t, jwt.SigningMethodRS256, private, good),
+		"expired":          sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": time.Now().Add(-time.Second).Unix()}),
+		"no expiry":        sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user}),
+		"not yet":          sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "nbf": hour}),
+		"no sub":           sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": hour}),
+		"zero sub":         sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": strings.Repeat("0", 24), "exp": hour}),
+		"sub is not an ID": sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": "admin", "exp": hour}),
+		"sub is a query":   sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": map[string]string{"$ne": ""}, "exp": hour}),
+		"huge":             sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "x": strings.Repeat("x", 5000)}),
+		"truncated":        valid[:60],
+		"no signature":     valid[:strings.LastIndex(valid, ".")+1],
 	} {
-		if a := s.call("GET", "/api/events", nil, "Authorization", authorization); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.raw)
-		}
+		t.Run(name, func(t *testing.T) {
+			if a := s.in(t).call("GET", "/api/events", nil, "Authorization", authorization); a.status != 401 {
+				t.Errorf("%d %s", a.status, a.raw)
+			}
+		})
 	}
 }
 
-// Public keys check tokens by their kid, and by their own algorithm only.
-func TestAccess_TokensByPublicKeys(t *testing.T) {
-	t.Parallel()
+// ed25519Keys returns a JSON Web Key Set with one public key, and the pair.
+func ed25519Keys(t *testing.T) (set string, public ed25519.PublicKey, private ed25519.PrivateKey) {
+	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "jwks.json")
-	write := func(text string) config.Access {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return config.Access{JWKSFile: file}
-	}
 	x := base64.RawURLEncoding.EncodeToString(public)
-	tokens, err := httpapi.NewTokens(write(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"1","x":"`+x+`"}]}`), clock.System)
+	return `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"1","x":"` + x + `"}]}`, public, private
+}
+
+func tokensOf(t *testing.T, set string) (*httpapi.Tokens, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "jwks.json")
+	if err := os.WriteFile(file, []byte(set), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return httpapi.NewTokens(config.Access{JWKSFile: file}, clock.System)
+}
+
+// A token selects its key by kid, but not the algorithm.
+func TestTokens_AcceptOnlySignaturesOfThePublicKey(t *testing.T) {
+	t.Parallel()
+	set, public, private := ed25519Keys(t)
+	tokens, err := tokensOf(t, set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	claims := jwt.MapClaims{"sub": ids.New().String(), "exp": time.Now().Add(time.Hour).Unix()}
-	asPEM, err := x509.MarshalPKIXPublicKey(public)
+	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stranger, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	_, _, otherPrivate := ed25519Keys(t)
 	for name, c := range map[string]struct {
 		token string
-		good  bool
+		valid bool
 	}{
-		"signed by the key":           {sign(t, jwt.SigningMethodEdDSA, private, claims), true},
-		"signed by another":           {sign(t, jwt.SigningMethodEdDSA, stranger, claims), false},
-		"public key as HMAC's":        {sign(t, jwt.SigningMethodHS256, []byte(public), claims), false},
-		"public key in PEM as HMAC's": {sign(t, jwt.SigningMethodHS256, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: asPEM}), claims), false},
-		"none":                        {sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), false},
+		"signed by the key":            {sign(t, jwt.SigningMethodEdDSA, private, claims), true},
+		"signed by another key":        {sign(t, jwt.SigningMethodEdDSA, otherPrivate, claims), false},
+		"HMAC with the public key":     {sign(t, jwt.SigningMethodHS256, []byte(public), claims), false},
+		"HMAC with the PEM public key": {sign(t, jwt.SigningMethodHS256, publicPEM, claims), false},
+		"no signature, algorithm none": {sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), false},
 	} {
-		user, err := tokens.User(strings.TrimPrefix(c.token, "Bearer "))
-		if (err == nil) != c.good || (c.good && user.String() != claims["sub"]) {
-			t.Errorf("%s: %v, %v", name, user, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			user, err := tokens.User(strings.TrimPrefix(c.token, "Bearer "))
+			if (err == nil) != c.valid || (c.valid && user.String() != claims["sub"]) {
+				t.Errorf("got %v, %v", user, err)
+			}
+		})
 	}
-	for _, text := range []string{
-		``, `{}`, `{"keys":[]}`, `no JSON`, `{"keys":[{"kty":"oct","kid":"1","k":"c2VjcmV0"}]}`, `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + x + `"}]}`,
-		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"1","x":"` + x + `","d":"` + x + `"}]}`,
+}
+
+func TestTokens_RefuseInvalidKeySets(t *testing.T) {
+	t.Parallel()
+	set, _, _ := ed25519Keys(t)
+	for name, text := range map[string]string{
+		"empty file":  ``,
+		"no keys":     `{}`,
+		"empty keys":  `{"keys":[]}`,
+		"not JSON":    `no JSON`,
+		"HMAC secret": `{"keys":[{"kty":"oct","kid":"1","k":"c2VjcmV0"}]}`,
+		"no kid":      strings.Replace(set, `"kid":"1",`, "", 1),
+		"private key": strings.Replace(set, `"x":`, `"d":"AAAA","x":`, 1),
 	} {
-		if _, err := httpapi.NewTokens(write(text), clock.System); err == nil || !strings.Contains(err.Error(), "JWKS_FILE") {
-			t.Errorf("%s: %v", text, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := tokensOf(t, text); err == nil || !strings.Contains(err.Error(), "JWKS_FILE") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,13 +17,19 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-func TestAPI_TheWholeWayOfABooking(t *testing.T) {
+func TestAPI_BookingFromLockToCancellation(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	user, event := s.user(), s.event(100)
-	lock := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2, "idempotencyKey": "k"}), 201, "")
-	if lock.text("status") != "ACTIVE" || lock.text("seats") != "2" || lock.text("idempotencyKey") != "k" || lock.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("lock: %s", lock.raw)
+	wanted := fields{"eventId": event, "userId": user, "seats": 2, "idempotencyKey": "k"}
+	lock := s.want(s.call("POST", "/api/locks", wanted), 201, "")
+	for field, want := range map[string]string{"status": "ACTIVE", "seats": "2", "idempotencyKey": "k"} {
+		if lock.text(field) != want {
+			t.Errorf("%s is %s, want %s", field, lock.text(field), want)
+		}
+	}
+	if replayed := lock.header.Get("Idempotent-Replayed"); replayed != "" {
+		t.Errorf("Idempotent-Replayed is %q on the first answer", replayed)
 	}
 	if !strings.HasSuffix(lock.text("expiresAt"), "Z") || len(lock.text("expiresAt")) != len("2026-01-01T00:00:00.000Z") {
 		t.Errorf("expiresAt %s", lock.text("expiresAt"))
@@ -32,8 +38,9 @@ func TestAPI_TheWholeWayOfABooking(t *testing.T) {
 	if again.header.Get("Idempotent-Replayed") != "true" || again.text("id") != lock.text("id") {
 		t.Errorf("replay: %v %s", again.header, again.raw)
 	}
-	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 3, "idempotencyKey": "k"}), 422, "IDEMPOTENCY_KEY_REUSED")
-	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2, "idempotencyKey": "k"}, "Idempotency-Key", "other"), 422, "VALIDATION_FAILED")
+	changed := fields{"eventId": event, "userId": user, "seats": 3, "idempotencyKey": "k"}
+	s.want(s.call("POST", "/api/locks", changed), 422, "IDEMPOTENCY_KEY_REUSED")
+	s.want(s.call("POST", "/api/locks", wanted, "Idempotency-Key", "other"), 422, "VALIDATION_FAILED")
 
 	request := fields{"userId": user, "lockId": lock.text("id"), "eventId": event}
 	b := s.want(s.call("POST", "/api/bookings", request), 201, "")
@@ -58,38 +65,46 @@ func TestAPI_TheWholeWayOfABooking(t *testing.T) {
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
 
-// JSON has one kind of number: 2.0 and 2e0 are integers as 2 is.
-func TestAPI_WholeNumbersMayBeWrittenAsFractions(t *testing.T) {
+// JSON has one type of numbers: 2.0 and 2e0 are integers like 2.
+func TestAPI_AcceptsIntegersInEveryNotation(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	user, event := s.user(), s.event(100)
 	for _, seats := range []string{"2", "2.0", "2e0", "20e-1"} {
-		body := fmt.Sprintf(`{"eventId":%q,"userId":%q,"seats":%s,"ttlSeconds":60.0}`, event, user, seats)
-		if a := s.want(s.call("POST", "/api/locks", body), 201, ""); a.text("seats") != "2" {
-			t.Errorf("%s: %s", seats, a.raw)
-		}
+		t.Run(seats, func(t *testing.T) {
+			s := s.in(t)
+			body := fmt.Sprintf(`{"eventId":%q,"userId":%q,"seats":%s,"ttlSeconds":60.0}`, event, user, seats)
+			if a := s.want(s.call("POST", "/api/locks", body), 201, ""); a.text("seats") != "2" {
+				t.Errorf("got %s", a.raw)
+			}
+		})
 	}
 }
 
-func TestAPI_ListsGoByPages(t *testing.T) {
+func TestAPI_ListsHavePages(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	user, event := s.user(), s.event(100)
 	for range 5 {
 		s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}), 201, "")
 	}
-	for _, filter := range []string{"eventId=" + event, "userId=" + user, "status=ACTIVE", ""} {
-		seen, token := map[any]bool{}, ""
-		for range 3 {
-			page := s.want(s.call("GET", "/api/locks?pageSize=2&"+filter+token, nil), 200, "")
-			for _, item := range page.body["items"].([]any) {
-				seen[item.(map[string]any)["id"]] = true
+	for name, filter := range map[string]string{
+		"by event": "eventId=" + event, "by user": "userId=" + user, "by status": "status=ACTIVE", "without a filter": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			seen, token := map[any]bool{}, ""
+			for range 3 {
+				page := s.want(s.call("GET", "/api/locks?pageSize=2&"+filter+token, nil), 200, "")
+				for _, item := range page.body["items"].([]any) {
+					seen[item.(map[string]any)["id"]] = true
+				}
+				token = "&pageToken=" + page.text("nextPageToken")
 			}
-			token = "&pageToken=" + page.text("nextPageToken")
-		}
-		if len(seen) != 5 || token != "&pageToken=" {
-			t.Errorf("%s: %d locks, then %q", filter, len(seen), token)
-		}
+			if len(seen) != 5 || token != "&pageToken=" {
+				t.Errorf("%d locks, then %q", len(seen), token)
+			}
+		})
 	}
 	s.want(s.call("GET", "/api/locks?pageToken=none", nil), 422, "VALIDATION_FAILED")
 	s.want(s.call("GET", "/api/locks?pageSize=501", nil), 422, "VALIDATION_FAILED")
@@ -99,23 +114,21 @@ func TestAPI_ListsGoByPages(t *testing.T) {
 	}
 }
 
-// Bad input of every kind: a code of the table, never a 5xx, nothing written.
-func TestAPI_BadInputIsRefusedAndLeavesNothing(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	user, event := s.user(), s.event(10)
+// invalidRequest is a request and the refusal that it must get.
+type invalidRequest struct {
+	method, path string
+	body         any
+	status       int
+	code         string
+}
+
+func invalidLockRequests(event, user, none string) []invalidRequest {
 	lockOf := func(field string, value any) fields {
 		f := fields{"eventId": event, "userId": user, "seats": 1}
 		f[field] = value
 		return f
 	}
-	none := ids.New().String()
-	cases := []struct {
-		method, path string
-		body         any
-		status       int
-		code         string
-	}{
+	return []invalidRequest{
 		{"POST", "/api/locks", `{"eventId"`, 400, "MALFORMED_REQUEST"},
 		{"POST", "/api/locks", ``, 400, "MALFORMED_REQUEST"},
 		{"POST", "/api/locks", nil, 400, "MALFORMED_REQUEST"},
@@ -145,6 +158,11 @@ func TestAPI_BadInputIsRefusedAndLeavesNothing(t *testing.T) {
 		{"POST", "/api/locks", lockOf("idempotencyKey", ""), 422, "VALIDATION_FAILED"},
 		{"POST", "/api/locks", lockOf("idempotencyKey", strings.Repeat("k", 70_000)), 413, "BODY_TOO_LARGE"},
 		{"POST", "/api/locks", lockOf("seats", 11), 409, "SEATS_UNAVAILABLE"},
+	}
+}
+
+func otherInvalidRequests(event, user, none string) []invalidRequest {
+	return []invalidRequest{
 		{"POST", "/api/users", fields{"name": " ", "email": "a@b.c"}, 422, "VALIDATION_FAILED"},
 		{"POST", "/api/users", fields{"name": "A", "email": "nobody"}, 422, "VALIDATION_FAILED"},
 		{"POST", "/api/users", fields{"name": "A", "email": "Bob <bob@example.com>"}, 422, "VALIDATION_FAILED"},
@@ -176,17 +194,23 @@ func TestAPI_BadInputIsRefusedAndLeavesNothing(t *testing.T) {
 		{"POST", "/api/users", fields{"name": "a\nb", "email": "a@b.c"}, 422, "VALIDATION_FAILED"},
 		{"GET", "/api/locks/../../etc", nil, 404, "NOT_FOUND"},
 	}
-	for _, c := range cases {
-		a := s.want(s.call(c.method, c.path, c.body), c.status, c.code)
-		if a.status != c.status || a.text("code") != c.code {
-			t.Errorf("%s %s %v", c.method, c.path, fmt.Sprint(c.body)[:min(100, len(fmt.Sprint(c.body)))])
-		}
-		if c.code == "VALIDATION_FAILED" && a.body["errors"] == nil {
-			t.Errorf("%s %s %v: no errors[]: %s", c.method, c.path, c.body, a.raw)
-		}
+}
+
+// Every kind of invalid input gets a 4xx with a code, and nothing is written.
+func TestAPI_InvalidInputIsRefusedAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event, none := s.user(), s.event(10), ids.New().String()
+	for _, c := range slices.Concat(invalidLockRequests(event, user, none), otherInvalidRequests(event, user, none)) {
+		t.Run(fmt.Sprintf("%s %s %.60v", c.method, c.path, fmt.Sprint(c.body)), func(t *testing.T) {
+			s := s.in(t)
+			a := s.want(s.call(c.method, c.path, c.body), c.status, c.code)
+			if c.code == "VALIDATION_FAILED" && a.body["errors"] == nil {
+				t.Errorf("no errors[]: %s", a.raw)
+			}
+		})
 	}
-	request := lockOf("seats", 1)
-	text, err := json.Marshal(request)
+	text, err := json.Marshal(fields{"eventId": event, "userId": user, "seats": 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,14 +222,14 @@ func TestAPI_BadInputIsRefusedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAPI_UsersAreUniqueWithoutRegardToCase(t *testing.T) {
+func TestAPI_EmailsAreUniqueCaseInsensitively(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "Some@Example.com"}), 201, "")
 	s.want(s.call("POST", "/api/users", fields{"name": "B", "email": "some@example.COM"}), 409, "EMAIL_TAKEN")
 }
 
-func TestAPI_AnotherUsersOrEventsLockIsNotFound(t *testing.T) {
+func TestAPI_LockOfAnotherUserOrEventIsNotFound(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	user, other, event, elsewhere := s.user(), s.user(), s.event(10), s.event(10)
@@ -214,7 +238,7 @@ func TestAPI_AnotherUsersOrEventsLockIsNotFound(t *testing.T) {
 	s.want(s.call("POST", "/api/bookings", fields{"userId": user, "eventId": elsewhere, "lockId": lock}), 404, "LOCK_NOT_FOUND")
 }
 
-func TestAPI_ForeignOriginsAndHostsAreRefused(t *testing.T) {
+func TestAPI_CrossOriginRequestsAndForeignHostsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	body := fields{"name": "A", "email": "a@example.com"}
@@ -226,17 +250,22 @@ func TestAPI_ForeignOriginsAndHostsAreRefused(t *testing.T) {
 	keyed.want(keyed.call("GET", "/api/events", nil, "Host", "shop.example", "Authorization", "Bearer s"), 200, "")
 }
 
-func TestAPI_RequestIDsAreEchoedIfTheyAreGood(t *testing.T) {
+func TestAPI_EchoesValidRequestIDs(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	for id, taken := range map[string]bool{"abc-1.2_3": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a b": false, "a\u00e9": false} {
-		if got := s.call("GET", "/livez", nil, "X-Request-Id", id).header.Get("X-Request-Id"); (got == id) != taken || got == "" {
-			t.Errorf("%q was echoed as %q", id, got)
-		}
+	for id, valid := range map[string]bool{
+		"abc-1.2_3": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a b": false, "a\u00e9": false,
+	} {
+		t.Run(id, func(t *testing.T) {
+			got := s.in(t).call("GET", "/livez", nil, "X-Request-Id", id).header.Get("X-Request-Id")
+			if (got == id) != valid || got == "" {
+				t.Errorf("answered with %q", got)
+			}
+		})
 	}
 }
 
-func TestAPI_NothingIsServedBeforeRecoveryHasEnded(t *testing.T) {
+func TestAPI_ServesOnlyProbesUntilRecoveryHasEnded(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.serving.Store(false)
@@ -252,41 +281,40 @@ func TestAPI_NothingIsServedBeforeRecoveryHasEnded(t *testing.T) {
 	}
 }
 
-// 500 customers at once for 100 seats through HTTP.
-func TestAPI_StampedeSellsExactlyWhatThereIs(t *testing.T) {
+// 500 concurrent requests compete for 100 seats.
+func TestAPI_StampedeSellsEverySeatOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	user, event := s.user(), s.event(100)
-	var sold, smallestRefused atomic.Int64
-	smallestRefused.Store(5)
 	var mu sync.Mutex
-	var all sync.WaitGroup
+	sold, smallestRefused := 0, 5
+	var requests sync.WaitGroup
 	for range 500 {
 		n := 1 + rand.IntN(4)
-		all.Go(func() {
+		requests.Go(func() {
 			a := s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": n})
+			mu.Lock()
+			defer mu.Unlock()
 			switch {
 			case a.status == 201:
-				sold.Add(int64(n))
+				sold += n
 			case a.status == 409 && a.text("code") == "SEATS_UNAVAILABLE" && a.text("requested") == fmt.Sprint(n):
-				mu.Lock()
-				smallestRefused.Store(min(smallestRefused.Load(), int64(n)))
-				mu.Unlock()
+				smallestRefused = min(smallestRefused, n)
 			default:
 				t.Errorf("%d %s", a.status, a.raw)
 			}
 		})
 	}
-	all.Wait()
-	left := int64(s.call("GET", "/api/events/"+event, nil).body["availableSeats"].(float64))
-	if sold.Load()+left != 100 || left >= smallestRefused.Load() {
-		t.Errorf("sold %d, left %d, smallest refused %d", sold.Load(), left, smallestRefused.Load())
+	requests.Wait()
+	left := int(s.call("GET", "/api/events/"+event, nil).body["availableSeats"].(float64))
+	if sold+left != 100 || left >= smallestRefused {
+		t.Errorf("sold %d, left %d, smallest refused %d", sold, left, smallestRefused)
 	}
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
 
-// With no worker running and all seats in locks that are due.
-func TestAPI_DueSeatsAreSoldThoughNoWorkerRuns(t *testing.T) {
+// All seats are in due locks, and no worker runs that would sweep them.
+func TestAPI_SellsSeatsOfDueLocksWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	user, event := s.user(), s.event(4)
@@ -306,7 +334,8 @@ func TestAPI_OpenAPIListsEveryRoute(t *testing.T) {
 	if a.text("openapi")[:3] != "3.1" || len(paths) != 20 {
 		t.Errorf("OpenAPI %s with %d paths", a.text("openapi"), len(paths))
 	}
-	if docs := s.call("GET", "/docs/", nil); docs.status != 200 || strings.Contains(docs.raw, "https://cdn") || strings.Contains(docs.raw, "unpkg") {
-		t.Errorf("/docs needs the network: %d %s", docs.status, docs.raw)
+	docs := s.want(s.call("GET", "/docs/", nil), 200, "")
+	if strings.Contains(docs.raw, "https://cdn") || strings.Contains(docs.raw, "unpkg") {
+		t.Errorf("/docs needs the network: %s", docs.raw)
 	}
 }

@@ -24,10 +24,18 @@ type bookingBody struct {
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 }
 
-func shapeBooking(b booking.Booking) bookingBody {
+func newBookingBody(b booking.Booking) bookingBody {
 	return bookingBody{
-		b.ID.String(), orEmpty(b.UserID), orEmpty(b.EventID), orEmpty(b.LockID), b.Seats, string(b.Status),
-		stamp(b.PaymentExpiresAt), b.PaymentReference, stamp(b.CreatedAt), stamp(b.UpdatedAt),
+		ID:               b.ID.String(),
+		UserID:           formatID(b.UserID),
+		EventID:          formatID(b.EventID),
+		LockID:           formatID(b.LockID),
+		Seats:            b.Seats,
+		Status:           string(b.Status),
+		PaymentExpiresAt: formatTime(b.PaymentExpiresAt),
+		PaymentReference: b.PaymentReference,
+		CreatedAt:        formatTime(b.CreatedAt),
+		UpdatedAt:        formatTime(b.UpdatedAt),
 	}
 }
 
@@ -36,13 +44,13 @@ type newBooking struct {
 		UserID            string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 		LockID            string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 		EventID           string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A time in the past makes a booking that is due at once."`
-		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now, by the database's clock."`
+		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
+		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
 	}
 }
 
-// bookingMade is 201, or 200 with the booking that the lock has already.
-type bookingMade struct {
+// createdBooking has the status 201, or 200 with the booking that the lock already has.
+type createdBooking struct {
 	Status   int
 	Location string `header:"Location"`
 	Body     bookingBody
@@ -56,7 +64,7 @@ type bookingFilter struct {
 	Status  string `query:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`
 }
 
-type payment struct {
+type paymentWindow struct {
 	PathID
 	Body struct {
 		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true"`
@@ -67,95 +75,97 @@ type payment struct {
 type confirmation struct {
 	PathID
 	Body *struct {
-		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" maxLength:"200" doc:"What the payment is known by elsewhere."`
+		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" maxLength:"200" doc:"Its ID at the payment provider."`
 	}
 }
 
-func (a *api) bookingRoutes() {
+func (a *api) registerBookingRoutes() {
 	tags := []string{"Bookings"}
-	moved := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
+	refusals := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
 	route(a, huma.Operation{
-		OperationID: "create-booking", Method: http.MethodPost, Path: "/api/bookings", Tags: tags, Summary: "Book a lock's seats",
-		Description:   "PAYMENT_PENDING; with neither time, INITIATED. 200 with its booking where the lock has one. The lock lives at least as long as the payment window.",
-		DefaultStatus: http.StatusCreated, Errors: moved,
+		OperationID: "create-booking", Method: http.MethodPost, Path: "/api/bookings", Tags: tags, Summary: "Create a booking",
+		Description: "Books the seats of a lock. The booking is PAYMENT_PENDING, or INITIATED if the request gives no payment time. " +
+			"If the lock already has a booking, the answer is 200 with that booking. " +
+			"The lock is extended to the end of the payment window if that is later.",
+		DefaultStatus: http.StatusCreated, Errors: refusals,
 	}, scopeCustomer, a.createBooking)
 	route(a, huma.Operation{
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",
-		Description: "By status alone, a page may hold fewer items than asked for and still have a next one.",
+		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *bookingFilter) (*list[bookingBody], error) {
-		user, err := filterUser(ctx, parseID(in.UserID))
+		user, err := userFilter(ctx, parseID(in.UserID))
 		if err != nil {
 			return nil, err
 		}
 		bookings, next, err := a.Bookings.List(ctx, booking.Filter{
 			EventID: parseID(in.EventID), UserID: user, Status: booking.Status(in.Status),
 		}, in.page())
-		return listOf(bookings, next, shapeBooking), err
+		return newList(bookings, next, newBookingBody), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-booking", Method: http.MethodGet, Path: "/api/bookings/{id}", Tags: tags, Summary: "Get a booking",
 		Errors: []int{http.StatusNotFound},
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
-		if err := a.ownBooking(ctx, parseID(in.ID)); err != nil {
+		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
 		b, err := a.Bookings.Get(ctx, parseID(in.ID))
-		return &found[bookingBody]{shapeBooking(b)}, err
+		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "pay-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/pay", Tags: tags,
-		Summary: "Open a booking's payment window", Errors: moved,
-	}, scopeCustomer, func(ctx context.Context, in *payment) (*found[bookingBody], error) {
-		if err := a.ownBooking(ctx, parseID(in.ID)); err != nil {
+		Summary: "Open the payment window of a booking", Errors: refusals,
+	}, scopeCustomer, func(ctx context.Context, in *paymentWindow) (*found[bookingBody], error) {
+		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.Pay(ctx, parseID(in.ID), until(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds))
-		return &found[bookingBody]{shapeBooking(b)}, err
+		b, err := a.Bookings.Pay(ctx, parseID(in.ID), parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds))
+		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "confirm-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/confirm", Tags: tags,
-		Summary: "Confirm a booking: its seats are sold", Errors: moved,
-		Description: "It says that the booking is paid for, which a customer's token can't.",
+		Summary: "Confirm a booking", Errors: refusals,
+		Description: "Asserts that the payment was received; the seats are sold. A customer's token can't confirm.",
 	}, config.ScopeBooking, func(ctx context.Context, in *confirmation) (*found[bookingBody], error) {
 		reference := ""
 		if in.Body != nil {
 			reference = in.Body.PaymentReference
 		}
 		b, err := a.Bookings.Confirm(ctx, parseID(in.ID), reference)
-		return &found[bookingBody]{shapeBooking(b)}, err
+		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "cancel-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/cancel", Tags: tags,
-		Summary: "Cancel a booking: its seats come back", Errors: moved,
+		Summary: "Cancel a booking", Description: "Its seats go back on sale.", Errors: refusals,
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
-		if err := a.ownBooking(ctx, parseID(in.ID)); err != nil {
+		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
 		b, err := a.Bookings.Cancel(ctx, parseID(in.ID))
-		return &found[bookingBody]{shapeBooking(b)}, err
+		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 }
 
-func (a *api) createBooking(ctx context.Context, in *newBooking) (*bookingMade, error) {
+func (a *api) createBooking(ctx context.Context, in *newBooking) (*createdBooking, error) {
 	r := booking.Request{
 		UserID: parseID(in.Body.UserID), EventID: parseID(in.Body.EventID), LockID: parseID(in.Body.LockID),
-		Window: until(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds),
+		Window: parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds),
 	}
-	if err := asUser(ctx, r.UserID); err != nil {
+	if err := requireUser(ctx, r.UserID); err != nil {
 		return nil, err
 	}
-	if err := a.limitNamed(ctx, r.UserID); err != nil {
+	if err := a.limitNamedUser(ctx, r.UserID); err != nil {
 		return nil, err
 	}
 	if _, err := a.Users.Get(ctx, r.UserID); err != nil {
 		return nil, err
 	}
-	b, made, err := a.Bookings.Create(ctx, r)
+	b, isNew, err := a.Bookings.Create(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	answer := &bookingMade{Status: http.StatusCreated, Location: "/api/bookings/" + b.ID.String(), Body: shapeBooking(b)}
-	if !made {
+	answer := &createdBooking{Status: http.StatusCreated, Location: "/api/bookings/" + b.ID.String(), Body: newBookingBody(b)}
+	if !isNew {
 		answer.Status = http.StatusOK
 	}
 	return answer, nil

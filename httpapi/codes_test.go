@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// The contract's table of codes.
+// contract is the published table of statuses and codes.
 var contract = map[int][]fault.Code{
 	400: {"MALFORMED_REQUEST"}, 401: {"UNAUTHENTICATED"}, 403: {"FORBIDDEN"},
 	404: {"EVENT_NOT_FOUND", "USER_NOT_FOUND", "LOCK_NOT_FOUND", "BOOKING_NOT_FOUND", "JOB_NOT_FOUND", "NOT_FOUND"},
@@ -25,33 +25,38 @@ var contract = map[int][]fault.Code{
 	503: {"UNAVAILABLE", "OUTCOME_UNKNOWN"},
 }
 
-func TestStatusOf_IsTheContractsTable(t *testing.T) {
+func TestStatusByCode_MatchesTheContract(t *testing.T) {
 	n := 0
 	for status, codes := range contract {
 		for _, code := range codes {
 			n++
-			if statusOf[code] != status {
-				t.Errorf("%s is answered by %d, want %d", code, statusOf[code], status)
+			if statusByCode[code] != status {
+				t.Errorf("%s has the status %d, want %d", code, statusByCode[code], status)
 			}
 		}
 	}
-	if n != len(statusOf) {
-		t.Errorf("%d codes are mapped, the contract has %d", len(statusOf), n)
+	if n != len(statusByCode) {
+		t.Errorf("%d codes have a status, the contract has %d codes", len(statusByCode), n)
 	}
 	for _, codes := range [][]fault.Code{users.Codes, seats.Codes, booking.Codes, jobs.Codes, mongodb.Codes} {
 		for _, code := range codes {
-			if statusOf[code] == 0 {
+			if statusByCode[code] == 0 {
 				t.Errorf("%s has no status", code)
 			}
 		}
 	}
 }
 
-func TestProblemOf_TellsNothingOfAFailureOfOurs(t *testing.T) {
-	for _, err := range []error{errors.New("secret: mongodb://user:pass@host"), fault.New("NEW_CODE", "x").By(errors.New("secret"))} {
-		p := problemOf(err)
-		if p.Status != http.StatusServiceUnavailable || p.Code != "UNAVAILABLE" || p.Detail != "The request could not be answered; ask again." {
-			t.Errorf("got %+v", p)
-		}
+func TestProblemOf_HidesErrorsWithoutAKnownCode(t *testing.T) {
+	for name, err := range map[string]error{
+		"no code":      errors.New("secret: mongodb://user:pass@host"),
+		"unknown code": fault.New("NEW_CODE", "x").By(errors.New("secret")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := problemOf(err)
+			if p.Status != http.StatusServiceUnavailable || p.Code != "UNAVAILABLE" || p.Detail != detailInternal {
+				t.Errorf("got %+v", p)
+			}
+		})
 	}
 }

@@ -1,10 +1,12 @@
-// Package httpapi is the HTTP booking API: routes, the shape of requests and
-// answers, problem+json with the code of every refusal, who may do what, and
-// the OpenAPI document with a page that shows it offline.
+// Package httpapi is the HTTP API: routes, the JSON of requests and responses,
+// access control, the error code of every refusal, and the OpenAPI document with
+// a page that shows it offline. It also serves the console and the demo shop.
 //
-// Every request is checked in one order: shape, then key and scope, then what
-// the services check: existence and owner, repeats, booking, lock, event.
+// Every request is checked in one order: its shape, the key or token and its
+// scope, the rate limit. The services then check existence and owner, repeats,
+// the booking, the lock and the event.
 //
-// Errors never hold a driver's message, a stack or another client's data; the
-// cause goes to the log under the request's ID.
+// Errors are application/problem+json. They never contain a driver's message, a
+// stack trace or another client's data. The cause of a server error is logged
+// with the request's ID.
 package httpapi

@@ -11,24 +11,24 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
-// Whatever a client sends is answered in the contract's words, and is not our
-// failure. scripts/test gives each target some seconds; for more:
+// Any input gets a valid answer that is not a server error. scripts/test runs each
+// target for a few seconds. To run one for longer:
 // .build/devserver with go test ./httpapi -fuzz FuzzBody -fuzztime 10m
 
-func sane(t *testing.T, what string, a answer) {
+func checkAnswer(t *testing.T, input string, a answer) {
 	t.Helper()
 	if a.status == 0 || a.status >= http.StatusInternalServerError {
-		t.Errorf("%q: %d %s", what, a.status, a.raw)
+		t.Errorf("%q: %d %s", input, a.status, a.raw)
 	}
 	if a.status >= http.StatusBadRequest && (a.text("code") == "<nil>" || a.header.Get("Content-Type") != "application/problem+json") {
-		t.Errorf("%q: an error without a code: %d %s", what, a.status, a.raw)
+		t.Errorf("%q: an error without a code: %d %s", input, a.status, a.raw)
 	}
 	if !json.Valid([]byte(a.raw)) {
-		t.Errorf("%q: no JSON: %s", what, a.raw)
+		t.Errorf("%q: the answer is not JSON: %s", input, a.raw)
 	}
 }
 
-// A body of a lock: any bytes.
+// FuzzBody sends any bytes as a body.
 func FuzzBody(f *testing.F) {
 	s := open(f)
 	user, event := s.user(), s.event(10_000_000)
@@ -41,30 +41,32 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s.t = t
+		s := s.in(t)
 		text := strings.NewReplacer(`"E"`, `"`+event+`"`, `"U"`, `"`+user+`"`).Replace(string(body))
-		sane(t, text, s.call("POST", "/api/locks", text))
-		sane(t, text, s.call("POST", "/api/bookings", text))
-		sane(t, text, s.call("PATCH", "/api/events/"+ids.New().String(), text))
+		checkAnswer(t, text, s.call("POST", "/api/locks", text))
+		checkAnswer(t, text, s.call("POST", "/api/bookings", text))
+		checkAnswer(t, text, s.call("PATCH", "/api/events/"+ids.New().String(), text))
 	})
 }
 
-// IDs in paths and queries.
+// FuzzID sends any text as an ID in paths and queries.
 func FuzzID(f *testing.F) {
 	s := open(f)
-	for _, seed := range []string{"6b0166d19f73b711049e40f3", "", "..", "%00", "$ne", "{}", "6B0166D19F73B711049E40F3", strings.Repeat("f", 25), "é", "a/b"} {
+	for _, seed := range []string{
+		"6b0166d19f73b711049e40f3", "", "..", "%00", "$ne", "{}", "6B0166D19F73B711049E40F3", strings.Repeat("f", 25), "é", "a/b",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
-		s.t = t
+		s := s.in(t)
 		for _, path := range []string{"/api/locks/", "/api/bookings/", "/api/users/", "/api/events/", "/api/admin/jobs/"} {
-			sane(t, id, s.call("GET", path+url.PathEscape(id), nil))
+			checkAnswer(t, id, s.call("GET", path+url.PathEscape(id), nil))
 		}
-		sane(t, id, s.call("GET", "/api/locks?"+url.Values{"eventId": {id}, "userId": {id}, "status": {id}}.Encode(), nil))
+		checkAnswer(t, id, s.call("GET", "/api/locks?"+url.Values{"eventId": {id}, "userId": {id}, "status": {id}}.Encode(), nil))
 	})
 }
 
-// Times of locks and bookings.
+// FuzzTime sends any text and number as a time.
 func FuzzTime(f *testing.F) {
 	s := open(f)
 	user, event := s.user(), s.event(10_000_000)
@@ -76,14 +78,14 @@ func FuzzTime(f *testing.F) {
 	}
 	f.Add("2026-06-15T10:00:00Z", int64(1)<<62)
 	f.Fuzz(func(t *testing.T, at string, seconds int64) {
-		s.t = t
-		sane(t, at, s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1, "expiresAt": at}))
-		sane(t, at, s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1, "ttlSeconds": seconds}))
-		sane(t, at, s.call("POST", "/api/events", fields{"name": "E", "totalSeats": 1, "eventDate": at}))
+		s := s.in(t)
+		checkAnswer(t, at, s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1, "expiresAt": at}))
+		checkAnswer(t, at, s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1, "ttlSeconds": seconds}))
+		checkAnswer(t, at, s.call("POST", "/api/events", fields{"name": "E", "totalSeats": 1, "eventDate": at}))
 	})
 }
 
-// Tokens for pages.
+// FuzzPage sends any page token and page size.
 func FuzzPage(f *testing.F) {
 	s := open(f)
 	s.event(1)
@@ -92,26 +94,29 @@ func FuzzPage(f *testing.F) {
 	}
 	f.Add("", "1e2")
 	f.Fuzz(func(t *testing.T, token, size string) {
-		s.t = t
-		sane(t, token, s.call("GET", "/api/events?"+url.Values{"pageToken": {token}, "pageSize": {size}}.Encode(), nil))
+		s := s.in(t)
+		checkAnswer(t, token, s.call("GET", "/api/events?"+url.Values{"pageToken": {token}, "pageSize": {size}}.Encode(), nil))
 	})
 }
 
-// Keys and tokens: nobody gets in by chance.
+// FuzzKey sends any Authorization header: only the right key is accepted.
 func FuzzKey(f *testing.F) {
 	s := open(f, config.Key{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"})
-	for _, seed := range []string{"Bearer s-shop", "Bearer", "Bearer s-shop\x00", "bearer  s-shop ", "Basic czpz", "Bearer eyJhbGciOiJub25lIn0.e30.", "s-shop"} {
+	for _, seed := range []string{
+		"Bearer s-shop", "Bearer", "Bearer s-shop\x00", "bearer  s-shop ", "Basic czpz", "Bearer eyJhbGciOiJub25lIn0.e30.", "s-shop",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, authorization string) {
-		s.t = t
+		s := s.in(t)
 		if strings.ContainsFunc(authorization, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) {
-			return // no client can send it
+			return // not a valid header; the client refuses to send it
 		}
 		a := s.call("GET", "/api/events", nil, "Authorization", authorization)
-		sane(t, authorization, a)
+		checkAnswer(t, authorization, a)
 		scheme, secret, _ := strings.Cut(authorization, " ")
-		if good := strings.EqualFold(strings.TrimSpace(scheme), "Bearer") && strings.TrimSpace(secret) == "s-shop"; !good && a.status != http.StatusUnauthorized {
+		isKey := strings.EqualFold(strings.TrimSpace(scheme), "Bearer") && strings.TrimSpace(secret) == "s-shop"
+		if !isKey && a.status != http.StatusUnauthorized {
 			t.Errorf("%q: %d", authorization, a.status)
 		}
 	})

@@ -12,44 +12,58 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-// runPatience is how long a request waits for the run that it asked for; the
-// answer is then 202, and the run goes on.
-const runPatience = 25 * time.Second
+// runWaitTimeout is how long a request waits for the run that it started. After
+// that the answer is 202, and the run continues.
+const runWaitTimeout = 25 * time.Second
 
 type runBody struct {
-	ID         string `json:"id" doc:"The correlation ID, which every log line and document of the run carries."`
+	ID         string `json:"id" doc:"The correlation ID: it is in every log line and document of the run."`
 	Job        string `json:"job"`
-	Pod        string `json:"pod" doc:"The process that runs it: <pod>/<pid>/<random>."`
+	Pod        string `json:"pod" doc:"The process that runs the job: <pod>/<pid>/<random>."`
 	Trigger    string `json:"trigger" enum:"schedule,manual,startup"`
 	StartedAt  string `json:"startedAt" format:"date-time"`
 	FinishedAt string `json:"finishedAt,omitempty" format:"date-time"`
 	Outcome    string `json:"outcome" enum:"running,completed,failed"`
-	Reason     string `json:"reason,omitempty" doc:"Why it failed."`
+	Reason     string `json:"reason,omitempty" doc:"Why the run failed."`
 
-	Found         int   `json:"found" doc:"Documents that were due."`
-	Applied       int   `json:"applied" doc:"Documents that the run ended or removed."`
-	Skipped       int   `json:"skipped" doc:"Documents set aside, or ended by others meanwhile."`
+	Found         int   `json:"found" doc:"Due documents."`
+	Applied       int   `json:"applied" doc:"Documents that the run changed or removed."`
+	Skipped       int   `json:"skipped" doc:"Documents that can't be processed, or that changed during the run."`
 	Errors        int   `json:"errors" doc:"Documents left for the next run."`
 	SeatsRestored int64 `json:"seatsRestored"`
 
-	Contended int `json:"contended" doc:"How often another process wanted to run the job meanwhile."`
+	Contended int `json:"contended" doc:"Attempts to start the job during the run."`
 }
 
 var runType = reflect.TypeFor[runBody]()
 
-func shapeRun(r jobs.Record) runBody {
-	return runBody{r.ID, r.Job, r.Pod, string(r.Trigger), stamp(r.StartedAt), stamp(r.FinishedAt), string(r.Outcome), r.Reason,
-		r.Found, r.Applied, r.Skipped, r.Errors, r.SeatsRestored, r.Contended}
+func newRunBody(r jobs.Record) runBody {
+	return runBody{
+		ID:            r.ID,
+		Job:           r.Job,
+		Pod:           r.Pod,
+		Trigger:       string(r.Trigger),
+		StartedAt:     formatTime(r.StartedAt),
+		FinishedAt:    formatTime(r.FinishedAt),
+		Outcome:       string(r.Outcome),
+		Reason:        r.Reason,
+		Found:         r.Found,
+		Applied:       r.Applied,
+		Skipped:       r.Skipped,
+		Errors:        r.Errors,
+		SeatsRestored: r.SeatsRestored,
+		Contended:     r.Contended,
+	}
 }
 
 type leaseBody struct {
 	Name      string `json:"name" example:"locks:holdfast:lock-expiry"`
-	State     string `json:"state" enum:"free,held,unknown" doc:"unknown: the store of leases does not answer."`
+	State     string `json:"state" enum:"free,held,unknown" doc:"unknown: the lease store does not answer."`
 	Holder    string `json:"holder,omitempty" doc:"<pod>/<pid>/<random>"`
-	ExpiresAt string `json:"expiresAt,omitempty" format:"date-time" doc:"When it ends if its holder is not heard of again; absent if it has no end."`
+	ExpiresAt string `json:"expiresAt,omitempty" format:"date-time" doc:"When the lease ends unless it is renewed. Absent if it has no end."`
 }
 
-func shapeLease(h jobs.Holder) leaseBody {
+func newLeaseBody(h jobs.Holder) leaseBody {
 	state := "free"
 	switch {
 	case !h.Known:
@@ -57,94 +71,101 @@ func shapeLease(h jobs.Holder) leaseBody {
 	case h.Held():
 		state = "held"
 	}
-	return leaseBody{h.Name, state, h.Holder, stamp(h.Until)}
+	return leaseBody{Name: h.Name, State: state, Holder: h.Holder, ExpiresAt: formatTime(h.Until)}
 }
 
 type jobBody struct {
 	Name        string    `json:"name"`
-	Interval    string    `json:"interval" example:"1m0s" doc:"Empty: the job is not scheduled."`
-	MaxDuration string    `json:"maxDuration" example:"5m0s" doc:"A run past it is cancelled and counts as failed."`
-	LastRun     *runBody  `json:"lastRun,omitempty" doc:"Absent if it never ran, or long ago."`
-	Lease       leaseBody `json:"lease" doc:"Who runs the job at present."`
-	Leader      leaseBody `json:"leader" doc:"Who schedules the jobs at present; the same for each."`
+	Interval    string    `json:"interval" example:"1m0s" doc:"Empty if the job is not scheduled."`
+	MaxDuration string    `json:"maxDuration" example:"5m0s" doc:"A run that takes longer is cancelled and counts as failed."`
+	LastRun     *runBody  `json:"lastRun,omitempty" doc:"Absent if no run is stored."`
+	Lease       leaseBody `json:"lease" doc:"The process that runs the job now."`
+	Leader      leaseBody `json:"leader" doc:"The process that schedules all jobs now."`
 }
 
-func shapeJob(s jobs.State, leader jobs.Holder) jobBody {
-	b := jobBody{Name: s.Name, MaxDuration: s.MaxDuration.String(), Lease: shapeLease(s.Lease), Leader: shapeLease(leader)}
+func newJobBody(s jobs.State, leader jobs.Holder) jobBody {
+	b := jobBody{
+		Name:        s.Name,
+		MaxDuration: s.MaxDuration.String(),
+		Lease:       newLeaseBody(s.Lease),
+		Leader:      newLeaseBody(leader),
+	}
 	if s.Interval > 0 {
 		b.Interval = s.Interval.String()
 	}
 	if s.Last != nil {
-		last := shapeRun(*s.Last)
-		b.LastRun = &last
+		b.LastRun = new(newRunBody(*s.Last))
 	}
 	return b
 }
 
-// JobPath is the job in a path.
+// JobPath is the name of a job in a path.
 type JobPath struct {
 	Job string `path:"job" maxLength:"64" example:"lock-expiry"`
 }
 
 type runsQuery struct {
 	JobPath
-	PageSize  int    `query:"pageSize" minimum:"1" maximum:"500" default:"50" doc:"Items at most."`
-	PageToken string `query:"pageToken" maxLength:"200" doc:"nextPageToken of the page before."`
+	PageSize  int    `query:"pageSize" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items."`
+	PageToken string `query:"pageToken" maxLength:"200" doc:"nextPageToken of the previous page."`
 }
 
-type ranBody struct {
+type runAnswer struct {
 	Status int
 	Body   runBody
 }
 
 type freedBody struct {
-	Lease leaseBody `json:"lease" doc:"The lease as it is now."`
-	Freed bool      `json:"freed" doc:"Whether anybody held it."`
-	From  string    `json:"from,omitempty" doc:"Who held it."`
+	Lease leaseBody `json:"lease" doc:"The lease after the request."`
+	Freed bool      `json:"freed" doc:"Whether a process held the lease."`
+	From  string    `json:"from,omitempty" doc:"The process that held the lease."`
 }
 
-func (a *api) jobRoutes() {
+func (a *api) registerJobRoutes() {
 	tags := []string{"Jobs"}
 	route(a, huma.Operation{
-		OperationID: "list-jobs", Method: http.MethodGet, Path: "/api/admin/jobs", Tags: tags, Summary: "List the jobs",
-		Description: "Each job with its interval, its last run, who runs it at present, and who schedules.",
+		OperationID: "list-jobs", Method: http.MethodGet, Path: "/api/admin/jobs", Tags: tags, Summary: "List jobs",
+		Description: "Each job with its interval, its last run, its lease and the leader that schedules the jobs.",
 	}, config.ScopeAdmin, func(ctx context.Context, _ *struct{}) (*list[jobBody], error) {
 		states, leader, err := a.Jobs.States(ctx)
-		return listOf(states, "", func(s jobs.State) jobBody { return shapeJob(s, leader) }), err
+		return newList(states, "", func(s jobs.State) jobBody { return newJobBody(s, leader) }), err
 	})
 	route(a, huma.Operation{
 		OperationID: "run-job", Method: http.MethodPost, Path: "/api/admin/jobs/{job}/run", Tags: tags, Summary: "Run a job now",
-		Description: "Runs the job on this process, under its lease. 202: it still runs after 25 s, and goes on. " +
-			"JOB_RUNNING names the holder. A run that failed is a run too: 200, with its outcome.",
-		Metadata: map[string]any{timeLimit: runPatience + requestTime},
+		Description: "Runs the job in this process, under the job's lease. A run that takes longer than 25 s continues, and the answer is 202. " +
+			"JOB_RUNNING names the process that runs the job. A failed run is answered with 200 and the outcome failed.",
+		Metadata: map[string]any{metadataTimeout: runWaitTimeout + requestTimeout},
 		Responses: map[string]*huma.Response{
-			"202": {Description: "The run goes on.", Content: map[string]*huma.MediaType{"application/json": {
+			"202": {Description: "The run continues.", Content: map[string]*huma.MediaType{"application/json": {
 				Schema: a.huma.OpenAPI().Components.Schemas.Schema(runType, true, "")}}},
 		},
 		Errors: []int{http.StatusNotFound, http.StatusConflict},
-	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*ranBody, error) {
-		run, err := a.Jobs.RunNow(ctx, in.Job, runPatience)
+	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*runAnswer, error) {
+		run, err := a.Jobs.RunNow(ctx, in.Job, runWaitTimeout)
 		status := http.StatusOK
 		if run.Outcome == jobs.Running {
 			status = http.StatusAccepted
 		}
-		return &ranBody{status, shapeRun(run)}, err
+		return &runAnswer{Status: status, Body: newRunBody(run)}, err
 	})
 	route(a, huma.Operation{
-		OperationID: "list-runs", Method: http.MethodGet, Path: "/api/admin/jobs/{job}/runs", Tags: tags, Summary: "List a job's runs, newest first",
-		Description: "Runs are kept for 30 days, scheduled ones that found nothing for an hour.",
+		OperationID: "list-runs", Method: http.MethodGet, Path: "/api/admin/jobs/{job}/runs", Tags: tags,
+		Summary:     "List the runs of a job",
+		Description: "Newest first. Runs are kept for 30 days; scheduled runs that found nothing are kept for an hour.",
 		Errors:      []int{http.StatusNotFound},
 	}, config.ScopeAdmin, func(ctx context.Context, in *runsQuery) (*list[runBody], error) {
-		runs, next, err := a.Jobs.Runs(ctx, in.Job, PageQuery{in.PageSize, in.PageToken}.page())
-		return listOf(runs, next, shapeRun), err
+		runs, next, err := a.Jobs.Runs(ctx, in.Job, PageQuery{PageSize: in.PageSize, PageToken: in.PageToken}.page())
+		return newList(runs, next, newRunBody), err
 	})
 	route(a, huma.Operation{
-		OperationID: "free-lease", Method: http.MethodDelete, Path: "/api/admin/jobs/{job}/lease", Tags: tags, Summary: "Free a stuck lease",
-		Description: "Takes the job's lease away from its holder, dead or alive; leader in the job's place takes the leader's. " +
-			"A run that lives is cancelled when its process next renews the lease.",
+		OperationID: "free-lease", Method: http.MethodDelete, Path: "/api/admin/jobs/{job}/lease", Tags: tags, Summary: "Free the lease of a job",
+		Description: "For a lease that is stuck. Its holder loses it, alive or not, and a run in progress is cancelled at its next renewal. " +
+			"The job name leader frees the leader's lease.",
 		Errors: []int{http.StatusNotFound},
 	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*found[freedBody], error) {
-		was, err := a.Jobs.FreeLease(ctx, in.Job)
-		return &found[freedBody]{freedBody{leaseBody{Name: was.Name, State: "free"}, was.Held(), was.Holder}}, err
+		before, err := a.Jobs.FreeLease(ctx, in.Job)
+		return &found[freedBody]{Body: freedBody{
+			Lease: leaseBody{Name: before.Name, State: "free"}, Freed: before.Held(), From: before.Holder,
+		}}, err
 	})
 }

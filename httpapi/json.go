@@ -10,14 +10,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// jsonFormat reads JSON as JSON Schema means it: 2.0 and 2e0 are integers too,
-// which Go's decoder refuses.
-var jsonFormat = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
+// jsonFormat reads integers as JSON Schema defines them: 2.0 and 2e0 are integers
+// too, although Go's decoder refuses them.
+var jsonFormat = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalJSON}
 
-func unmarshal(data []byte, v any) error {
+func unmarshalJSON(data []byte, v any) error {
 	err := huma.DefaultJSONFormat.Unmarshal(data, v)
-	var kind *json.UnmarshalTypeError
-	if !errors.As(err, &kind) {
+	var typeError *json.UnmarshalTypeError
+	if !errors.As(err, &typeError) {
 		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -26,14 +26,14 @@ func unmarshal(data []byte, v any) error {
 	if decoder.Decode(&tree) != nil {
 		return err
 	}
-	plain, encodeErr := json.Marshal(withIntegers(tree))
+	normalized, encodeErr := json.Marshal(withIntegers(tree))
 	if encodeErr != nil {
 		return err
 	}
-	return huma.DefaultJSONFormat.Unmarshal(plain, v)
+	return huma.DefaultJSONFormat.Unmarshal(normalized, v)
 }
 
-// withIntegers writes whole numbers without fraction and exponent.
+// withIntegers replaces whole numbers by integers without fraction and exponent.
 func withIntegers(tree any) any {
 	switch t := tree.(type) {
 	case map[string]any:
@@ -45,8 +45,8 @@ func withIntegers(tree any) any {
 			t[i] = withIntegers(value)
 		}
 	case json.Number:
-		const exact = 1 << 53
-		if f, err := t.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= exact {
+		const maxExactInteger = 1 << 53 // of a float64
+		if f, err := t.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= maxExactInteger {
 			return json.Number(strconv.FormatInt(int64(f), 10))
 		}
 	}

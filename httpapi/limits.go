@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -14,36 +15,32 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// codeTooMany refuses who sends more than their rate.
+// codeTooMany refuses requests above the rate limit.
 const codeTooMany fault.Code = "TOO_MANY_REQUESTS"
 
-// Limits bound how much is asked for.
+// Limits bounds the load on the API.
 type Limits struct {
 	PerKey, PerUser config.Rate
-	// InFlight is how many requests are worked on at a time; 0 means maxInFlight.
+	// InFlight is the maximum number of concurrent requests; 0 means defaultInFlight.
 	InFlight int
 }
 
-// maxInFlight requests wait for half a second's work at most; beyond it, to wait
-// longer would help nobody.
-const maxInFlight = 4096
+// defaultInFlight is about half a second of work. A longer queue would only make
+// every request wait longer.
+const defaultInFlight = 4096
 
-// bounded answers 503 at once where too many requests are in flight, so that
-// those that were taken are answered at the best rate there is. What tells of the
-// process itself is always answered.
-func (a *api) bounded(next http.Handler) http.Handler {
-	most := a.Limits.InFlight
-	if most == 0 {
-		most = maxInFlight
-	}
-	slots := make(chan struct{}, most)
+// limitInFlight answers 503 at once while too many requests are in flight, so
+// that the accepted ones are answered at full speed. Probes and metrics are always
+// answered.
+func (a *api) limitInFlight(next http.Handler) http.Handler {
+	slots := make(chan struct{}, cmp.Or(a.Limits.InFlight, defaultInFlight))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/livez", "/readyz", "/metrics":
 			next.ServeHTTP(w, r)
 			return
 		}
-		if isStream(r) { // it works little and lasts long; the hub bounds how many there are
+		if isStream(r) { // a stream is cheap and lasts long; the hub limits the number of streams
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -57,24 +54,26 @@ func (a *api) bounded(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		default:
 			a.Metrics.TurnedAway.Inc()
-			writeProblem(w, newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable, "Too many requests are in progress; ask again."))
+			writeProblem(w, newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable,
+				"Too many requests are in flight. Retry the request."))
 		}
 	})
 }
 
-// limit counts a request of a key, or of a customer's token.
-func (a *api) limit(ctx context.Context) error {
-	v := visitOf(ctx)
-	if v.scope == scopeCustomer {
-		return a.limitUser(ctx, v.user)
+// limitCaller counts a request against the rate of its key, or of its token's user.
+func (a *api) limitCaller(ctx context.Context) error {
+	info := requestInfoOf(ctx)
+	if info.scope == scopeCustomer {
+		return a.limitUser(ctx, info.user)
 	}
-	return a.count(ctx, "key", v.key, a.Limits.PerKey)
+	return a.count(ctx, "key", info.key, a.Limits.PerKey)
 }
 
-// limitNamed counts a request that names the user whom it is made for.
-func (a *api) limitNamed(ctx context.Context, user ids.ID) error {
-	if visitOf(ctx).scope == scopeCustomer {
-		return nil // counted already
+// limitNamedUser counts a request of a key against the rate of the user that it
+// names. A customer's token was counted by limitCaller.
+func (a *api) limitNamedUser(ctx context.Context, user ids.ID) error {
+	if requestInfoOf(ctx).scope == scopeCustomer {
+		return nil
 	}
 	return a.limitUser(ctx, user)
 }
@@ -83,23 +82,24 @@ func (a *api) limitUser(ctx context.Context, user ids.ID) error {
 	return a.count(ctx, "user", user.String(), a.Limits.PerUser)
 }
 
-// count refuses with codeTooMany, and tells in headers how many more may come:
-// draft-ietf-httpapi-ratelimit-headers.
+// count counts a request and fails with codeTooMany above the rate. The response
+// headers report the remaining requests (draft-ietf-httpapi-ratelimit-headers).
 func (a *api) count(ctx context.Context, kind, name string, rate config.Rate) error {
 	if rate.IsZero() {
 		return nil
 	}
 	result := a.Rates.Allow(ctx, kind+":"+name, rate)
-	h := visitOf(ctx).header
+	h := requestInfoOf(ctx).header
 	h.Add("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=%d`, kind, rate.Count, int(rate.Per/time.Second)))
-	h.Add("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%s`, kind, result.Left, seconds(result.Reset)))
+	h.Add("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%s`, kind, result.Remaining, formatSeconds(result.Reset)))
 	if result.Allowed {
 		return nil
 	}
-	p := newProblem(http.StatusTooManyRequests, codeTooMany, fmt.Sprintf("More than %d requests in %v.", rate.Count, rate.Per))
-	p.retryAfter = seconds(result.RetryAfter)
+	p := newProblem(http.StatusTooManyRequests, codeTooMany,
+		fmt.Sprintf("More than %d requests in %v. Wait as long as Retry-After says.", rate.Count, rate.Per))
+	p.retryAfter = formatSeconds(result.RetryAfter)
 	return p
 }
 
-// seconds are whole, and enough.
-func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
+// formatSeconds rounds up to whole seconds, so that a client never retries too early.
+func formatSeconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }

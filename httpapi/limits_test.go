@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,50 +19,50 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// A bot that hoards on 200 connections holds no more than its caps, and what it
-// lets go it may take again.
-func TestLimits_ABotHoldsNoMoreThanItsCaps(t *testing.T) {
+// A bot with 200 connections gets no more seats than its limits allow. It can
+// acquire a lock again after it has released one.
+func TestLimits_BotStaysWithinItsLimits(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, func(_ *httpapi.Services, l *seats.Limits) { l.MaxSeats, l.MaxLocks = 4, 3 })
 	bot, event := s.user(), s.event(10_000)
-	var granted atomic.Int64
 	var mu sync.Mutex
 	var locks []string
-	var all sync.WaitGroup
+	granted := 0
+	var connections sync.WaitGroup
 	for i := range 200 {
-		all.Go(func() {
+		connections.Go(func() {
 			for n := range 5 {
-				a := s.call("POST", "/api/locks", fields{"eventId": event, "userId": bot, "seats": 1 + n%5, "idempotencyKey": fmt.Sprint(i, n)})
-				switch a.status {
-				case 201:
-					granted.Add(int64(1 + n%5))
-					mu.Lock()
-					locks = append(locks, a.text("id"))
-					mu.Unlock()
-				default:
+				a := s.call("POST", "/api/locks", fields{"eventId": event, "userId": bot, "seats": 1 + n, "idempotencyKey": fmt.Sprint(i, n)})
+				if a.status != 201 {
 					s.want(a, 409, "SEAT_LIMIT_REACHED")
+					continue
 				}
+				mu.Lock()
+				locks, granted = append(locks, a.text("id")), granted+1+n
+				mu.Unlock()
 			}
 		})
 	}
-	all.Wait()
-	if len(locks) != 3 || granted.Load() > 3*4 {
-		t.Errorf("the bot holds %d locks with %d seats", len(locks), granted.Load())
+	connections.Wait()
+	if len(locks) != 3 || granted > 3*4 {
+		t.Errorf("the bot has %d locks with %d seats", len(locks), granted)
 	}
-	if a := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": s.user(), "seats": 5}), 409, "SEAT_LIMIT_REACHED"); a.text("limit") != "4" {
-		t.Errorf("a lock of five seats: %s", a.raw)
+	large := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": s.user(), "seats": 5}), 409, "SEAT_LIMIT_REACHED")
+	if large.text("limit") != "4" {
+		t.Errorf("a lock of five seats: %s", large.raw)
 	}
-	if a := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": bot, "seats": 1}), 409, "SEAT_LIMIT_REACHED"); a.text("limit") != "3" || a.text("held") != "3" {
-		t.Errorf("a fourth lock: %s", a.raw)
+	fourth := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": bot, "seats": 1}), 409, "SEAT_LIMIT_REACHED")
+	if fourth.text("limit") != "3" || fourth.text("held") != "3" {
+		t.Errorf("a fourth lock: %s", fourth.raw)
 	}
-	s.want(s.call("POST", "/api/locks", fields{"eventId": s.event(10), "userId": bot, "seats": 1}), 201, "") // the cap is per event
+	s.want(s.call("POST", "/api/locks", fields{"eventId": s.event(10), "userId": bot, "seats": 1}), 201, "") // the limit is per event
 	s.want(s.call("DELETE", "/api/locks/"+locks[0], nil), 200, "")
 	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": bot, "seats": 1}), 201, "")
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
 
-// The cap of one lock holds by itself too.
-func TestLimits_SeatsOfOneLock(t *testing.T) {
+// MaxSeats works without MaxLocks.
+func TestLimits_LockHasAMaximumOfSeats(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, func(_ *httpapi.Services, l *seats.Limits) { l.MaxSeats = 4 })
 	user, event := s.user(), s.event(10)
@@ -71,21 +70,22 @@ func TestLimits_SeatsOfOneLock(t *testing.T) {
 	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 4}), 201, "")
 }
 
-// A repeat is answered whatever the caps say since.
-func TestLimits_ARepeatIsNoNewLock(t *testing.T) {
+// A replay gets its lock although the limit is reached.
+func TestLimits_ReplayDoesNotCountAsANewLock(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, func(_ *httpapi.Services, l *seats.Limits) { l.MaxLocks = 1 })
 	user, event := s.user(), s.event(10)
 	wanted := fields{"eventId": event, "userId": user, "seats": 2, "idempotencyKey": "k"}
 	first := s.want(s.call("POST", "/api/locks", wanted), 201, "")
-	if again := s.want(s.call("POST", "/api/locks", wanted), 201, ""); again.text("id") != first.text("id") {
-		t.Errorf("the repeat: %s", again.raw)
+	if replay := s.want(s.call("POST", "/api/locks", wanted), 201, ""); replay.text("id") != first.text("id") {
+		t.Errorf("the replay: %s", replay.raw)
 	}
-	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2, "expiresAt": "2020-01-01T00:00:00Z"}), 409, "SEAT_LIMIT_REACHED")
+	due := fields{"eventId": event, "userId": user, "seats": 2, "expiresAt": "2020-01-01T00:00:00Z"}
+	s.want(s.call("POST", "/api/locks", due), 409, "SEAT_LIMIT_REACHED")
 }
 
-// A key and a user have as many requests as their rates; neither is the other's.
-func TestLimits_RatesPerKeyAndPerUser(t *testing.T) {
+// Requests count against the rate of their key and of their user, and against no other.
+func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 	t.Parallel()
 	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
 	if err != nil {
@@ -115,29 +115,31 @@ func TestLimits_RatesPerKeyAndPerUser(t *testing.T) {
 	for range 3 {
 		s.want(s.call("POST", "/api/locks", wanted, kiosk...), 404, "USER_NOT_FOUND")
 	}
-	s.want(s.call("POST", "/api/locks", wanted, kiosk...), 429, "TOO_MANY_REQUESTS")                             // a user, by name
-	s.want(s.call("GET", "/api/events", nil, "Authorization", tokenFor(t, none)), 429, "TOO_MANY_REQUESTS")      // the same one, by token
-	s.want(s.call("GET", "/api/events", nil, "Authorization", tokenFor(t, ids.New().String())), 200, "")         // another
-	s.want(s.call("POST", "/api/locks", fields{"eventId": none, "userId": none, "seats": 0}, kiosk...), 422, "") // shape comes first
-	s.want(s.call("POST", "/api/locks", wanted, "Authorization", "Bearer wrong"), 401, "UNAUTHENTICATED")        // and so does the key
-	s.want(s.call("GET", "/api/admin/jobs", nil, kiosk...), 403, "FORBIDDEN")                                    // which a refusal does not count
+	// The user's rate is used up, for the user that a key names and for the user's token.
+	s.want(s.call("POST", "/api/locks", wanted, kiosk...), 429, "TOO_MANY_REQUESTS")
+	s.want(s.call("GET", "/api/events", nil, "Authorization", tokenFor(t, none)), 429, "TOO_MANY_REQUESTS")
+	s.want(s.call("GET", "/api/events", nil, "Authorization", tokenFor(t, ids.New().String())), 200, "")
+	// Requests that are refused before the rate is checked are not counted.
+	s.want(s.call("POST", "/api/locks", fields{"eventId": none, "userId": none, "seats": 0}, kiosk...), 422, "")
+	s.want(s.call("POST", "/api/locks", wanted, "Authorization", "Bearer wrong"), 401, "UNAUTHENTICATED")
+	s.want(s.call("GET", "/api/admin/jobs", nil, kiosk...), 403, "FORBIDDEN")
 	for range 6 {
 		s.want(s.call("GET", "/api/events", nil, kiosk...), 200, "")
 	}
 	s.want(s.call("GET", "/api/events", nil, kiosk...), 429, "TOO_MANY_REQUESTS")
 }
 
-// More requests than can be in flight are turned away at once, with what to do;
-// the process tells of itself all the same, and serves when it can again.
-func TestLimits_InFlight(t *testing.T) {
+// Above the limit of requests in flight, requests are refused at once with
+// Retry-After; probes and metrics still answer, and so does the API afterwards.
+func TestLimits_RefusesRequestsAboveTheInFlightLimit(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, func(s *httpapi.Services, _ *seats.Limits) { s.Limits.InFlight = 5 })
 	user, event := s.user(), s.event(1000)
 	release := s.w.HoldEvent(event)
-	var all sync.WaitGroup
+	var blocked sync.WaitGroup
 	answers := make(chan answer, 100)
 	for range 5 {
-		all.Go(func() { answers <- s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}) })
+		blocked.Go(func() { answers <- s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}) })
 	}
 	testenv.WaitFor(t, func() bool {
 		return strings.Contains(s.call("GET", "/metrics", nil).raw, "holdfast_http_requests_in_flight 5\n")
@@ -154,7 +156,7 @@ func TestLimits_InFlight(t *testing.T) {
 		}
 	}
 	release()
-	all.Wait()
+	blocked.Wait()
 	close(answers)
 	for a := range answers {
 		s.want(a, 201, "")

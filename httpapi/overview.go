@@ -16,81 +16,91 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// Bounds of what operators are shown.
+// Limits of the operators' routes.
 const (
-	soonest    = 15      // locks about to expire
-	mostDue    = 1000    // due locks that are counted
-	mostOfKind = 100_000 // bookings of one status that are counted
-	latest     = 10      // runs that failed
-	// surveyTime bounds a survey, which reads all locks and bookings.
-	surveyTime = 30 * time.Second
+	maxExpiringLocks = 15
+	maxDueCount      = 1000
+	maxStatusCount   = 100_000
+	maxFailedRuns    = 10
+	// surveyTimeout bounds a survey, which reads all locks and bookings.
+	surveyTimeout = 30 * time.Second
 )
 
-type standingBody struct {
+type eventSummaryBody struct {
 	ID             string `json:"id"`
 	Name           string `json:"name"`
 	Status         string `json:"status"`
 	TotalSeats     int64  `json:"totalSeats"`
 	AvailableSeats int64  `json:"availableSeats"`
-	LockedSeats    int64  `json:"lockedSeats" doc:"Seats of its ACTIVE locks."`
+	LockedSeats    int64  `json:"lockedSeats" doc:"Seats in ACTIVE locks."`
 	SoldSeats      int64  `json:"soldSeats" doc:"Seats that are taken and not locked."`
-	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total by outside hands."`
+	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total, by other software."`
 	ActiveLocks    int64  `json:"activeLocks"`
 }
 
-func shapeStanding(s seats.Standing) standingBody {
-	return standingBody{s.ID.String(), s.Name, string(s.Status), s.TotalSeats, s.AvailableSeats, s.Locked, s.Sold(), s.Oversold, s.Locks}
+func newEventSummaryBody(s seats.Standing) eventSummaryBody {
+	return eventSummaryBody{
+		ID:             s.ID.String(),
+		Name:           s.Name,
+		Status:         string(s.Status),
+		TotalSeats:     s.TotalSeats,
+		AvailableSeats: s.AvailableSeats,
+		LockedSeats:    s.Locked,
+		SoldSeats:      s.Sold(),
+		Oversold:       s.Oversold,
+		ActiveLocks:    s.Locks,
+	}
 }
 
 type overviewQuery struct {
 	FilterQuery
-	PageSize int    `query:"pageSize" minimum:"1" maximum:"100" default:"20" doc:"Events at most."`
-	Behind   string `query:"behind" pattern:"^[0-9a-fA-F]{24}$" doc:"Go on behind this event; newest first."`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"100" default:"20" doc:"Maximum number of events."`
+	Behind   string `query:"behind" pattern:"^[0-9a-fA-F]{24}$" doc:"Return the events that are older than this one."`
 }
 
 type overviewBody struct {
-	Time     string         `json:"time" format:"date-time" doc:"The database's clock, by which locks expire."`
-	Events   []standingBody `json:"events" nullable:"false" doc:"Newest first."`
-	More     bool           `json:"more" doc:"Whether there are events behind the last one."`
-	Expiring []lockBody     `json:"expiring" nullable:"false" doc:"ACTIVE locks, the one that is due first first."`
-	DueLocks int64          `json:"dueLocks" doc:"Locks whose time has passed and that no sweep has met yet; 1000 means as many or more."`
+	Time     string             `json:"time" format:"date-time" doc:"The time of the database's clock, which decides when locks expire."`
+	Events   []eventSummaryBody `json:"events" nullable:"false" doc:"Newest first."`
+	More     bool               `json:"more" doc:"Whether older events follow."`
+	Expiring []lockBody         `json:"expiring" nullable:"false" doc:"ACTIVE locks, soonest expiry first."`
+	DueLocks int64              `json:"dueLocks" doc:"Locks that are past their expiry and not swept yet. 1000 means 1000 or more."`
 }
 
 type statusCount struct {
 	Status string `json:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`
 	Count  int64  `json:"count"`
-	More   bool   `json:"more" doc:"There are more; counting ended."`
+	More   bool   `json:"more" doc:"Whether there are more than count."`
 }
 
-type lineBody struct {
+type logLineBody struct {
 	At         string            `json:"at" format:"date-time"`
 	Level      string            `json:"level" enum:"WARN,ERROR"`
 	Message    string            `json:"message"`
 	Attributes map[string]string `json:"attributes"`
 }
 
-func shapeLine(l telemetry.Line) lineBody {
-	return lineBody{stamp(l.At), l.Level, l.Message, l.Attributes}
+func newLogLineBody(l telemetry.Line) logLineBody {
+	return logLineBody{At: formatTime(l.At), Level: l.Level, Message: l.Message, Attributes: l.Attributes}
 }
 
 type healthBody struct {
 	Status     string            `json:"status" enum:"ok,degraded,unavailable"`
-	Checks     map[string]string `json:"checks" doc:"As /readyz tells them."`
+	Checks     map[string]string `json:"checks" doc:"The checks of /readyz."`
 	Bookings   []statusCount     `json:"bookings" nullable:"false"`
-	FailedRuns []runBody         `json:"failedRuns" nullable:"false" doc:"The latest, of all jobs."`
-	Log        []lineBody        `json:"log" nullable:"false" doc:"The last warnings and errors of the process that answers, newest first."`
+	FailedRuns []runBody         `json:"failedRuns" nullable:"false" doc:"The latest failed runs of all jobs."`
+	Log        []logLineBody     `json:"log" nullable:"false" doc:"The latest warnings and errors of the process that answers, newest first."`
 }
 
 type findingBody struct {
-	Kind  string `json:"kind" enum:"ordinary,mendable,people" doc:"Who has to do with it: the jobs, a recovery pass, or people."`
+	Kind  string `json:"kind" enum:"ordinary,mendable,people" doc:"Who resolves it: the jobs, a recovery pass, or an operator."`
 	What  string `json:"what"`
 	Count int64  `json:"count"`
-	Says  string `json:"says,omitempty"`
-	Would string `json:"would" doc:"What a pass does with it, or people have to."`
+	Says  string `json:"says,omitempty" doc:"An example."`
+	Would string `json:"would" doc:"What a recovery pass does, or what an operator has to do."`
 }
 
-func shapeFinding(f recovery.Finding) findingBody {
-	return findingBody{string(f.Kind), f.What, f.Count, f.Says, f.Would}
+func newFindingBody(f recovery.Finding) findingBody {
+	return findingBody{Kind: string(f.Kind), What: f.What, Count: f.Count, Says: f.Says, Would: f.Would}
 }
 
 type surveyBody struct {
@@ -98,51 +108,46 @@ type surveyBody struct {
 	Findings       []findingBody `json:"findings" nullable:"false"`
 }
 
-func (a *api) overviewRoutes() {
+func (a *api) registerOverviewRoutes() {
 	tags := []string{"Operators"}
 	route(a, huma.Operation{
-		OperationID: "get-overview", Method: http.MethodGet, Path: "/api/admin/overview", Tags: tags, Summary: "How the sale goes",
-		Description: "Events with the seats that are available, locked and sold, and the locks about to expire.",
+		OperationID: "get-overview", Method: http.MethodGet, Path: "/api/admin/overview", Tags: tags, Summary: "Get the state of the sale",
+		Description: "Events with their available, locked and sold seats, and the locks that expire next.",
 	}, config.ScopeAdmin, a.overview)
 	route(a, huma.Operation{
-		OperationID: "get-health", Method: http.MethodGet, Path: "/api/admin/health", Tags: tags, Summary: "What wants looking at",
-		Description: "Readiness, bookings by status, runs that failed, and this process's last warnings.",
+		OperationID: "get-health", Method: http.MethodGet, Path: "/api/admin/health", Tags: tags, Summary: "Get the state of the service",
+		Description: "Readiness, bookings by status, failed runs, and the latest warnings of this process.",
 	}, config.ScopeAdmin, a.health)
 	route(a, huma.Operation{
-		OperationID: "get-survey", Method: http.MethodGet, Path: "/api/admin/survey", Tags: tags, Summary: "Prove the counters",
-		Description: "Looks at everything that a recovery pass looks at and changes nothing. It reads all locks and bookings; " +
-			"where that takes over 30 s, use seatctl doctor.",
-		Metadata: map[string]any{timeLimit: surveyTime},
-	}, config.ScopeAdmin, func(ctx context.Context, _ *struct{}) (*found[surveyBody], error) {
-		if err := a.surveying.take(ctx); err != nil {
-			return nil, err
-		}
-		defer a.surveying.giveBack()
-		s, err := a.Survey(ctx)
-		return &found[surveyBody]{surveyBody{s.EventsMeasured, shapeAll(s.Findings(), shapeFinding)}}, err
-	})
+		OperationID: "get-survey", Method: http.MethodGet, Path: "/api/admin/survey", Tags: tags, Summary: "Check the data",
+		Description: "Compares the counters with the locks, as a recovery pass does, and changes nothing. " +
+			"It reads all locks and bookings. If that takes longer than 30 s, use seatctl doctor.",
+		Metadata: map[string]any{metadataTimeout: surveyTimeout},
+	}, config.ScopeAdmin, a.survey)
 }
 
-// turn is had by one at a time: however many consoles are open, what they ask for
-// costs the sale one reader.
-type turn chan struct{}
+// semaphore limits concurrent work. The number of open consoles then does not
+// change the load on the database.
+type semaphore chan struct{}
 
-func (t turn) take(ctx context.Context) error {
+// acquire waits for a slot until ctx ends, and then returns a CodeUnavailable
+// error that says what is busy.
+func (s semaphore) acquire(ctx context.Context, name string) error {
 	select {
-	case t <- struct{}{}:
+	case s <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fault.New(mongodb.CodeUnavailable, "Others look at the sale; ask again.").By(ctx.Err())
+		return fault.New(mongodb.CodeUnavailable, "%s is busy; retry in a second.", name).By(ctx.Err())
 	}
 }
 
-func (t turn) giveBack() { <-t }
+func (s semaphore) release() { <-s }
 
 func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewBody], error) {
-	if err := a.looking.take(ctx); err != nil {
+	if err := a.overviewSemaphore.acquire(ctx, "Overview"); err != nil {
 		return nil, err
 	}
-	defer a.looking.giveBack()
+	defer a.overviewSemaphore.release()
 	events, err := a.Seats.Standings(ctx, parseID(in.Behind), in.PageSize+1)
 	if err != nil {
 		return nil, err
@@ -151,22 +156,43 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 	if more {
 		events = events[:in.PageSize]
 	}
-	locks, now, err := a.Seats.Expiring(ctx, soonest)
+	locks, now, err := a.Seats.Expiring(ctx, maxExpiringLocks)
 	if err != nil {
 		return nil, err
 	}
-	due, err := a.Seats.CountDue(ctx, mostDue)
-	return &found[overviewBody]{overviewBody{stamp(now), shapeAll(events, shapeStanding), more, shapeAll(locks, shapeLock), due}}, err
+	due, err := a.Seats.CountDue(ctx, maxDueCount)
+	return &found[overviewBody]{Body: overviewBody{
+		Time:     formatTime(now),
+		Events:   newBodies(events, newEventSummaryBody),
+		More:     more,
+		Expiring: newBodies(locks, newLockBody),
+		DueLocks: due,
+	}}, err
 }
 
 func (a *api) health(ctx context.Context, _ *struct{}) (*found[healthBody], error) {
 	ready := a.Ready(ctx)
-	counts, err := a.Bookings.CountByStatus(ctx, mostOfKind)
+	counts, err := a.Bookings.CountByStatus(ctx, maxStatusCount)
 	if err != nil {
 		return nil, err
 	}
-	failed, err := a.Jobs.Failures(ctx, latest)
-	return &found[healthBody]{healthBody{ready.word(), ready.Checks, shapeAll(booking.Statuses, func(s booking.Status) statusCount {
-		return statusCount{string(s), counts[s], counts[s] == mostOfKind}
-	}), shapeAll(failed, shapeRun), shapeAll(a.Lines(), shapeLine)}}, err
+	failed, err := a.Jobs.Failures(ctx, maxFailedRuns)
+	return &found[healthBody]{Body: healthBody{
+		Status: ready.status(),
+		Checks: ready.Checks,
+		Bookings: newBodies(booking.Statuses, func(s booking.Status) statusCount {
+			return statusCount{Status: string(s), Count: counts[s], More: counts[s] == maxStatusCount}
+		}),
+		FailedRuns: newBodies(failed, newRunBody),
+		Log:        newBodies(a.Lines(), newLogLineBody),
+	}}, err
+}
+
+func (a *api) survey(ctx context.Context, _ *struct{}) (*found[surveyBody], error) {
+	if err := a.surveySemaphore.acquire(ctx, "Survey"); err != nil {
+		return nil, err
+	}
+	defer a.surveySemaphore.release()
+	s, err := a.Survey(ctx)
+	return &found[surveyBody]{Body: surveyBody{EventsMeasured: s.EventsMeasured, Findings: newBodies(s.Findings(), newFindingBody)}}, err
 }

@@ -36,8 +36,8 @@ func (s *site) overview(query string) (o overview) {
 	return o
 }
 
-// take locks seats for a customer of the site.
-func (s *site) take(event ids.ID, n int64, until seats.Until) seats.Lock {
+// acquire acquires a lock for a new user.
+func (s *site) acquire(event ids.ID, n int64, until seats.Until) seats.Lock {
 	s.t.Helper()
 	user, err := ids.Parse(s.user())
 	if err != nil {
@@ -50,69 +50,73 @@ func (s *site) take(event ids.ID, n int64, until seats.Until) seats.Lock {
 	return lock
 }
 
-// Seats are told apart as available, locked and sold; locks in the order in which
-// they are due.
-func TestOverview_TellsSeatsApart(t *testing.T) {
+// Locks that expire soon are listed soonest expiry first.
+func TestOverview_CountsAvailableLockedAndSoldSeats(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	older, newer := s.w.Event(10), s.w.Event(100)
-	late := s.take(newer, 3, testenv.Soon())
-	early := s.take(newer, 4, seats.Until{For: time.Minute})
-	sold := s.take(newer, 5, testenv.Soon())
+	late := s.acquire(newer, 3, testenv.Soon())
+	early := s.acquire(newer, 4, seats.Until{For: time.Minute})
+	sold := s.acquire(newer, 5, testenv.Soon())
 	b := s.w.Book(sold, testenv.Soon())
 	if _, err := s.w.Bookings.Confirm(t.Context(), b.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	overdue := s.take(older, 1, testenv.Past())
-	s.w.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: newer}, {Key: "seats", Value: "x"}, {Key: "status", Value: "ACTIVE"}})
+	overdue := s.acquire(older, 1, testenv.Past())
+	s.w.Insert("seatlocks", bson.D{
+		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: newer}, {Key: "seats", Value: "x"}, {Key: "status", Value: "ACTIVE"},
+	})
 
 	o := s.overview("")
 	if len(o.Events) != 2 || o.More || o.Events[0].ID != newer.String() || o.Events[1].ID != older.String() {
 		t.Fatalf("events %+v", o.Events)
 	}
 	if e := o.Events[0]; e.AvailableSeats != 88 || e.LockedSeats != 7 || e.SoldSeats != 5 || e.ActiveLocks != 3 {
-		t.Errorf("the newer is told as %+v", e)
+		t.Errorf("the newer event: %+v", e)
 	}
 	if e := o.Events[1]; e.AvailableSeats != 9 || e.LockedSeats != 1 || e.SoldSeats != 0 {
-		t.Errorf("the older is told as %+v", e)
+		t.Errorf("the older event: %+v", e)
 	}
 	var order []string
 	for _, l := range o.Expiring {
 		order = append(order, l.ID)
 	}
 	if want := overdue.ID.String() + early.ID.String() + late.ID.String(); strings.Join(order, "") != want || o.DueLocks != 1 {
-		t.Errorf("expiring %v, %d due", order, o.DueLocks)
+		t.Errorf("expiring locks %v, %d due", order, o.DueLocks)
 	}
 	if since := time.Since(o.Time); since.Abs() > time.Minute {
-		t.Errorf("its time is %v off", since)
+		t.Errorf("time differs by %v", since)
 	}
 }
 
-func TestOverview_GoesByPagesNewestFirst(t *testing.T) {
+func TestOverview_PagesFromTheNewestEvent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	var made []ids.ID
+	var events []ids.ID
 	for range 5 {
-		made = append(made, s.w.Event(1))
+		events = append(events, s.w.Event(1))
 	}
 	first := s.overview("?pageSize=3")
-	if len(first.Events) != 3 || !first.More || first.Events[0].ID != made[4].String() {
+	if len(first.Events) != 3 || !first.More || first.Events[0].ID != events[4].String() {
 		t.Fatalf("first page %+v", first)
 	}
 	second := s.overview("?pageSize=3&behind=" + first.Events[2].ID)
-	if len(second.Events) != 2 || second.More || second.Events[1].ID != made[0].String() {
+	if len(second.Events) != 2 || second.More || second.Events[1].ID != events[0].String() {
 		t.Errorf("second page %+v", second)
 	}
-	s.want(s.call("GET", "/api/admin/overview?behind=$ne", nil), 422, "VALIDATION_FAILED")
-	s.want(s.call("GET", "/api/admin/overview?behind=", nil), 422, "VALIDATION_FAILED")
-	s.want(s.call("GET", "/api/admin/overview?pageSize=101", nil), 422, "VALIDATION_FAILED")
+	for _, query := range []string{"behind=$ne", "behind=", "pageSize=101"} {
+		t.Run(query, func(t *testing.T) {
+			s := s.in(t)
+			s.want(s.call("GET", "/api/admin/overview?"+query, nil), 422, "VALIDATION_FAILED")
+		})
+	}
 }
 
-// What operators are told is described in the document, field by field.
-func TestOverview_IsAsTheDocumentSays(t *testing.T) {
+// The OpenAPI document describes each field of the operators' routes.
+func TestOverview_MatchesTheOpenAPIDocument(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	s.take(s.w.Event(10), 1, testenv.Soon())
+	s.acquire(s.w.Event(10), 1, testenv.Soon())
 	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil), 200, "")
 	slog.New(s.recent).Warn("Lease lost")
 	var document struct {
@@ -123,35 +127,47 @@ func TestOverview_IsAsTheDocumentSays(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.call("GET", "/openapi.json", nil).raw), &document); err != nil {
 		t.Fatal(err)
 	}
-	overview, health, survey := s.call("GET", "/api/admin/overview", nil).body, s.call("GET", "/api/admin/health", nil).body, s.call("GET", "/api/admin/survey", nil).body
+	overview := s.call("GET", "/api/admin/overview", nil).body
+	health := s.call("GET", "/api/admin/health", nil).body
+	survey := s.call("GET", "/api/admin/survey", nil).body
 	first := func(of map[string]any, list string) map[string]any { return of[list].([]any)[0].(map[string]any) }
-	for name, told := range map[string]map[string]any{
-		"OverviewBody": overview, "StandingBody": first(overview, "events"), "LockBody": first(overview, "expiring"),
-		"HealthBody": health, "StatusCount": first(health, "bookings"), "RunBody": first(health, "failedRuns"), "LineBody": first(health, "log"),
-		"SurveyBody": survey, "FindingBody": first(survey, "findings"),
+	for name, body := range map[string]map[string]any{
+		"OverviewBody":     overview,
+		"EventSummaryBody": first(overview, "events"),
+		"LockBody":         first(overview, "expiring"),
+		"HealthBody":       health,
+		"StatusCount":      first(health, "bookings"),
+		"RunBody":          first(health, "failedRuns"),
+		"LogLineBody":      first(health, "log"),
+		"SurveyBody":       survey,
+		"FindingBody":      first(survey, "findings"),
 	} {
-		for field := range told {
-			if _, described := document.Components.Schemas[name].Properties[field]; !described {
-				t.Errorf("%s has no %s", name, field)
+		t.Run(name, func(t *testing.T) {
+			for field := range body {
+				if _, described := document.Components.Schemas[name].Properties[field]; !described {
+					t.Errorf("the document does not describe %s", field)
+				}
 			}
-		}
+		})
 	}
 }
 
-func TestHealth_TellsBookingsFailedRunsAndTheLog(t *testing.T) {
+func TestHealth_ShowsBookingsFailedRunsAndTheLog(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	event := s.w.Event(10)
-	s.w.Book(s.take(event, 1, testenv.Soon()), testenv.Soon())
-	s.w.Book(s.take(event, 1, testenv.Soon()), seats.Until{})
+	s.w.Book(s.acquire(event, 1, testenv.Soon()), testenv.Soon())
+	s.w.Book(s.acquire(event, 1, testenv.Soon()), seats.Until{})
 	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil), 200, "")
 	log := slog.New(s.recent).With("job", "recovery")
-	log.Info("fine")
+	log.Info("routine")
 	log.Warn("Lease lost", "error", strings.Repeat("x", 1000))
 	a := s.want(s.call("GET", "/api/admin/health", nil), 200, "")
 	for _, part := range []string{
 		`"status":"ok"`, `"checks":{"mongo":"ok"}`,
-		`{"status":"INITIATED","count":1,"more":false}`, `{"status":"PAYMENT_PENDING","count":1,"more":false}`, `{"status":"CONFIRMED","count":0,"more":false}`,
+		`{"status":"INITIATED","count":1,"more":false}`,
+		`{"status":"PAYMENT_PENDING","count":1,"more":false}`,
+		`{"status":"CONFIRMED","count":0,"more":false}`,
 		`"failedRuns":[{"id":"recovery-`, `"reason":"broken"`,
 		`"level":"WARN","message":"Lease lost","attributes":{"error":"` + strings.Repeat("x", 400) + `","job":"recovery"}`,
 	} {
@@ -159,36 +175,37 @@ func TestHealth_TellsBookingsFailedRunsAndTheLog(t *testing.T) {
 			t.Errorf("%s is not in %s", part, a.raw)
 		}
 	}
-	if strings.Contains(a.raw, "fine") {
-		t.Errorf("what is well is kept: %s", a.raw)
+	if strings.Contains(a.raw, "routine") {
+		t.Errorf("an info line is shown: %s", a.raw)
 	}
 	for range 100 {
-		log.Error("again")
+		log.Error("repeated")
 	}
-	if lines := s.recent.Lines(); len(lines) != 50 || lines[49].Message != "again" {
+	if lines := s.recent.Lines(); len(lines) != 50 || lines[49].Message != "repeated" {
 		t.Errorf("%d lines are kept", len(lines))
 	}
 }
 
-// A survey finds what outside hands did, and mends nothing.
-func TestSurvey_FindsDrift(t *testing.T) {
+// A survey finds a counter that other software changed, and does not repair it.
+func TestSurvey_FindsDriftAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	well, wrong := s.w.Event(10), s.w.Event(10)
-	s.take(well, 1, testenv.Soon())
-	s.take(wrong, 2, testenv.Soon())
-	s.w.Set("events", wrong, bson.D{{Key: "availableSeats", Value: 5}})
+	intact, drifted := s.w.Event(10), s.w.Event(10)
+	s.acquire(intact, 1, testenv.Soon())
+	s.acquire(drifted, 2, testenv.Soon())
+	s.w.Set("events", drifted, bson.D{{Key: "availableSeats", Value: 5}})
 	for range 2 {
 		a := s.want(s.call("GET", "/api/admin/survey", nil), 200, "")
-		says := `{"kind":"mendable","what":"counters that don't agree with their locks","count":1,"says":"event ` + wrong.String() + `: 5 should be 8","would":"correct them"}`
-		if !strings.Contains(a.raw, says) || a.text("eventsMeasured") != "2" {
-			t.Errorf("surveyed: %s", a.raw)
+		finding := `{"kind":"mendable","what":"counters that don't agree with their locks","count":1,` +
+			`"says":"event ` + drifted.String() + `: 5 should be 8","would":"correct them"}`
+		if !strings.Contains(a.raw, finding) || a.text("eventsMeasured") != "2" {
+			t.Errorf("the survey: %s", a.raw)
 		}
 	}
 }
 
-// A survey of a large database takes a while; the console shows the sale meanwhile.
-func TestSurvey_HoldsNoOverviewUp(t *testing.T) {
+// The console shows the sale while a survey of a large database runs.
+func TestSurvey_DoesNotBlockTheOverview(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
 	s := openWith(t, func(services *httpapi.Services, _ *seats.Limits) {

@@ -12,46 +12,47 @@ import (
 	"strings"
 )
 
-// pages are the console and the demo. They are served as they are: no build, no
-// other host, no inline script. They hold no data; what they show they ask the API
-// for, with the key that a person gives them.
+// pages are the files of the console and the demo shop: no build step, no other
+// host, no inline script. They contain no data. They call the API with the key
+// that the user enters.
 //
 //go:embed pages
 var pages embed.FS
 
-// pagePolicy lets a page run and ask what this server serves, and nothing else.
+// pagePolicy lets a page load scripts from, and send requests to, this server only.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 const assetsPath = "/assets/"
 
-// isPage tells what people may look at while the API does not serve yet.
+// isPage reports whether a path is served before recovery has ended: operators
+// need the console most then.
 func isPage(path string) bool {
 	return path == "/console" || path == "/demo" || strings.HasPrefix(path, assetsPath)
 }
 
-func (a *api) pageRoutes(mux *http.ServeMux) {
+func (a *api) registerPageRoutes(mux *http.ServeMux) {
 	mux.Handle("GET /console", page("console.html"))
 	if a.Demo {
 		mux.Handle("GET /demo", page("demo.html"))
 	}
 	assets, err := fs.ReadDir(pages, "pages/assets")
 	if err != nil {
-		panic(fmt.Sprintf("the pages: %v", err)) // wrong in the code, not in a request
+		panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
 	}
 	for _, file := range assets {
 		mux.Handle("GET "+assetsPath+file.Name(), page("assets/"+file.Name()))
 	}
 }
 
-// page serves one file; a browser asks each time whether it has changed.
+// page serves one file. A browser asks before each use whether the file has changed.
 func page(name string) http.Handler {
 	body, err := fs.ReadFile(pages, "pages/"+name)
 	if err != nil {
-		panic(fmt.Sprintf("the page %s: %v", name, err)) // wrong in the code, not in a request
+		panic(fmt.Sprintf("read the embedded page %s: %v", name, err)) // a programming error
 	}
 	hash := sha256.Sum256(body)
-	tag, kind := `"`+hex.EncodeToString(hash[:8])+`"`, mime.TypeByExtension(path.Ext(name))
+	etag, contentType := `"`+hex.EncodeToString(hash[:8])+`"`, mime.TypeByExtension(path.Ext(name))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", pagePolicy)
@@ -59,12 +60,12 @@ func page(name string) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", tag)
-		if r.Header.Get("If-None-Match") == tag {
+		h.Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		h.Set("Content-Type", kind)
-		w.Write(body) //nolint:errcheck,gosec // the client may be gone; a file of our own
+		h.Set("Content-Type", contentType)
+		writeBody(w, body)
 	})
 }

@@ -11,38 +11,53 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// Pages run their own scripts only, and nobody frames them.
-func TestPages_AreServedUnderAStrictPolicy(t *testing.T) {
+// A page runs its own scripts only, and no other page can frame it.
+func TestPages_HaveAStrictPolicy(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, func(services *httpapi.Services, _ *seats.Limits) { services.Demo = true })
-	for path, kind := range map[string]string{
-		"/console": "text/html", "/demo": "text/html", "/assets/console.js": "text/javascript", "/assets/style.css": "text/css", "/assets/icon.svg": "image/svg+xml",
+	for path, contentType := range map[string]string{
+		"/console":           "text/html",
+		"/demo":              "text/html",
+		"/assets/console.js": "text/javascript",
+		"/assets/style.css":  "text/css",
+		"/assets/icon.svg":   "image/svg+xml",
 	} {
-		a := s.call("GET", path, nil)
-		policy := a.header.Get("Content-Security-Policy")
-		if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), kind) || a.header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d %v", path, a.status, a.header)
-		}
-		for _, part := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
-			if !strings.Contains(policy, part) {
-				t.Errorf("%s: the policy %q lacks %s", path, policy, part)
+		t.Run(path, func(t *testing.T) {
+			s := s.in(t)
+			a := s.call("GET", path, nil)
+			policy := a.header.Get("Content-Security-Policy")
+			if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), contentType) {
+				t.Errorf("%d %v", a.status, a.header)
 			}
-		}
-		if strings.Contains(policy, "unsafe") {
-			t.Errorf("%s: the policy is %q", path, policy)
-		}
-		if again := s.call("GET", path, nil, "If-None-Match", a.header.Get("ETag")); again.status != 304 || again.raw != "" {
-			t.Errorf("%s asked again: %d", path, again.status)
-		}
+			if sniffing := a.header.Get("X-Content-Type-Options"); sniffing != "nosniff" {
+				t.Errorf("X-Content-Type-Options is %q", sniffing)
+			}
+			for _, part := range []string{
+				"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+			} {
+				if !strings.Contains(policy, part) {
+					t.Errorf("the policy %q lacks %s", policy, part)
+				}
+			}
+			if strings.Contains(policy, "unsafe") {
+				t.Errorf("the policy is %q", policy)
+			}
+			if cached := s.call("GET", path, nil, "If-None-Match", a.header.Get("ETag")); cached.status != 304 || cached.raw != "" {
+				t.Errorf("with If-None-Match: %d %s", cached.status, cached.raw)
+			}
+		})
 	}
 	for _, path := range []string{"/assets/", "/assets/nothing.js", "/assets/../console.html", "/console/x"} {
-		s.want(s.call("GET", path, nil), 404, "NOT_FOUND")
+		t.Run(path, func(t *testing.T) {
+			s := s.in(t)
+			s.want(s.call("GET", path, nil), 404, "NOT_FOUND")
+		})
 	}
 	s.want(s.call("POST", "/console", nil), 405, "METHOD_NOT_ALLOWED")
 }
 
-// The console opens while recovery runs: that is when people want to look.
-func TestPages_OpenBeforeTheAPIServes(t *testing.T) {
+// Operators can open the console while recovery runs.
+func TestPages_AreServedDuringRecovery(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.serving.Store(false)
@@ -50,15 +65,15 @@ func TestPages_OpenBeforeTheAPIServes(t *testing.T) {
 		t.Errorf("/console: %d", a.status)
 	}
 	s.want(s.call("GET", "/api/admin/overview", nil), 503, "UNAVAILABLE")
-	s.want(s.call("GET", "/demo", nil), 404, "NOT_FOUND") // DEMO is not set
+	s.want(s.call("GET", "/demo", nil), 404, "NOT_FOUND") // Demo is false
 }
 
-// A page names no other host, has no inline script or style, and each file that it
-// names is there.
+// A page refers to no other host, has no inline script or style, and every file
+// that it refers to exists.
 func TestPages_NeedNoOtherHost(t *testing.T) {
 	t.Parallel()
-	outside := regexp.MustCompile(`(?i)https?://|<script>|<style|\sstyle=|\son[a-z]+="|innerHTML|eval\(`)
-	named := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"|from "\./([^"]+)"`)
+	forbidden := regexp.MustCompile(`(?i)https?://|<script>|<style|\sstyle=|\son[a-z]+="|innerHTML|eval\(`)
+	reference := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"|from "\./([^"]+)"`)
 	err := fs.WalkDir(os.DirFS("pages"), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -67,16 +82,16 @@ func TestPages_NeedNoOtherHost(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if found := outside.FindString(strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", "")); found != "" {
+		if found := forbidden.FindString(strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", "")); found != "" {
 			t.Errorf("%s: %q", name, found)
 		}
-		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
 			file := "pages" + m[1]
 			if m[2] != "" {
 				file = "pages/assets/" + m[2]
 			}
 			if _, err := os.Stat(file); err != nil {
-				t.Errorf("%s names %s: %v", name, file, err)
+				t.Errorf("%s refers to %s: %v", name, file, err)
 			}
 		}
 		return nil

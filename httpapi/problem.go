@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// Codes of what this package refuses itself.
+// Codes of the refusals of this package.
 const (
 	codeMalformed        fault.Code = "MALFORMED_REQUEST"
 	codeUnauthenticated  fault.Code = "UNAUTHENTICATED"
@@ -28,8 +28,8 @@ const (
 	codeMediaType        fault.Code = "UNSUPPORTED_MEDIA_TYPE"
 )
 
-// statusOf is the one place where codes become statuses.
-var statusOf = map[fault.Code]int{
+// statusByCode is the only place that maps codes to statuses.
+var statusByCode = map[fault.Code]int{
 	codeMalformed:        http.StatusBadRequest,
 	codeUnauthenticated:  http.StatusUnauthorized,
 	codeForbidden:        http.StatusForbidden,
@@ -68,10 +68,10 @@ var statusOf = map[fault.Code]int{
 	booking.CodeExpired:    http.StatusGone,
 }
 
-// codeFor names the refusals that the HTTP layer makes by status alone.
-var codeFor = map[int]fault.Code{
+// codeByStatus gives a code to the errors that huma reports by status only.
+var codeByStatus = map[int]fault.Code{
 	http.StatusBadRequest:            codeMalformed,
-	http.StatusRequestTimeout:        codeMalformed, // the body did not come in time
+	http.StatusRequestTimeout:        codeMalformed, // the body did not arrive in time
 	http.StatusUnauthorized:          codeUnauthenticated,
 	http.StatusForbidden:             codeForbidden,
 	http.StatusNotFound:              codeNotFound,
@@ -81,28 +81,32 @@ var codeFor = map[int]fault.Code{
 	http.StatusUnprocessableEntity:   fault.CodeInvalid,
 }
 
-// retryAfter is what a client waits before it asks again, in seconds.
-const retryAfter = "1"
+// defaultRetryAfter is the value of Retry-After where a problem has no other, in seconds.
+const defaultRetryAfter = "1"
 
-// Problem is an error answer, RFC 9457.
+// detailInternal answers errors that have no code. The cause may be anything, so
+// the text claims nothing about it.
+const detailInternal = "The server could not process the request. Retry it; if it fails again, report the X-Request-Id to the operator."
+
+// Problem is an error response (RFC 9457).
 type Problem struct {
-	Type   string             `json:"type" example:"about:blank" doc:"Always about:blank; the code tells problems apart."`
-	Title  string             `json:"title" doc:"The status in words."`
+	Type   string             `json:"type" example:"about:blank" doc:"Always about:blank; see code."`
+	Title  string             `json:"title" doc:"The text of the status."`
 	Status int                `json:"status"`
-	Code   fault.Code         `json:"code" example:"SEATS_UNAVAILABLE" doc:"What clients decide by."`
-	Detail string             `json:"detail" doc:"For people; its words may change."`
-	Errors []fault.FieldError `json:"errors,omitempty" doc:"Where in the request, and what."`
+	Code   fault.Code         `json:"code" example:"SEATS_UNAVAILABLE" doc:"Identifies the error. Clients decide by it."`
+	Detail string             `json:"detail" doc:"Explains the error to people. The text may change."`
+	Errors []fault.FieldError `json:"errors,omitempty" doc:"The invalid parts of the request."`
 
-	Requested *int64 `json:"requested,omitempty" doc:"Seats asked for."`
+	Requested *int64 `json:"requested,omitempty" doc:"Seats requested."`
 	Available *int64 `json:"available,omitempty" doc:"Seats available."`
-	Limit     *int64 `json:"limit,omitempty" doc:"Seats of this event that a customer may hold."`
-	Held      *int64 `json:"held,omitempty" doc:"Seats of this event that the customer holds."`
-	Taken     *int64 `json:"taken,omitempty" doc:"Seats taken, below which the capacity can't go."`
-	Holder    string `json:"holder,omitempty" doc:"Who runs the job: <pod>/<pid>/<random>."`
-	LockID    string `json:"lockId,omitempty" doc:"The lock whose making has an unknown outcome."`
+	Limit     *int64 `json:"limit,omitempty" doc:"The limit that was reached."`
+	Held      *int64 `json:"held,omitempty" doc:"How much of the limit the customer uses."`
+	Taken     *int64 `json:"taken,omitempty" doc:"Seats taken. The capacity can't be lower."`
+	Holder    string `json:"holder,omitempty" doc:"The process that runs the job: <pod>/<pid>/<random>."`
+	LockID    string `json:"lockId,omitempty" doc:"The lock that may have been created."`
 
 	cause      error
-	retryAfter string // seconds; "" means the usual
+	retryAfter string // seconds; "" means defaultRetryAfter
 }
 
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
@@ -110,48 +114,66 @@ func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 // Unwrap returns the cause, for the log.
 func (p *Problem) Unwrap() error { return p.cause }
 
-// GetStatus is the answer's status.
+// GetStatus implements huma.StatusError.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders is the answer's headers.
+// GetHeaders implements huma.HeadersError.
 func (p *Problem) GetHeaders() http.Header {
 	h := http.Header{}
 	switch p.Status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		h.Set("Retry-After", cmp.Or(p.retryAfter, retryAfter))
+		h.Set("Retry-After", cmp.Or(p.retryAfter, defaultRetryAfter))
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	return h
 }
 
-// ContentType replaces the media type of a success.
+// ContentType implements huma.ContentTypeFilter.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
-func newProblem(status int, code fault.Code, detail string) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+// writeProblem writes an error response outside of huma.
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	for key, values := range p.GetHeaders() {
+		w.Header()[key] = values
+	}
+	writeJSON(w, p.Status, p.ContentType(""), p)
 }
 
-// problemOf turns a service's error into an answer. What carries no code is a
-// failure of ours: nothing of it is told.
+func newProblem(status int, code fault.Code, detail string) *Problem {
+	return &Problem{
+		Type:   "about:blank",
+		Title:  http.StatusText(status),
+		Status: status,
+		Code:   code,
+		Detail: detail,
+	}
+}
+
+// problemOf turns an error of a service into a response. Nothing of an error
+// without a known code is sent to the client.
 func problemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
 		return p
 	}
 	var f *fault.Error
-	if !errors.As(err, &f) || statusOf[f.Code] == 0 {
-		p = newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable, "The request could not be answered; ask again.")
+	if !errors.As(err, &f) || statusByCode[f.Code] == 0 {
+		p = newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable, detailInternal)
 		p.cause = err
 		return p
 	}
-	p = newProblem(statusOf[f.Code], f.Code, f.Detail)
+	p = newProblem(statusByCode[f.Code], f.Code, f.Detail)
 	p.cause = f.Cause
-	for field, into := range map[string]**int64{
-		"requested": &p.Requested, "available": &p.Available, "limit": &p.Limit, "held": &p.Held, "taken": &p.Taken,
+	for name, field := range map[string]**int64{
+		"requested": &p.Requested,
+		"available": &p.Available,
+		"limit":     &p.Limit,
+		"held":      &p.Held,
+		"taken":     &p.Taken,
 	} {
-		if n, ok := f.Fields[field].(int64); ok {
-			*into = &n
+		if n, ok := f.Fields[name].(int64); ok {
+			*field = &n
 		}
 	}
 	p.Errors, _ = f.Fields["errors"].([]fault.FieldError)
@@ -160,17 +182,17 @@ func problemOf(err error) *Problem {
 	return p
 }
 
-// refusedByShape builds the answers of the HTTP layer's own checks; what a
-// client sent is not echoed.
-func refusedByShape(status int, detail string, errs ...error) huma.StatusError {
-	code, known := codeFor[status]
+// newHumaError builds the responses to requests that huma refuses. It repeats no
+// input of the client.
+func newHumaError(status int, detail string, errs ...error) huma.StatusError {
+	code, known := codeByStatus[status]
 	if !known {
-		code, status, detail = mongodb.CodeUnavailable, http.StatusServiceUnavailable, "The request could not be answered; ask again."
-	} else if status != statusOf[code] {
-		status = statusOf[code]
+		code, status, detail = mongodb.CodeUnavailable, http.StatusServiceUnavailable, detailInternal
+	} else if status != statusByCode[code] {
+		status = statusByCode[code]
 	}
 	if len(errs) > 0 && status < http.StatusInternalServerError {
-		detail = "The request is not well formed; errors says where."
+		detail = "The request is invalid. Correct the parts listed in errors."
 	}
 	p := newProblem(status, code, detail)
 	for _, err := range errs {
@@ -185,5 +207,5 @@ func refusedByShape(status int, detail string, errs ...error) huma.StatusError {
 	return p
 }
 
-// Codes lists every code that an answer may have.
-func Codes() []fault.Code { return slices.Sorted(maps.Keys(statusOf)) }
+// Codes returns every code that a response may have.
+func Codes() []fault.Code { return slices.Sorted(maps.Keys(statusByCode)) }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// Services are what the API serves.
+// Services is what the API needs to answer requests.
 type Services struct {
 	Users    *users.Service
 	Seats    *seats.Service
@@ -38,96 +39,101 @@ type Services struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Metrics *telemetry.Metrics
-	Keys    []config.Key // none: the server listens on loopback only
-	Tokens  *Tokens      // of customers; nil: there are none
+	Keys    []config.Key // empty: every caller has the scope admin, and must be on loopback
+	Tokens  *Tokens      // checks customers' tokens; nil: tokens are not accepted
 	Limits  Limits
-	Rates   *ratelimit.Limiter // nil only where Limits has no rates
+	Rates   *ratelimit.Limiter // nil only if Limits has no rates
 
-	// Serving is false until recovery has ended; only /livez, /readyz and
-	// /metrics answer before.
+	// Serving reports whether recovery has ended. Until then only /livez, /readyz,
+	// /metrics and the pages answer.
 	Serving func() bool
-	Live    *live.Hub // who listens to availability
+	Live    *live.Hub // feeds the availability streams
 	Ready   func(context.Context) Readiness
 
 	Survey func(context.Context) (recovery.Survey, error)
-	Lines  func() []telemetry.Line // the last warnings and errors of the log
-	Demo   bool                    // serve the shop at /demo
+	Lines  func() []telemetry.Line // the latest warnings and errors of the log
+	Demo   bool                    // serve the demo shop at /demo
 }
 
 const (
-	maxBody = 64 << 10 // bytes; the largest body that means anything has some hundred
-	// requestTime bounds the work on one request.
-	requestTime = 10 * time.Second
-	version     = "1.0.0"
-	// timeLimit is the key of an operation's own bound in its metadata.
-	timeLimit = "timeLimit"
+	maxBodyBytes = 64 << 10 // a valid body has a few hundred bytes
+	// requestTimeout bounds the work on one request.
+	requestTimeout = 10 * time.Second
+	version        = "1.0.0"
+	// metadataTimeout is the key of an operation's own timeout in its metadata.
+	metadataTimeout = "timeout"
 )
 
-// api is the routes with what their handlers need.
+// api holds the routes and what their handlers need.
 type api struct {
 	Services
-	huma      huma.API
-	looking   turn // of overviews, which sum the locks of many events
-	surveying turn // of surveys, which read everything
+	huma              huma.API
+	overviewSemaphore semaphore // an overview sums the locks of many events
+	surveySemaphore   semaphore // a survey reads all locks and bookings
 }
 
-// shapeErrors: huma's builder of error answers is one for the process.
-var shapeErrors sync.Once
+// setErrorBuilder guards huma.NewError, a global variable.
+var setErrorBuilder sync.Once
 
 // New returns the API's handler.
 func New(s Services) http.Handler {
-	shapeErrors.Do(func() { huma.NewError = refusedByShape })
+	setErrorBuilder.Do(func() { huma.NewError = newHumaError })
 	conf := huma.DefaultConfig("Holdfast", version)
-	conf.Info.Description = "Seats of events are locked for some minutes, booked and paid for, or they come back. " +
-		"Times are RFC 3339 in UTC. Errors are application/problem+json; decide by their code."
+	conf.Info.Description = "A client locks seats of an event for a few minutes, books them and pays. " +
+		"Seats that are not paid for in time go back on sale. " +
+		"Times are RFC 3339 in UTC. Errors are application/problem+json; a client decides by their code."
 	conf.OpenAPIPath, conf.DocsPath, conf.SchemasPath = "", "", ""
-	conf.CreateHooks = nil // they would add $schema to every answer
+	conf.CreateHooks = nil // the default hooks add $schema to every response
 	conf.RejectUnknownQueryParameters = true
 	conf.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	conf.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"key": {Type: "http", Scheme: "bearer", Description: "The secret of one of API_KEYS, or a customer's token."},
+		"key": {Type: "http", Scheme: "bearer", Description: "The secret of a key in API_KEYS, or a customer's token."},
 	}
 	mux := http.NewServeMux()
-	a := &api{Services: s, huma: humago.New(mux, conf), looking: make(turn, 1), surveying: make(turn, 1)}
-	a.userRoutes()
-	a.eventRoutes()
-	a.streamRoutes()
-	a.lockRoutes()
-	a.bookingRoutes()
-	a.jobRoutes()
-	a.overviewRoutes()
+	a := &api{
+		Services: s, huma: humago.New(mux, conf),
+		overviewSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
+	}
+	a.registerUserRoutes()
+	a.registerEventRoutes()
+	a.registerStreamRoute()
+	a.registerLockRoutes()
+	a.registerBookingRoutes()
+	a.registerJobRoutes()
+	a.registerOverviewRoutes()
 	ring := newKeyring(s.Keys)
-	a.openRoutes(mux)
+	a.registerPublicRoutes(mux)
 
-	h := problemsForUnknownRoutes(mux)
-	h = a.whileServing(h)
-	h = a.bounded(h)
-	h = guardOrigin(len(ring) == 0, h)
-	h = a.observed(mux, h)
-	h = a.withCaller(ring, h)
+	h := withUnknownRoutes(mux)
+	h = a.requireServing(h)
+	h = a.limitInFlight(h)
+	h = guardOrigin(h, ring)
+	h = a.instrument(h, mux)
+	h = a.withCaller(h, ring)
 	return withRequestID(h)
 }
 
-// openRoutes need no key, but for the metrics where others can reach them.
-func (a *api) openRoutes(mux *http.ServeMux) {
+// registerPublicRoutes adds the routes that need no key. /metrics needs one if
+// the request comes from another machine.
+func (a *api) registerPublicRoutes(mux *http.ServeMux) {
 	document, err := a.huma.OpenAPI().MarshalJSON()
 	if err != nil {
-		panic(fmt.Sprintf("the OpenAPI document: %v", err)) // wrong in the code, not in a request
+		panic(fmt.Sprintf("encode the OpenAPI document: %v", err)) // a programming error
 	}
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		w.Write(document) //nolint:errcheck,gosec // the client may be gone; JSON of our own
+		writeBody(w, document)
 	})
 	docs := v5emb.New("Holdfast", "/openapi.json", "/docs/")
 	mux.Handle("GET /docs/", docs)
 	mux.Handle("GET /docs", docs)
-	a.pageRoutes(mux)
+	a.registerPageRoutes(mux)
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", readyz(a.Ready))
 	metrics := metricsHandler(a.Metrics.Registry)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		if !config.IsLoopback(hostOf(r.RemoteAddr)) {
-			if err := allow(r.Context(), config.ScopeAdmin); err != nil {
+			if err := requireScope(r.Context(), config.ScopeAdmin); err != nil {
 				writeProblem(w, problemOf(err))
 				return
 			}
@@ -136,22 +142,23 @@ func (a *api) openRoutes(mux *http.ServeMux) {
 	})
 }
 
-func (a *api) withCaller(ring keyring, next http.Handler) http.Handler {
+func (a *api) withCaller(next http.Handler, ring keyring) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.identify(ring, r, visitOf(r.Context()))
+		a.identify(ring, r, requestInfoOf(r.Context()))
 		next.ServeHTTP(w, r)
 	})
 }
 
-// whileServing holds everything back but the process's own state until
-// recovery has ended.
-func (a *api) whileServing(next http.Handler) http.Handler {
+// requireServing refuses requests until recovery has ended, except for probes,
+// metrics and pages.
+func (a *api) requireServing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case path == "/livez", path == "/readyz", path == "/metrics", isPage(path):
 		default:
 			if !a.Serving() {
-				writeProblem(w, newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable, "Recovery is under way; ask again."))
+				writeProblem(w, newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable,
+					"The server is starting and recovery has not finished. Retry the request."))
 				return
 			}
 		}
@@ -159,29 +166,30 @@ func (a *api) whileServing(next http.Handler) http.Handler {
 	})
 }
 
-// observed counts requests, and turns a panic into an answer.
-func (a *api) observed(mux *http.ServeMux, next http.Handler) http.Handler {
+// instrument counts and times requests, and turns a panic into a 503.
+func (a *api) instrument(next http.Handler, mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := a.Clock()
-		seen := &statusWriter{ResponseWriter: w}
+		recorder := &statusRecorder{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil {
-				a.Log.ErrorContext(r.Context(), "A request panicked", "requestId", requestID(r.Context()), "error", p, "stack", string(debug.Stack()))
-				if seen.status == 0 {
-					writeProblem(seen, problemOf(fmt.Errorf("panic: %v", p)))
+				a.Log.ErrorContext(r.Context(), "A request panicked",
+					"requestId", requestID(r.Context()), "error", p, "stack", string(debug.Stack()))
+				if recorder.status == 0 {
+					writeProblem(recorder, problemOf(fmt.Errorf("panic: %v", p)))
 				}
 			}
-			route := routeOf(mux, r)
-			telemetry.NameRequest(r.Context(), method(r), route, requestID(r.Context()))
-			a.Metrics.Requests.WithLabelValues(method(r), route, strconv.Itoa(seen.status)).Inc()
-			a.Metrics.RequestSeconds.WithLabelValues(method(r), route).Observe(a.Clock.Since(start).Seconds())
+			method, route := methodLabel(r), routeLabel(mux, r)
+			telemetry.NameRequest(r.Context(), method, route, requestID(r.Context()))
+			a.Metrics.Requests.WithLabelValues(method, route, strconv.Itoa(recorder.status)).Inc()
+			a.Metrics.RequestSeconds.WithLabelValues(method, route).Observe(a.Clock.Since(start).Seconds())
 		}()
-		next.ServeHTTP(seen, r)
+		next.ServeHTTP(recorder, r)
 	})
 }
 
-// routeOf is a label: the pattern that the request was served by, or would be.
-func routeOf(mux *http.ServeMux, r *http.Request) string {
+// routeLabel returns the pattern that matches the request, or "none".
+func routeLabel(mux *http.ServeMux, r *http.Request) string {
 	route := r.Pattern
 	if route == "" {
 		_, route = mux.Handler(r)
@@ -189,8 +197,9 @@ func routeOf(mux *http.ServeMux, r *http.Request) string {
 	return cmp.Or(route, "none")
 }
 
-// method is a label: what is no method of ours shares one.
-func method(r *http.Request) string {
+// methodLabel returns the request's method. Unknown methods share one label, so
+// that a client can't create labels without bound.
+func methodLabel(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions, http.MethodPut:
 		return r.Method
@@ -199,17 +208,18 @@ func method(r *http.Request) string {
 	}
 }
 
-type statusWriter struct {
+// statusRecorder keeps the status of the response.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (w *statusWriter) WriteHeader(status int) {
+func (w *statusRecorder) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *statusWriter) Write(b []byte) (int, error) {
+func (w *statusRecorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
@@ -217,31 +227,36 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// route registers an operation that asks for scope. The handler runs once the
-// request's shape is right and its key reaches scope.
+// route registers an operation that requires a scope. The handler runs only for
+// a valid request with that scope and within its rate limit.
 func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(context.Context, *I) (*O, error)) {
-	op.MaxBodyBytes = maxBody
+	op.MaxBodyBytes = maxBodyBytes
 	op.Security = []map[string][]string{{"key": {}}}
-	op.Description += fmt.Sprintf(" Scope: %s.", cmp.Or(map[config.Scope]string{
-		scopeCustomer: "booking, or a customer's own token"}[scope], string(scope)))
+	scopeText := string(scope)
+	if scope == scopeCustomer {
+		scopeText = "booking, or the customer's own token"
+	}
+	op.Description = strings.TrimSpace(fmt.Sprintf("%s Scope: %s.", op.Description, scopeText))
 	op.Errors = append([]int{
-		http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity,
+		http.StatusTooManyRequests, http.StatusServiceUnavailable,
 	}, op.Errors...)
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
-		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		op.Errors = append(op.Errors,
+			http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	limit, own := op.Metadata[timeLimit].(time.Duration)
-	if !own {
-		limit = requestTime
+	timeout, hasOwn := op.Metadata[metadataTimeout].(time.Duration)
+	if !hasOwn {
+		timeout = requestTimeout
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
-		ctx, cancel := context.WithTimeout(ctx, limit)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		err := allow(ctx, scope)
+		err := requireScope(ctx, scope)
 		if err == nil {
-			err = a.limit(ctx)
+			err = a.limitCaller(ctx)
 		}
 		var out *O
 		if err == nil {
@@ -249,24 +264,29 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 		}
 		if err != nil {
 			p := problemOf(err)
-			logFailure(ctx, a.Log, p)
+			logServerError(ctx, a.Log, p)
 			return nil, p
 		}
 		return out, nil
 	})
 }
 
-// NewServer returns a server with bounds on slow and large requests.
+// NewServer returns a server with timeouts and a maximum size of the headers.
 func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	const (
-		headerTime = 10 * time.Second
-		readTime   = 15 * time.Second
-		writeTime  = 40 * time.Second // a run by hand is waited for
-		idleTime   = 2 * time.Minute
-		maxHeader  = 32 << 10
+		readHeaderTimeout = 10 * time.Second
+		readTimeout       = 15 * time.Second
+		writeTimeout      = 40 * time.Second // longer than runWaitTimeout
+		idleTimeout       = 2 * time.Minute
+		maxHeaderBytes    = 32 << 10
 	)
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime,
-		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,17 +30,24 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// site is the API on a test's database, with a client.
+// site is an API with a database of its own, and an HTTP client.
 type site struct {
 	t       testing.TB
 	w       *testenv.World
 	server  *httptest.Server
 	client  *http.Client
-	serving atomic.Bool
+	serving *atomic.Bool
 	recent  *telemetry.Recent
 
-	jobs       *jobs.Runner
-	begun, end chan struct{} // of the job lock-expiry
+	jobs              *jobs.Runner
+	jobBegun, jobDone chan struct{} // of the job lock-expiry, see testJobs
+}
+
+// in returns the site for a subtest: it reports failures to t.
+func (s *site) in(t testing.TB) *site {
+	sub := *s
+	sub.t = t
+	return &sub
 }
 
 func open(t testing.TB, keys ...config.Key) *site {
@@ -47,11 +55,11 @@ func open(t testing.TB, keys ...config.Key) *site {
 	return openWith(t, func(s *httpapi.Services, _ *seats.Limits) { s.Keys = keys })
 }
 
-// openWith opens a site whose services and limits change has changed.
+// openWith opens a site after change has changed its services and limits.
 func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site {
 	t.Helper()
 	w := testenv.New(t)
-	s := &site{t: t, w: w, recent: telemetry.NewRecent(w.Log)}
+	s := &site{t: t, w: w, serving: &atomic.Bool{}, recent: telemetry.NewRecent(w.Log)}
 	s.serving.Store(true)
 	var services httpapi.Services
 	limits := seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL}
@@ -60,7 +68,7 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 	w.Bookings = booking.New(w.DB, w.Seats, booking.Limits{MaxPaymentTTL: testenv.MaxPaymentTTL}, booking.Observer{})
 	metrics := telemetry.NewMetrics()
 	terms := lease.Terms{TTL: 2 * time.Second}
-	s.begun, s.end = make(chan struct{}), make(chan struct{})
+	s.jobBegun, s.jobDone = make(chan struct{}), make(chan struct{})
 	s.jobs = jobs.New(jobs.Options{
 		Log: slog.New(w.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(w.DB, terms), Terms: terms,
 		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
@@ -95,6 +103,7 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 	return s
 }
 
+// answer is a response that was read completely.
 type answer struct {
 	status int
 	header http.Header
@@ -104,7 +113,8 @@ type answer struct {
 
 func (a answer) text(field string) string { return fmt.Sprint(a.body[field]) }
 
-// call sends a body: a string as it is, anything else as JSON, nil for none.
+// call sends a request. body is sent as it is if it is a string, else as JSON; nil
+// is no body. headers are pairs of a name and a value.
 func (s *site) call(method, path string, body any, headers ...string) answer {
 	s.t.Helper()
 	var reader io.Reader
@@ -137,9 +147,8 @@ func (s *site) call(method, path string, body any, headers ...string) answer {
 		s.t.Error(err)
 		return answer{}
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
 	raw, err := io.ReadAll(response.Body)
-	if err != nil {
+	if err := errors.Join(err, response.Body.Close()); err != nil {
 		s.t.Error(err)
 	}
 	a := answer{status: response.StatusCode, header: response.Header, raw: string(raw)}
@@ -151,14 +160,14 @@ func (s *site) call(method, path string, body any, headers ...string) answer {
 
 type fields map[string]any
 
-// want fails unless the answer has the status and, for an error, the code.
+// want fails unless the answer has the status and, unless it is "", the code.
 func (s *site) want(a answer, status int, code string) answer {
 	s.t.Helper()
 	if a.status != status || (code != "" && a.text("code") != code) {
 		s.t.Errorf("got %d %s, want %d %s", a.status, a.raw, status, code)
 	}
 	if a.status >= 400 && a.header.Get("Content-Type") != "application/problem+json" {
-		s.t.Errorf("an error is %s: %s", a.header.Get("Content-Type"), a.raw)
+		s.t.Errorf("an error has the content type %s: %s", a.header.Get("Content-Type"), a.raw)
 	}
 	if a.header.Get("X-Request-Id") == "" {
 		s.t.Error("no X-Request-Id")
@@ -177,5 +186,6 @@ func (s *site) user() string {
 
 func (s *site) event(total int) string {
 	s.t.Helper()
-	return s.want(s.call("POST", "/api/events", fields{"name": "E", "totalSeats": total, "eventDate": "2026-06-15T10:00:00Z"}), 201, "").text("id")
+	request := fields{"name": "E", "totalSeats": total, "eventDate": "2026-06-15T10:00:00Z"}
+	return s.want(s.call("POST", "/api/events", request), 201, "").text("id")
 }

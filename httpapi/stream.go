@@ -16,68 +16,81 @@ import (
 )
 
 const (
-	// heartbeat is how often a quiet stream says that it lives, below the minute
-	// after which proxies give up.
-	heartbeat = 15 * time.Second
-	// slowest is how long a listener may take to read a message; then it has to
-	// come back.
-	slowest = 10 * time.Second
-	// streamHello asks listeners to come back after two seconds, and tells who reads
-	// the stream by eye what it is.
-	streamHello   = "retry: 2000\n: availability, as it changes\n\n"
-	heartbeatText = ": heartbeat\n\n"
+	// heartbeatInterval is shorter than the minute after which many proxies close
+	// a quiet connection.
+	heartbeatInterval = 15 * time.Second
+	// streamWriteTimeout ends the stream of a client that does not read. The client
+	// has to reconnect.
+	streamWriteTimeout = 10 * time.Second
+	// streamPreamble makes a client reconnect after two seconds. Its comment is for
+	// people who read the stream.
+	streamPreamble = "retry: 2000\n: availability updates\n\n"
+	heartbeat      = ": heartbeat\n\n"
 )
 
 type streamQuery struct {
 	PathID
-	LastID string `header:"Last-Event-ID" maxLength:"20" doc:"The ID of the last message: what came since is sent, or a reset."`
+	LastID string `header:"Last-Event-ID" maxLength:"20" doc:"ID of the last message received. The stream resumes after it, or sends a reset."`
 }
 
-// isStream reports whether a request asks for a stream.
+// lastID returns 0 if the client has no last ID, and 1, which is too old for
+// every stream, if its ID is not valid.
+func (q streamQuery) lastID() int64 {
+	if q.LastID == "" {
+		return 0
+	}
+	id, err := strconv.ParseInt(q.LastID, 10, 64)
+	if err != nil || id <= 0 {
+		return 1
+	}
+	return id
+}
+
+// isStream reports whether a request opens a stream.
 func isStream(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/api/events/") && strings.HasSuffix(r.URL.Path, "/stream")
 }
 
-func (a *api) streamRoutes() {
+func (a *api) registerStreamRoute() {
 	state := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[live.State]())
 	op := huma.Operation{
-		OperationID: "stream-event", Method: http.MethodGet, Path: "/api/events/{id}/stream", Tags: []string{"Events"}, Summary: "Availability as it changes",
-		Description: "Server-sent events: `availability` with the whole state within 250 ms of a change, under rising IDs; " +
-			"`reset` where what came since Last-Event-ID is not known any more, followed by the state; a comment each 15 s.",
+		OperationID: "stream-event", Method: http.MethodGet, Path: "/api/events/{id}/stream", Tags: []string{"Events"},
+		Summary: "Stream the availability of an event",
+		Description: "Server-sent events. `availability` has the whole state and follows a change within 250 ms; IDs rise. " +
+			"If the messages since Last-Event-ID are not available any more, the stream sends `reset` and then the state. " +
+			"Every 15 s it sends a comment.",
 		Errors: []int{http.StatusNotFound},
-		Responses: map[string]*huma.Response{"200": {Description: "A stream of messages, whose data is:",
-			Content: map[string]*huma.MediaType{"text/event-stream": {Schema: state}}}},
+		Responses: map[string]*huma.Response{"200": {
+			Description: "A stream of messages with this data:",
+			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: state}},
+		}},
 	}
 	route(a, op, scopeCustomer, func(ctx context.Context, in *streamQuery) (*huma.StreamResponse, error) {
-		last, err := strconv.ParseInt(in.LastID, 10, 64)
-		if err != nil {
-			last = 0 // of another server, or made up: it is as good as none
-		}
-		if in.LastID != "" && last <= 0 {
-			last = 1 // too old
-		}
-		l, err := a.Live.Listen(ctx, parseID(in.ID), last)
+		l, err := a.Live.Listen(ctx, parseID(in.ID), in.lastID())
 		if err != nil {
 			return nil, err
 		}
 		return &huma.StreamResponse{Body: func(ctx huma.Context) {
 			defer l.Close()
 			r, w := humago.Unwrap(ctx)
-			stream(r, w, l, last != 0)
+			stream(r, w, l)
 		}}, nil
 	})
 }
 
-// stream sends a listener what there is, until it leaves or is too slow.
-func stream(r *http.Request, w http.ResponseWriter, l *live.Listener, resuming bool) {
+// stream sends messages until the client leaves, does not read in time, or the
+// listener ends.
+func stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep it
+	h.Set("X-Accel-Buffering", "no") // nginx buffers otherwise
 	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) //nolint:errcheck // the request has been read; it lasts as long as it lasts
+	if control.SetReadDeadline(time.Time{}) != nil { // the server's ReadTimeout would end the stream
+		return
+	}
 	send := func(text []byte) bool {
-		if control.SetWriteDeadline(clock.Deadline(slowest)) != nil {
+		if control.SetWriteDeadline(clock.Deadline(streamWriteTimeout)) != nil {
 			return false
 		}
 		if _, err := w.Write(text); err != nil {
@@ -85,22 +98,21 @@ func stream(r *http.Request, w http.ResponseWriter, l *live.Listener, resuming b
 		}
 		return control.Flush() == nil
 	}
-	if !send([]byte(streamHello)) {
+	if !send([]byte(streamPreamble)) {
 		return
 	}
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
+	ticker := time.NewTicker(heartbeatInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-beat.C:
-			if !send([]byte(heartbeatText)) {
+		case <-ticker.C:
+			if !send([]byte(heartbeat)) {
 				return
 			}
-		case <-l.Woken():
-			text, ended := l.Take(resuming)
-			resuming = false
+		case <-l.Ready():
+			text, ended := l.Receive()
 			if len(text) > 0 && !send(text) || ended {
 				return
 			}

@@ -21,6 +21,9 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
+// streamTimeout bounds the wait for a message.
+const streamTimeout = 20 * time.Second
+
 // sse is one message of a stream.
 type sse struct {
 	id    int64
@@ -28,11 +31,11 @@ type sse struct {
 	state live.State
 }
 
-// listener reads a stream until the test ends.
+// listener reads a stream until disconnect is called or the test ends.
 type listener struct {
-	t        *testing.T
-	messages chan sse
-	leave    context.CancelFunc
+	t          testing.TB
+	messages   chan sse
+	disconnect context.CancelFunc
 }
 
 func (s *site) listen(event, lastID string) *listener {
@@ -45,20 +48,22 @@ func (s *site) listen(event, lastID string) *listener {
 	if lastID != "" {
 		request.Header.Set("Last-Event-ID", lastID)
 	}
-	response, err := s.client.Do(request) //nolint:bodyclose // by the goroutine below
+	response, err := s.client.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
 		s.t.Fatalf("%d %s", response.StatusCode, response.Header)
 	}
-	l := &listener{t: s.t.(*testing.T), messages: make(chan sse, 1000), leave: cancel}
+	l := &listener{t: s.t, messages: make(chan sse, 1000), disconnect: cancel}
 	go func() {
 		defer close(l.messages)
-		defer response.Body.Close() //nolint:errcheck // read only
 		l.read(bufio.NewScanner(response.Body))
 	}()
-	s.t.Cleanup(cancel)
+	s.t.Cleanup(func() {
+		cancel()
+		_ = response.Body.Close() // cancelled
+	})
 	return l
 }
 
@@ -68,7 +73,10 @@ func (l *listener) read(lines *bufio.Scanner) {
 		field, value, _ := strings.Cut(lines.Text(), ": ")
 		switch field {
 		case "id":
-			m.id, _ = strconv.ParseInt(value, 10, 64) //nolint:errcheck // 0 fails the test
+			var err error
+			if m.id, err = strconv.ParseInt(value, 10, 64); err != nil {
+				l.t.Error(err)
+			}
 		case "event":
 			m.event = value
 		case "data":
@@ -84,20 +92,39 @@ func (l *listener) read(lines *bufio.Scanner) {
 	}
 }
 
-// next is the next message, or the zero one at the stream's end.
+// next returns the next message, or the zero value at the stream's end.
 func (l *listener) next() sse {
 	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), streamTimeout)
+	defer cancel()
 	select {
 	case m := <-l.messages:
 		return m
-	case <-time.After(20 * time.Second):
-		l.t.Fatal("no message")
+	case <-ctx.Done():
+		l.t.Fatal("no message in time")
 		return sse{}
 	}
 }
 
-// until reads on to the message of so many seats.
-func (l *listener) until(available int64) (m sse) {
+// waitForText receives until a message contains the text.
+func waitForText(t *testing.T, l *live.Listener, want string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), streamTimeout)
+	defer cancel()
+	received := ""
+	for !strings.Contains(received, want) {
+		select {
+		case <-l.Ready():
+			text, _ := l.Receive()
+			received += string(text)
+		case <-ctx.Done():
+			t.Fatalf("no %s in %q", want, received)
+		}
+	}
+}
+
+// waitForSeats reads on to the message with this number of available seats.
+func (l *listener) waitForSeats(available int64) (m sse) {
 	l.t.Helper()
 	for {
 		before := m.id
@@ -110,8 +137,8 @@ func (l *listener) until(available int64) (m sse) {
 	}
 }
 
-// A listener is told what there is, and then each change, whoever makes it.
-func TestStream_TellsOfEachChange(t *testing.T) {
+// A listener receives the state, and then each change of it.
+func TestStream_SendsTheStateAndEachChange(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	event, user := s.event(100), s.user()
@@ -121,52 +148,58 @@ func TestStream_TellsOfEachChange(t *testing.T) {
 		t.Fatalf("first %+v", first)
 	}
 	lock := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 3}), 201, "").text("id")
-	locked := l.until(97)
+	locked := l.waitForSeats(97)
 	s.want(s.call("DELETE", "/api/locks/"+lock, nil), 200, "")
-	released := l.until(100)
+	released := l.waitForSeats(100)
 	s.want(s.call("PATCH", "/api/events/"+event, fields{"totalSeats": 50, "status": "CLOSED"}), 200, "")
-	closed := l.until(50)
-	if closed.state.Status != "CLOSED" || closed.state.TotalSeats != 50 || locked.id <= first.id || released.id <= locked.id || closed.id <= released.id {
-		t.Errorf("got %+v, %+v, %+v", locked, released, closed)
+	closed := l.waitForSeats(50)
+	if closed.state.Status != "CLOSED" || closed.state.TotalSeats != 50 {
+		t.Errorf("closed: %+v", closed)
+	}
+	if locked.id <= first.id || released.id <= locked.id || closed.id <= released.id {
+		t.Errorf("the IDs don't rise: %d, %d, %d, %d", first.id, locked.id, released.id, closed.id)
 	}
 	s.want(s.call("GET", "/api/events/"+ids.New().String()+"/stream", nil), 404, "EVENT_NOT_FOUND")
 	s.want(s.call("GET", "/api/events/nonsense/stream", nil), 422, "VALIDATION_FAILED")
 }
 
-// Who comes back with the last ID hears what came since; with one that is too old,
-// of the future or made up, a reset and the state.
-func TestStream_Resumes(t *testing.T) {
+// A client that reconnects with its last ID receives the messages since then. An ID
+// that is too old, in the future or invalid gets a reset and the state.
+func TestStream_ResumesAfterTheLastID(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	event, user := s.event(100), s.user()
-	stays, leaves := s.listen(event, ""), s.listen(event, "")
-	first := leaves.next()
-	leaves.leave()
+	connected, reconnecting := s.listen(event, ""), s.listen(event, "")
+	first := reconnecting.next()
+	reconnecting.disconnect()
 	var missed []sse
 	for n := range int64(3) {
 		s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}), 201, "")
-		missed = append(missed, stays.until(99-n))
+		missed = append(missed, connected.waitForSeats(99-n))
 	}
-	back := s.listen(event, strconv.FormatInt(first.id, 10))
+	resumed := s.listen(event, strconv.FormatInt(first.id, 10))
 	for _, m := range missed {
-		if got := back.next(); got != m {
+		if got := resumed.next(); got != m {
 			t.Errorf("missed %+v, got %+v", m, got)
 		}
 	}
 	for _, id := range []string{"1", "0", "-5", "x", strconv.FormatInt(1<<62, 10), "99999999999999999999"} {
-		late := s.listen(event, id)
-		if reset, state := late.next(), late.next(); reset.event != "reset" || state.event != "availability" || state.state.AvailableSeats != 97 {
-			t.Errorf("Last-Event-ID %s: %+v, %+v", id, reset, state)
-		}
+		t.Run("Last-Event-ID "+id, func(t *testing.T) {
+			l := s.in(t).listen(event, id)
+			reset, state := l.next(), l.next()
+			if reset.event != "reset" || state.event != "availability" || state.state.AvailableSeats != 97 {
+				t.Errorf("got %+v, %+v", reset, state)
+			}
+		})
 	}
 }
 
-// One who does not read holds up nobody, and is parted with.
-func TestStream_ASlowListenerHoldsNobodyUp(t *testing.T) {
+// Clients that do not read their streams delay neither requests nor other listeners.
+func TestStream_SlowListenersDelayNobody(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	event, user := s.event(10_000), s.user()
-	for range 20 { // they never read their answers
+	for range 20 {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/api/events/"+event+"/stream", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -175,24 +208,23 @@ func TestStream_ASlowListenerHoldsNobodyUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close() //nolint:errcheck // read only
+		t.Cleanup(func() { _ = response.Body.Close() }) // unread until here
 	}
 	l := s.listen(event, "")
-	var all sync.WaitGroup
+	var requests sync.WaitGroup
 	for range 8 {
-		all.Go(func() {
+		requests.Go(func() {
 			for range 100 {
 				s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}), 201, "")
 			}
 		})
 	}
-	all.Wait()
-	l.until(9200)
+	requests.Wait()
+	l.waitForSeats(9200)
 }
 
-// Where MongoDB's stream of changes breaks off, listeners are told to forget what
-// they know, and hear on.
-func TestStream_GoesOnAfterTheChangesBreakOff(t *testing.T) {
+// If MongoDB's change stream ends, listeners get a reset and then further changes.
+func TestStream_ContinuesAfterTheChangeStreamEnds(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast")
 	hub := live.NewHub(w.Seats, slog.New(w.Log))
@@ -203,34 +235,22 @@ func TestStream_GoesOnAfterTheChangesBreakOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	hears := func(word string) {
-		t.Helper()
-		deadline := time.After(20 * time.Second)
-		for heard := ""; !strings.Contains(heard, word); {
-			select {
-			case <-l.Woken():
-				text, _ := l.Take(false)
-				heard += string(text)
-			case <-deadline:
-				t.Fatalf("%s was not told, but %q", word, heard)
-			}
-		}
-	}
-	hears(`"availableSeats":100`)
+	waitForText(t, l, `"availableSeats":100`)
 	w.Take(event, 1, testenv.Soon())
-	hears(`"availableSeats":99`)
-	off := w.FailCommands("getMore", bson.D{{Key: "times", Value: 1}}, bson.D{{Key: "errorCode", Value: 280}}) // ChangeStreamFatalError
-	hears("event: reset")
-	off()
+	waitForText(t, l, `"availableSeats":99`)
+	const changeStreamFatalError = 280
+	restore := w.FailCommands("getMore", bson.D{{Key: "times", Value: 1}}, bson.D{{Key: "errorCode", Value: changeStreamFatalError}})
+	waitForText(t, l, "event: reset")
+	restore()
 	w.Take(event, 1, testenv.Soon())
-	hears(`"availableSeats":98`)
+	waitForText(t, l, `"availableSeats":98`)
 	if hub.Listeners() != 1 {
 		t.Errorf("%d listeners", hub.Listeners())
 	}
 }
 
-// A hub that closes parts with its listeners, and takes no more.
-func TestStream_EndsWithTheHub(t *testing.T) {
+// Closing the hub ends its listeners, and it accepts no more.
+func TestHub_CloseEndsEveryListener(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	hub := live.NewHub(w.Seats, slog.New(w.Log))
@@ -240,89 +260,84 @@ func TestStream_EndsWithTheHub(t *testing.T) {
 	}
 	hub.Close()
 	for ended := false; !ended; {
-		<-l.Woken()
-		_, ended = l.Take(false)
+		<-l.Ready()
+		_, ended = l.Receive()
 	}
 	l.Close()
 	if _, err := hub.Listen(t.Context(), w.Event(1), 0); err == nil {
-		t.Error("it takes listeners after its end")
+		t.Error("a closed hub accepted a listener")
 	}
 }
 
-// slowSource answers reads late: what is committed meanwhile is heard before the
-// state that was read.
+// slowSource calls afterRead between reading a state and returning it, so that
+// later changes arrive before the state.
 type slowSource struct {
 	*seats.Service
-	during func()
+	afterRead func()
 }
 
 func (s *slowSource) EventAt(ctx context.Context, id ids.ID) (seats.Event, int64, error) {
 	e, at, err := s.Service.EventAt(ctx, id)
-	s.during()
+	s.afterRead()
 	return e, at, err
 }
 
-// A change that is heard while the first state is being read is not lost.
-func TestStream_HearsWhatChangesDuringTheFirstRead(t *testing.T) {
+// A change that arrives while the first state is read is not lost.
+func TestHub_AppliesChangesDuringTheFirstRead(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	heard := w.Event(10)
-	source := &slowSource{w.Seats, func() {}}
+	watched := w.Event(10)
+	source := &slowSource{Service: w.Seats, afterRead: func() {}}
 	hub := live.NewHub(source, slog.New(w.Log))
 	defer hub.Close()
-	other, err := hub.Listen(t.Context(), heard, 0) // the stream runs from here on
+	other, err := hub.Listen(t.Context(), watched, 0) // starts the change stream
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
 	event := w.Event(100)
-	source.during = func() {
+	source.afterRead = func() {
 		w.Take(event, 1, testenv.Soon())
-		w.Take(heard, 1, testenv.Soon())
-		for told := ""; !strings.Contains(told, `"availableSeats":9,`); { // then the one before it was heard too
-			<-other.Woken()
-			text, _ := other.Take(false)
-			told += string(text)
-		}
+		w.Take(watched, 1, testenv.Soon())
+		waitForText(t, other, `"availableSeats":9,`) // the earlier change has arrived too
 	}
 	l, err := hub.Listen(t.Context(), event, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	<-l.Woken()
-	if text, _ := l.Take(false); !strings.Contains(string(text), `"availableSeats":99,`) {
-		t.Errorf("told %s", text)
+	<-l.Ready()
+	if text, _ := l.Receive(); !strings.Contains(string(text), `"availableSeats":99,`) {
+		t.Errorf("got %s", text)
 	}
 }
 
-// pastSource is asked of a primary that was deposed and does not know it: at first it
-// tells what was so before.
-type pastSource struct {
+// staleSource answers the first two reads with an old state, like a primary that
+// was deposed and does not know it yet.
+type staleSource struct {
 	*seats.Service
-	past  seats.Event
-	at    int64
+	event seats.Event
+	seq   int64
 	reads atomic.Int64
 }
 
-func (s *pastSource) EventAt(ctx context.Context, id ids.ID) (seats.Event, int64, error) {
+func (s *staleSource) EventAt(ctx context.Context, id ids.ID) (seats.Event, int64, error) {
 	if s.reads.Add(1) < 3 {
-		return s.past, s.at, nil
+		return s.event, s.seq, nil
 	}
 	return s.Service.EventAt(ctx, id)
 }
 
-// What a deposed primary tells is past: it is not told to anybody.
-func TestStream_ADeposedPrimaryIsNotHeard(t *testing.T) {
+func TestHub_IgnoresTheStateOfADeposedPrimary(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	past, at, err := w.Seats.EventAt(t.Context(), event)
+	stale, seq, err := w.Seats.EventAt(t.Context(), event)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Take(event, 1, testenv.Soon())
-	source := &pastSource{Service: w.Seats, past: past, at: at}
+	source := &staleSource{Service: w.Seats, event: stale, seq: seq}
 	hub := live.NewHub(source, slog.New(w.Log))
 	defer hub.Close()
 	l, err := hub.Listen(t.Context(), event, 0)
@@ -330,25 +345,27 @@ func TestStream_ADeposedPrimaryIsNotHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	<-l.Woken()
-	if text, _ := l.Take(false); !strings.Contains(string(text), `"availableSeats":9,`) || source.reads.Load() != 3 {
-		t.Errorf("told %s after %d reads", text, source.reads.Load())
+	<-l.Ready()
+	if text, _ := l.Receive(); !strings.Contains(string(text), `"availableSeats":9,`) || source.reads.Load() != 3 {
+		t.Errorf("got %s after %d reads", text, source.reads.Load())
 	}
 }
 
-// What is taken off an event is heard too: it is no longer oversold.
-func TestStream_TellsThatAnEventIsNoLongerOversold(t *testing.T) {
+// Removing the field oversold is a change too.
+func TestStream_ShowsThatAnEventIsNoLongerOversold(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	event := s.w.Event(10)
 	s.w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}, {Key: "oversold", Value: 2}})
-	s.w.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 12}, {Key: "status", Value: "CONSUMED"}})
+	s.w.Insert("seatlocks", bson.D{
+		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 12}, {Key: "status", Value: "CONSUMED"},
+	})
 	l := s.listen(event.String(), "")
 	if m := l.next(); m.state.Oversold != 2 {
-		t.Errorf("told %+v first", m)
+		t.Errorf("the first message is %+v", m)
 	}
 	s.want(s.call("PATCH", "/api/events/"+event.String(), fields{"totalSeats": 14}), 200, "")
-	if m := l.until(2); m.state.Oversold != 0 || m.state.TotalSeats != 14 {
-		t.Errorf("told %+v", m)
+	if m := l.waitForSeats(2); m.state.Oversold != 0 || m.state.TotalSeats != 14 {
+		t.Errorf("got %+v", m)
 	}
 }

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// PathID is the ID in a path.
+type PathID struct {
+	ID string `path:"id" pattern:"^[0-9a-fA-F]{24}$" doc:"24 hex digits."`
+}
+
+// PageQuery selects one page of a list.
+type PageQuery struct {
+	PageSize  int    `query:"pageSize" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items."`
+	PageToken string `query:"pageToken" maxLength:"64" doc:"nextPageToken of the previous page."`
+}
+
+func (q PageQuery) page() mongodb.Page { return mongodb.Page{Size: q.PageSize, Token: q.PageToken} }
+
+// FilterQuery refuses empty filters. An empty filter would mean no filter, and a
+// client that lost its ID must not get everything.
+type FilterQuery struct{}
+
+// Resolve is called by huma after it has read the request.
+func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
+	u := ctx.URL()
+	query := u.Query()
+	for _, filter := range []string{"eventId", "userId", "status", "behind"} {
+		if query.Has(filter) && query.Get(filter) == "" {
+			errs = append(errs, &huma.ErrorDetail{
+				Location: "query." + filter, Message: "the filter is empty: give it a value, or leave it out",
+			})
+		}
+	}
+	return errs
+}
+
+// displayName is the name of a user or an event.
+type displayName string
+
+// Schema implements huma.SchemaProvider.
+func (displayName) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, MinLength: new(1), MaxLength: new(200),
+		Pattern:     `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`,
+		Description: "Not blank, no control characters.",
+	}
+}
+
+// emailAddress is an address without a display name.
+type emailAddress string
+
+// Schema implements huma.SchemaProvider.
+func (emailAddress) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, MaxLength: new(254), Format: "email",
+		Pattern:     `^[^@\s<>\x00-\x1f\x7f-\x9f]+@[^@\s<>*,;:()\x00-\x1f\x7f-\x9f]+$`,
+		Description: "Unique, case-insensitively.",
+	}
+}
+
+// parseID reads an ID whose format was checked before. An empty or invalid text
+// gives the zero ID.
+func parseID(s string) ids.ID {
+	id, err := ids.Parse(s)
+	if err != nil {
+		return ids.ID{}
+	}
+	return id
+}
+
+// parseUntil reads the two ways to give a deadline: a time, or seconds from now.
+func parseUntil(at *time.Time, seconds *int64) seats.Until {
+	var u seats.Until
+	if at != nil {
+		u.At = at.UTC()
+		if u.At.IsZero() { // Go's zero time would mean "not given"; the year 1 is a valid time in the past
+			u.At = u.At.Add(time.Millisecond)
+		}
+	}
+	if seconds != nil {
+		u.For = time.Duration(*seconds) * time.Second
+	}
+	return u
+}
