@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// User buys.
+// User is a customer.
 type User struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -18,7 +18,7 @@ type User struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// Event has seats to sell.
+// Event has seats for sale.
 type Event struct {
 	ID              string    `json:"id"`
 	Name            string    `json:"name"`
@@ -43,11 +43,11 @@ type Lock struct {
 	IdempotencyKey string    `json:"idempotencyKey"`
 	BookingID      string    `json:"bookingId"`
 	CreatedAt      time.Time `json:"createdAt"`
-	// Replayed: an earlier request with the same key made it.
+	// Replayed is true if an earlier request with the same key acquired the lock.
 	Replayed bool `json:"-"`
 }
 
-// Booking is a purchase of a lock's seats.
+// Booking is a purchase of the seats of a lock.
 type Booking struct {
 	ID               string    `json:"id"`
 	UserID           string    `json:"userId"`
@@ -61,18 +61,20 @@ type Booking struct {
 	UpdatedAt        time.Time `json:"updatedAt"`
 }
 
-// CreateUser adds a user. EMAIL_TAKEN may be the answer to a second asking.
+// CreateUser creates a user. It is not idempotent: after an error without a code the
+// user may exist, and a repeated call then fails with EmailTaken.
 func (c *Client) CreateUser(ctx context.Context, name, email string) (u User, err error) {
-	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/users", body: map[string]any{"name": name, "email": email}, once: true}, &u)
+	body := map[string]any{"name": name, "email": email}
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/users", body: body, notIdempotent: true}, &u)
 	return u, err
 }
 
-// User reads a user.
-func (c *Client) User(ctx context.Context, id string) (User, error) {
+// GetUser returns a user.
+func (c *Client) GetUser(ctx context.Context, id string) (User, error) {
 	return get[User](ctx, c, "/api/users/", id)
 }
 
-// NewEvent is an event to be made; MaxSeatsPerUser 0 is no limit.
+// NewEvent describes an event for CreateEvent. MaxSeatsPerUser 0 means no limit.
 type NewEvent struct {
 	Name            string    `json:"name"`
 	TotalSeats      int64     `json:"totalSeats"`
@@ -80,18 +82,19 @@ type NewEvent struct {
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
 }
 
-// CreateEvent puts an event on sale.
+// CreateEvent creates an event, which is on sale at once. It is not idempotent: after
+// an error without a code the event may exist.
 func (c *Client) CreateEvent(ctx context.Context, n NewEvent) (e Event, err error) {
-	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/events", body: n, once: true}, &e)
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/events", body: n, notIdempotent: true}, &e)
 	return e, err
 }
 
-// Event reads an event.
-func (c *Client) Event(ctx context.Context, id string) (Event, error) {
+// GetEvent returns an event.
+func (c *Client) GetEvent(ctx context.Context, id string) (Event, error) {
 	return get[Event](ctx, c, "/api/events/", id)
 }
 
-// EventChange changes what is not nil.
+// EventChange has the fields that UpdateEvent changes; nil fields stay as they are.
 type EventChange struct {
 	Name            *string    `json:"name,omitempty"`
 	TotalSeats      *int64     `json:"totalSeats,omitempty"`
@@ -100,116 +103,127 @@ type EventChange struct {
 	MaxSeatsPerUser *int64     `json:"maxSeatsPerUser,omitempty"`
 }
 
-// UpdateEvent changes an event.
+// UpdateEvent changes an event and returns it.
 func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange) (e Event, err error) {
 	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/events/" + url.PathEscape(id), body: change}, &e)
 	return e, err
 }
 
-// LockRequest asks for seats, until a time or for a duration of whole seconds;
-// with neither, for as long as the server's default.
+// LockRequest describes a lock for AcquireLock. The lock ends at ExpiresAt, or after
+// TTL (whole seconds), or after the server's default TTL if both are zero.
 type LockRequest struct {
 	EventID, UserID string
 	Seats           int64
 	ExpiresAt       time.Time
 	TTL             time.Duration
-	// IdempotencyKey makes the request the same one however often it is asked; ""
-	// means a new one, which the lock then tells.
+	// IdempotencyKey makes repeated requests acquire one lock. If it is "", the client
+	// generates a key, which is in Lock.IdempotencyKey.
 	IdempotencyKey string
 }
 
-// Lock locks seats.
-func (c *Client) Lock(ctx context.Context, r LockRequest) (l Lock, err error) {
+// AcquireLock acquires a lock on seats. It fails with SeatsUnavailable if too few seats
+// are available.
+func (c *Client) AcquireLock(ctx context.Context, r LockRequest) (l Lock, err error) {
 	if r.IdempotencyKey == "" {
 		r.IdempotencyKey = rand.Text()
 	}
 	body := map[string]any{"eventId": r.EventID, "userId": r.UserID, "seats": r.Seats, "idempotencyKey": r.IdempotencyKey}
-	times(body, r.ExpiresAt, r.TTL, "expiresAt", "ttlSeconds")
+	setTime(body, "expiresAt", r.ExpiresAt)
+	setSeconds(body, "ttlSeconds", r.TTL)
 	header, err := c.call(ctx, request{method: http.MethodPost, path: "/api/locks", body: body}, &l)
 	l.Replayed = header.Get("Idempotent-Replayed") == "true"
 	return l, err
 }
 
-func times(body map[string]any, at time.Time, ttl time.Duration, until, lasts string) {
+func setTime(body map[string]any, field string, at time.Time) {
 	if !at.IsZero() {
-		body[until] = at.UTC()
-	}
-	if ttl != 0 {
-		body[lasts] = int64(ttl / time.Second)
+		body[field] = at.UTC()
 	}
 }
 
-// ReadLock reads a lock.
-func (c *Client) ReadLock(ctx context.Context, id string) (Lock, error) {
+func setSeconds(body map[string]any, field string, d time.Duration) {
+	if d != 0 {
+		body[field] = int64(d / time.Second)
+	}
+}
+
+// GetLock returns a lock.
+func (c *Client) GetLock(ctx context.Context, id string) (Lock, error) {
 	return get[Lock](ctx, c, "/api/locks/", id)
 }
 
-// Extend makes a lock last until a time, never shorter than before.
-func (c *Client) Extend(ctx context.Context, id string, until time.Time) (l Lock, err error) {
-	return act[Lock](ctx, c, "/api/locks/", id, "/extend", map[string]any{"expiresAt": until.UTC()})
+// ExtendLock moves the expiry of a lock to a later time. It never shortens the lock.
+func (c *Client) ExtendLock(ctx context.Context, id string, until time.Time) (Lock, error) {
+	return post[Lock](ctx, c, "/api/locks/", id, "/extend", map[string]any{"expiresAt": until.UTC()})
 }
 
-// Release gives a lock's seats back, and cancels its open booking.
-func (c *Client) Release(ctx context.Context, id string) (l Lock, err error) {
+// ReleaseLock releases a lock, and cancels its open booking. The seats are available
+// again.
+func (c *Client) ReleaseLock(ctx context.Context, id string) (l Lock, err error) {
 	_, err = c.call(ctx, request{method: http.MethodDelete, path: "/api/locks/" + url.PathEscape(id)}, &l)
 	return l, err
 }
 
-// BookingRequest books a lock's seats, to be paid for until a time or within a
-// duration of whole seconds; with neither it is INITIATED, and Pay comes later.
+// BookingRequest describes a booking for CreateBooking. The payment window ends at
+// PaymentExpiresAt, or after PaymentTTL (whole seconds). If both are zero, the
+// booking is INITIATED, and PayBooking opens the window.
 type BookingRequest struct {
 	LockID, EventID, UserID string
 	PaymentExpiresAt        time.Time
 	PaymentTTL              time.Duration
 }
 
-// Book makes the booking of a lock, or returns the one that it has.
-func (c *Client) Book(ctx context.Context, r BookingRequest) (b Booking, err error) {
+// CreateBooking books the seats of a lock. If the lock already has a booking, it
+// returns that one.
+func (c *Client) CreateBooking(ctx context.Context, r BookingRequest) (b Booking, err error) {
 	body := map[string]any{"lockId": r.LockID, "eventId": r.EventID, "userId": r.UserID}
-	times(body, r.PaymentExpiresAt, r.PaymentTTL, "paymentExpiresAt", "paymentTtlSeconds")
+	setTime(body, "paymentExpiresAt", r.PaymentExpiresAt)
+	setSeconds(body, "paymentTtlSeconds", r.PaymentTTL)
 	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/bookings", body: body}, &b)
 	return b, err
 }
 
-// ReadBooking reads a booking.
-func (c *Client) ReadBooking(ctx context.Context, id string) (Booking, error) {
+// GetBooking returns a booking.
+func (c *Client) GetBooking(ctx context.Context, id string) (Booking, error) {
 	return get[Booking](ctx, c, "/api/bookings/", id)
 }
 
-// Pay opens an INITIATED booking's payment window.
-func (c *Client) Pay(ctx context.Context, id string, until time.Time) (Booking, error) {
-	return act[Booking](ctx, c, "/api/bookings/", id, "/pay", map[string]any{"paymentExpiresAt": until.UTC()})
+// PayBooking opens the payment window of an INITIATED booking.
+func (c *Client) PayBooking(ctx context.Context, id string, until time.Time) (Booking, error) {
+	return post[Booking](ctx, c, "/api/bookings/", id, "/pay", map[string]any{"paymentExpiresAt": until.UTC()})
 }
 
-// Confirm sells the seats; reference is what the payment is known by, "" for none.
-func (c *Client) Confirm(ctx context.Context, id, reference string) (Booking, error) {
+// ConfirmBooking asserts that the payment was received; the seats are sold.
+// paymentReference is the payment's ID at the payment provider, "" for none.
+func (c *Client) ConfirmBooking(ctx context.Context, id, paymentReference string) (Booking, error) {
 	body := map[string]any{}
-	if reference != "" {
-		body["paymentReference"] = reference
+	if paymentReference != "" {
+		body["paymentReference"] = paymentReference
 	}
-	return act[Booking](ctx, c, "/api/bookings/", id, "/confirm", body)
+	return post[Booking](ctx, c, "/api/bookings/", id, "/confirm", body)
 }
 
-// Cancel ends a booking, and gives its seats back.
-func (c *Client) Cancel(ctx context.Context, id string) (Booking, error) {
-	return act[Booking](ctx, c, "/api/bookings/", id, "/cancel", nil)
+// CancelBooking cancels a booking. The seats are available again.
+func (c *Client) CancelBooking(ctx context.Context, id string) (Booking, error) {
+	return post[Booking](ctx, c, "/api/bookings/", id, "/cancel", nil)
 }
 
-// Filter narrows a list; empty fields don't.
+// Filter selects items of a list. An empty field does not filter.
 type Filter struct{ EventID, UserID, Status string }
 
-// Events walks all events, page after page. It ends with the first error.
-func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
+// ListEvents iterates over all events, and reads page after page. The iteration ends
+// at the first error.
+func (c *Client) ListEvents(ctx context.Context) iter.Seq2[Event, error] {
 	return list[Event](ctx, c, "/api/events", Filter{})
 }
 
-// Locks walks the locks that match.
-func (c *Client) Locks(ctx context.Context, f Filter) iter.Seq2[Lock, error] {
+// ListLocks iterates over the locks that match the filter, as ListEvents does.
+func (c *Client) ListLocks(ctx context.Context, f Filter) iter.Seq2[Lock, error] {
 	return list[Lock](ctx, c, "/api/locks", f)
 }
 
-// Bookings walks the bookings that match.
-func (c *Client) Bookings(ctx context.Context, f Filter) iter.Seq2[Booking, error] {
+// ListBookings iterates over the bookings that match the filter, as ListEvents does.
+func (c *Client) ListBookings(ctx context.Context, f Filter) iter.Seq2[Booking, error] {
 	return list[Booking](ctx, c, "/api/bookings", f)
 }
 
@@ -218,15 +232,15 @@ func get[T any](ctx context.Context, c *Client, path, id string) (v T, err error
 	return v, err
 }
 
-func act[T any](ctx context.Context, c *Client, path, id, what string, body any) (v T, err error) {
-	_, err = c.call(ctx, request{method: http.MethodPost, path: path + url.PathEscape(id) + what, body: body}, &v)
+func post[T any](ctx context.Context, c *Client, path, id, action string, body any) (v T, err error) {
+	_, err = c.call(ctx, request{method: http.MethodPost, path: path + url.PathEscape(id) + action, body: body}, &v)
 	return v, err
 }
 
 func list[T any](ctx context.Context, c *Client, path string, f Filter) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		const size = 500
-		query := url.Values{"pageSize": {strconv.Itoa(size)}}
+		const pageSize = 500
+		query := url.Values{"pageSize": {strconv.Itoa(pageSize)}}
 		for name, value := range map[string]string{"eventId": f.EventID, "userId": f.UserID, "status": f.Status} {
 			if value != "" {
 				query.Set(name, value)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,54 +16,63 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Client calls one API. Its methods are safe for use by many goroutines.
+// Client calls one API. It is safe for concurrent use.
 type Client struct {
-	base     string
-	secret   string
-	http     *http.Client
-	patience time.Duration
+	baseURL      string
+	secret       string
+	http         *http.Client
+	retryTimeout time.Duration
 }
 
-// Option changes a client.
+// Option configures a client.
 type Option func(*Client)
 
-// WithKey sends the secret of a key, or a customer's token.
+// WithKey sends the secret of an API key, or a customer's token.
 func WithKey(secret string) Option { return func(c *Client) { c.secret = secret } }
 
-// WithHTTP calls by another HTTP client than one with a timeout of DefaultTimeout.
-func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
+// WithHTTPClient replaces the HTTP client, whose timeout is DefaultTimeout.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
-// WithPatience asks for so long until there is an answer; 0 asks once.
-func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
+// WithRetryTimeout limits the total time of a call with its retries; 0 disables
+// retries.
+func WithRetryTimeout(d time.Duration) Option { return func(c *Client) { c.retryTimeout = d } }
 
-// Defaults.
 const (
-	// DefaultTimeout is for one request, with its answer.
+	// DefaultTimeout limits one request and its response.
 	DefaultTimeout = 15 * time.Second
-	// DefaultPatience is for a call, with all that is asked again.
-	DefaultPatience = time.Minute
+	// DefaultRetryTimeout limits a call with its retries.
+	DefaultRetryTimeout = time.Minute
+
+	initialRetryDelay = 50 * time.Millisecond
+	maxRetryDelay     = 2 * time.Second
+	// maxResponseBytes is ten times the size of a page of 500 items.
+	maxResponseBytes = 16 << 20
 )
 
-// New returns a client of the API at base, such as http://127.0.0.1:8080.
-func New(base string, options ...Option) *Client {
-	c := &Client{base: strings.TrimRight(base, "/"), http: &http.Client{Timeout: DefaultTimeout}, patience: DefaultPatience}
+// New returns a client of the API at baseURL, such as http://127.0.0.1:8080.
+func New(baseURL string, options ...Option) *Client {
+	c := &Client{
+		baseURL:      strings.TrimRight(baseURL, "/"),
+		http:         &http.Client{Timeout: DefaultTimeout},
+		retryTimeout: DefaultRetryTimeout,
+	}
 	for _, o := range options {
 		o(c)
 	}
 	return c
 }
 
-// request is one call.
+// request describes one call.
 type request struct {
 	method, path string
 	query        url.Values
 	body         any
-	// once: it must not be done twice, so it is not asked again in doubt.
-	once bool
+	// notIdempotent requests are retried only if they were certainly not executed.
+	notIdempotent bool
 }
 
-// call asks until there is an answer, which it reads into out. header is that of
-// the answer.
+// call sends a request, with retries, and decodes the response into out. It
+// returns the response's headers.
 func (c *Client) call(ctx context.Context, r request, out any) (header http.Header, err error) {
 	var body []byte
 	if r.body != nil {
@@ -72,93 +80,75 @@ func (c *Client) call(ctx context.Context, r request, out any) (header http.Head
 			return nil, err
 		}
 	}
-	ask := func() (http.Header, error) {
-		header, err := c.ask(ctx, r, body, out)
-		var refused *Error
-		switch {
-		case err == nil:
+	attempt := func() (http.Header, error) {
+		header, err := c.send(ctx, r, body, out)
+		if err == nil {
 			return header, nil
-		case ctx.Err() != nil || c.patience == 0:
+		}
+		if ctx.Err() != nil || c.retryTimeout == 0 || !r.mayRetry(err) {
 			return header, backoff.Permanent(err)
-		case errors.As(err, &refused):
-			if !refused.again(r.once) {
-				return header, backoff.Permanent(err)
-			}
-			if refused.RetryAfter > 0 {
-				return header, errors.Join(err, backoff.RetryAfter(int(refused.RetryAfter/time.Second)))
-			}
-		case r.once && !errors.Is(err, syscall.ECONNREFUSED):
-			return header, backoff.Permanent(err)
+		}
+		var refusal *Error
+		if errors.As(err, &refusal) && refusal.RetryAfter > 0 {
+			return header, errors.Join(err, backoff.RetryAfter(int(refusal.RetryAfter/time.Second)))
 		}
 		return header, err
 	}
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
-	return backoff.Retry(ctx, ask, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(c.patience))
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = initialRetryDelay, maxRetryDelay
+	return backoff.Retry(ctx, attempt, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(c.retryTimeout))
 }
 
-// again reports whether the answer says to come again, and that may be done.
-func (e *Error) again(once bool) bool {
-	switch e.Status {
+// mayRetry reports whether a repeated request may succeed and has no second effect.
+func (r request) mayRetry(err error) bool {
+	var refusal *Error
+	if !errors.As(err, &refusal) { // no response
+		return !r.notIdempotent || errors.Is(err, syscall.ECONNREFUSED)
+	}
+	switch refusal.Status {
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return !once || e.Code == Unavailable
+		return !r.notIdempotent || refusal.Code == Unavailable
 	default:
 		return false
 	}
 }
 
-func (c *Client) ask(ctx context.Context, r request, body []byte, out any) (http.Header, error) {
-	target := c.base + r.path
+// send sends a request once.
+func (c *Client) send(ctx context.Context, r request, body []byte, out any) (header http.Header, err error) {
+	target := c.baseURL + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", "application/json")
 	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", "application/json")
 	}
 	if c.secret != "" {
-		request.Header.Set("Authorization", "Bearer "+c.secret)
+		req.Header.Set("Authorization", "Bearer "+c.secret)
 	}
-	response, err := c.http.Do(request)
+	response, err := c.http.Do(req)
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
-	const most = 16 << 20       // bytes; a page of 500 has a tenth
-	text, err := io.ReadAll(io.LimitReader(response.Body, most))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))
+	_ = response.Body.Close() // the body was read; a close error has no meaning
 	if err != nil {
 		return nil, err
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
-		return response.Header, refusal(response, text)
+		return response.Header, newError(response, text)
 	}
 	if out == nil {
 		return response.Header, nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return nil, fmt.Errorf("%s %s was answered with something else than JSON: %w", r.method, r.path, err)
+		return nil, fmt.Errorf("the response to %s %s is not the expected JSON: %w", r.method, r.path, err)
 	}
 	return response.Header, nil
-}
-
-// refusal reads a problem. One that something in between made has no code.
-func refusal(response *http.Response, text []byte) *Error {
-	var b answerBody
-	if json.Unmarshal(text, &b) != nil || b.Detail == "" {
-		b.Detail = response.Status
-	}
-	e := &Error{
-		Status: response.StatusCode, Code: b.Code, Detail: b.Detail, Requested: b.Requested, Available: b.Available, Holder: b.Holder,
-		RequestID: response.Header.Get("X-Request-Id"), Fields: b.Errors,
-	}
-	if after, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-		e.RetryAfter = time.Duration(after) * time.Second
-	}
-	return e
 }

@@ -23,14 +23,20 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// shop is an API on a database of its own. between stands before it: it may answer
-// in its place, or lose its answer.
+// shop is a client of an API with a database of its own.
 type shop struct {
 	*client.Client
 	calls atomic.Int64
 }
 
-func open(t *testing.T, between func(n int64, w http.ResponseWriter, r *http.Request, api http.Handler)) *shop {
+// handler stands for a proxy: it may answer in place of the API, or drop its answer.
+type handler func(w http.ResponseWriter, r *http.Request, api http.Handler)
+
+func passThrough(w http.ResponseWriter, r *http.Request, api http.Handler) { api.ServeHTTP(w, r) }
+
+// open opens a shop whose requests go through proxy. The options follow those that
+// every shop has.
+func open(t *testing.T, proxy handler, options ...client.Option) *shop {
 	t.Helper()
 	w := testenv.New(t)
 	api := httpapi.New(httpapi.Services{
@@ -40,15 +46,13 @@ func open(t *testing.T, between func(n int64, w http.ResponseWriter, r *http.Req
 	})
 	s := &shop{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := s.calls.Add(1)
-		if between != nil {
-			between(n, w, r, api)
-			return
-		}
-		api.ServeHTTP(w, r)
+		s.calls.Add(1)
+		proxy(w, r, api)
 	}))
 	transport := &http.Transport{}
-	s.Client = client.New(server.URL+"/", client.WithKey("sesame"), client.WithHTTP(&http.Client{Timeout: 10 * time.Second, Transport: transport}))
+	httpClient := &http.Client{Timeout: 10 * time.Second, Transport: transport}
+	options = append([]client.Option{client.WithKey("sesame"), client.WithHTTPClient(httpClient)}, options...)
+	s.Client = client.New(server.URL+"/", options...)
 	t.Cleanup(func() {
 		server.Close()
 		transport.CloseIdleConnections()
@@ -56,9 +60,11 @@ func open(t *testing.T, between func(n int64, w http.ResponseWriter, r *http.Req
 	return s
 }
 
-func (s *shop) sale(t *testing.T) (client.Event, client.User) {
+// createSale creates an event with 10 seats, and a user.
+func (s *shop) createSale(t *testing.T) (client.Event, client.User) {
 	t.Helper()
-	event, err := s.CreateEvent(t.Context(), client.NewEvent{Name: "E", TotalSeats: 10, EventDate: time.Date(2027, 6, 15, 19, 0, 0, 0, time.UTC)})
+	date := time.Date(2027, 6, 15, 19, 0, 0, 0, time.UTC)
+	event, err := s.CreateEvent(t.Context(), client.NewEvent{Name: "E", TotalSeats: 10, EventDate: date})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,97 +75,101 @@ func (s *shop) sale(t *testing.T) (client.Event, client.User) {
 	return event, user
 }
 
-// A purchase from the lock to the sale and back, each step twice.
-func TestClient_BuysAndCancels(t *testing.T) {
+func TestClient_BooksAndCancels(t *testing.T) {
 	t.Parallel()
-	s := open(t, nil)
+	s := open(t, passThrough)
 	ctx := t.Context()
-	event, user := s.sale(t)
-	lock, err := s.Lock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 4, TTL: 10 * time.Minute})
+	event, user := s.createSale(t)
+	request := client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 4, TTL: 10 * time.Minute}
+	lock, err := s.AcquireLock(ctx, request)
 	if err != nil || lock.Status != "ACTIVE" || lock.IdempotencyKey == "" || lock.Replayed {
 		t.Fatalf("%+v %v", lock, err)
 	}
-	again, err := s.Lock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 4, TTL: 10 * time.Minute, IdempotencyKey: lock.IdempotencyKey})
-	if err != nil || again.ID != lock.ID || !again.Replayed {
-		t.Errorf("again: %+v %v", again, err)
+	request.IdempotencyKey = lock.IdempotencyKey
+	replay, err := s.AcquireLock(ctx, request)
+	if err != nil || replay.ID != lock.ID || !replay.Replayed {
+		t.Errorf("the replay: %+v %v", replay, err)
 	}
 	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	if l, err := s.Extend(ctx, lock.ID, until); err != nil || !l.ExpiresAt.Equal(until) {
+	if l, err := s.ExtendLock(ctx, lock.ID, until); err != nil || !l.ExpiresAt.Equal(until) {
 		t.Errorf("extended: %+v %v", l, err)
 	}
-	_, err = s.Lock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 7})
-	var refused *client.Error
-	if !client.Is(err, client.SeatsUnavailable) || !errors.As(err, &refused) || refused.Requested != 7 || refused.Available != 6 || refused.RequestID == "" {
-		t.Errorf("seven of six: %v", err)
+	_, err = s.AcquireLock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 7})
+	var refusal *client.Error
+	if !client.Is(err, client.SeatsUnavailable) || !errors.As(err, &refusal) {
+		t.Fatalf("7 of 6 seats: %v", err)
 	}
-	b, err := s.Book(ctx, client.BookingRequest{LockID: lock.ID, EventID: event.ID, UserID: user.ID})
+	if refusal.Requested != 7 || refusal.Available != 6 || refusal.RequestID == "" {
+		t.Errorf("7 of 6 seats: %+v", refusal)
+	}
+	b, err := s.CreateBooking(ctx, client.BookingRequest{LockID: lock.ID, EventID: event.ID, UserID: user.ID})
 	if err != nil || b.Status != "INITIATED" {
 		t.Fatalf("%+v %v", b, err)
 	}
-	if _, err = s.Confirm(ctx, b.ID, ""); !client.Is(err, client.BookingNotPayable) {
-		t.Errorf("confirmed unpaid: %v", err)
+	if _, err = s.ConfirmBooking(ctx, b.ID, ""); !client.Is(err, client.BookingNotPayable) {
+		t.Errorf("confirmed an INITIATED booking: %v", err)
 	}
-	if b, err = s.Pay(ctx, b.ID, until); err != nil || b.Status != "PAYMENT_PENDING" {
+	if b, err = s.PayBooking(ctx, b.ID, until); err != nil || b.Status != "PAYMENT_PENDING" {
 		t.Errorf("%+v %v", b, err)
 	}
 	for range 2 {
-		if b, err = s.Confirm(ctx, b.ID, "ref"); err != nil || b.Status != "CONFIRMED" || b.PaymentReference != "ref" {
+		if b, err = s.ConfirmBooking(ctx, b.ID, "ref"); err != nil || b.Status != "CONFIRMED" || b.PaymentReference != "ref" {
 			t.Errorf("%+v %v", b, err)
 		}
 	}
-	if _, err = s.Release(ctx, lock.ID); !client.Is(err, client.LockConsumed, client.LockReleased) {
-		t.Errorf("released a sold lock: %v", err)
+	if _, err = s.ReleaseLock(ctx, lock.ID); !client.Is(err, client.LockConsumed, client.LockReleased) {
+		t.Errorf("released a CONSUMED lock: %v", err)
 	}
-	closed := "CLOSED"
-	if e, err := s.UpdateEvent(ctx, event.ID, client.EventChange{Status: &closed}); err != nil || e.Status != "CLOSED" || e.AvailableSeats != 6 {
+	e, err := s.UpdateEvent(ctx, event.ID, client.EventChange{Status: new("CLOSED")})
+	if err != nil || e.Status != "CLOSED" || e.AvailableSeats != 6 {
 		t.Errorf("%+v %v", e, err)
 	}
-	if b, err = s.Cancel(ctx, b.ID); err != nil || b.Status != "CANCELLED" {
+	if b, err = s.CancelBooking(ctx, b.ID); err != nil || b.Status != "CANCELLED" {
 		t.Errorf("%+v %v", b, err)
 	}
-	if l, err := s.ReadLock(ctx, lock.ID); err != nil || l.Status != "RELEASED" {
+	if l, err := s.GetLock(ctx, lock.ID); err != nil || l.Status != "RELEASED" {
 		t.Errorf("%+v %v", l, err)
 	}
-	if _, err := s.ReadBooking(ctx, "not an ID"); !client.Is(err, client.ValidationFailed) {
-		t.Errorf("a booking without an ID: %v", err)
+	if _, err := s.GetBooking(ctx, "not an ID"); !client.Is(err, client.ValidationFailed) {
+		t.Errorf("an invalid ID: %v", err)
 	}
 	if _, err := s.CreateUser(ctx, "Ada", "ada@example.com"); !client.Is(err, client.EmailTaken) {
 		t.Errorf("the same address: %v", err)
 	}
-	if u, err := s.User(ctx, user.ID); err != nil || u.Email != "ada@example.com" {
+	if u, err := s.GetUser(ctx, user.ID); err != nil || u.Email != "ada@example.com" {
 		t.Errorf("%+v %v", u, err)
 	}
 }
 
-// Lists are walked page after page, and no further than wanted.
-func TestClient_WalksLists(t *testing.T) {
+// An iteration reads as many pages as it needs.
+func TestClient_ListsReadPageAfterPage(t *testing.T) {
 	t.Parallel()
-	s := open(t, nil)
-	event, user := s.sale(t)
-	many := int64(2000)
-	if _, err := s.UpdateEvent(t.Context(), event.ID, client.EventChange{TotalSeats: &many}); err != nil {
+	s := open(t, passThrough)
+	event, user := s.createSale(t)
+	const totalSeats = 2000
+	if _, err := s.UpdateEvent(t.Context(), event.ID, client.EventChange{TotalSeats: new(int64(totalSeats))}); err != nil {
 		t.Fatal(err)
 	}
-	var all sync.WaitGroup
+	var requests sync.WaitGroup
 	for range 16 {
-		all.Go(func() {
+		requests.Go(func() {
 			for range 40 {
-				if _, err := s.Lock(t.Context(), client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 1}); err != nil {
+				if _, err := s.AcquireLock(t.Context(), client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 1}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
-	all.Wait()
+	requests.Wait()
 	seen := map[string]bool{}
-	for lock, err := range s.Locks(t.Context(), client.Filter{EventID: event.ID, Status: "ACTIVE"}) {
+	for lock, err := range s.ListLocks(t.Context(), client.Filter{EventID: event.ID, Status: "ACTIVE"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[lock.ID] = true
 	}
 	before := s.calls.Load()
-	for _, err := range s.Locks(t.Context(), client.Filter{UserID: user.ID}) {
+	for _, err := range s.ListLocks(t.Context(), client.Filter{UserID: user.ID}) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -168,106 +178,114 @@ func TestClient_WalksLists(t *testing.T) {
 	if len(seen) != 640 || s.calls.Load() != before+1 {
 		t.Errorf("%d locks; then %d calls", len(seen), s.calls.Load()-before)
 	}
-	for _, err := range s.Bookings(t.Context(), client.Filter{Status: "SOLD"}) {
+	for _, err := range s.ListBookings(t.Context(), client.Filter{Status: "SOLD"}) {
 		if !client.Is(err, client.ValidationFailed) {
-			t.Errorf("a status that there is not: %v", err)
+			t.Errorf("an unknown status: %v", err)
 		}
 	}
-	for e, err := range s.Events(t.Context()) {
-		if err != nil || e.AvailableSeats != many-640 {
+	for e, err := range s.ListEvents(t.Context()) {
+		if err != nil || e.AvailableSeats != totalSeats-640 {
 			t.Errorf("%+v %v", e, err)
 		}
 	}
 }
 
-// Whatever becomes of the answers, a lock is made once; what has no key is not
-// asked for again in doubt.
-func TestClient_AsksAgainAndHasOneEffect(t *testing.T) {
+// Retries acquire one lock, whatever fails. A request that is not idempotent is not
+// repeated when its outcome is unknown.
+func TestClient_RetriesHaveOneEffect(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(w http.ResponseWriter, r *http.Request, api http.Handler){
-		"answer lost": func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+	for name, fail := range map[string]handler{
+		"response lost": func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 			api.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		},
 		"request lost": func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) },
-		"unknown": func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		"outcome unknown": func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 			api.ServeHTTP(httptest.NewRecorder(), r)
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, `{"code":"OUTCOME_UNKNOWN","detail":"?"}`, http.StatusServiceUnavailable)
 		},
-		"a balancer's word": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		"bad gateway": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			http.Error(w, "<html>", http.StatusBadGateway)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var losing atomic.Int64
-			s := open(t, func(_ int64, w http.ResponseWriter, r *http.Request, api http.Handler) {
-				if losing.Add(-1) >= 0 {
-					lose(w, r, api)
+			var failures atomic.Int64 // requests that fail from now on
+			s := open(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+				if failures.Add(-1) >= 0 {
+					fail(w, r, api)
 					return
 				}
 				api.ServeHTTP(w, r)
 			})
-			event, user := s.sale(t)
-			losing.Store(2)
-			if _, err := s.Lock(t.Context(), client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 3}); err != nil {
+			event, user := s.createSale(t)
+			failures.Store(2)
+			if _, err := s.AcquireLock(t.Context(), client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 3}); err != nil {
 				t.Error(err)
 			}
-			losing.Store(0)
-			if e, err := s.Event(t.Context(), event.ID); err != nil || e.AvailableSeats != 7 {
-				t.Errorf("%d seats are left, %v", e.AvailableSeats, err)
+			failures.Store(0)
+			if e, err := s.GetEvent(t.Context(), event.ID); err != nil || e.AvailableSeats != 7 {
+				t.Errorf("%d seats are available, %v", e.AvailableSeats, err)
 			}
 			before := s.calls.Load()
-			losing.Store(1)
+			failures.Store(1)
 			_, err := s.CreateEvent(t.Context(), client.NewEvent{Name: "F", TotalSeats: 1, EventDate: time.Now()})
 			if err == nil || s.calls.Load() != before+1 {
-				t.Errorf("an event was asked for %d times: %v", s.calls.Load()-before, err)
+				t.Errorf("CreateEvent sent %d requests: %v", s.calls.Load()-before, err)
 			}
 		})
 	}
 }
 
-// It comes again when it is told to, and gives up with its patience or its context.
-func TestClient_IsPatientWithinBounds(t *testing.T) {
+func rateLimited(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, `{"code":"TOO_MANY_REQUESTS","detail":"slow down"}`, http.StatusTooManyRequests)
+}
+
+const someID = "6b0166d19f73b711049e40f1"
+
+func TestClient_WaitsForRetryAfter(t *testing.T) {
 	t.Parallel()
-	busy := func(_ int64, w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
-		w.Write([]byte(`{"code":"TOO_MANY_REQUESTS","detail":"slow down"}`)) //nolint:errcheck // the test fails without
-	}
-	s := open(t, busy)
+	s := open(t, rateLimited)
 	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 	defer cancel()
-	if _, err := s.Event(ctx, "6b0166d19f73b711049e40f1"); err == nil || s.calls.Load() < 2 || s.calls.Load() > 3 {
-		t.Errorf("%d calls, %v", s.calls.Load(), err)
+	if _, err := s.GetEvent(ctx, someID); err == nil || s.calls.Load() < 2 || s.calls.Load() > 3 {
+		t.Errorf("%d requests in 2.5 s, %v", s.calls.Load(), err)
 	}
-	once := open(t, busy)
-	client.WithPatience(0)(once.Client)
-	if _, err := once.Event(t.Context(), "6b0166d19f73b711049e40f1"); !client.Is(err, client.TooManyRequests) || once.calls.Load() != 1 {
-		t.Errorf("%d calls, %v", once.calls.Load(), err)
+}
+
+func TestClient_RetryTimeoutZeroDisablesRetries(t *testing.T) {
+	t.Parallel()
+	s := open(t, rateLimited, client.WithRetryTimeout(0))
+	if _, err := s.GetEvent(t.Context(), someID); !client.Is(err, client.TooManyRequests) || s.calls.Load() != 1 {
+		t.Errorf("%d requests, %v", s.calls.Load(), err)
 	}
-	client.WithKey("wrong")(once.Client)
-	strangers := open(t, nil)
-	client.WithKey("wrong")(strangers.Client)
-	if _, err := strangers.Event(t.Context(), "6b0166d19f73b711049e40f1"); !client.Is(err, client.Unauthenticated) || strings.Contains(err.Error(), "wrong") {
+}
+
+func TestClient_ErrorsDoNotContainTheKey(t *testing.T) {
+	t.Parallel()
+	s := open(t, passThrough, client.WithKey("wrong"))
+	if _, err := s.GetEvent(t.Context(), someID); !client.Is(err, client.Unauthenticated) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Each code that the API may answer with has a name here.
-func TestClient_KnowsEveryCode(t *testing.T) {
+// The package has a constant for every code of the API.
+func TestClient_HasEveryCode(t *testing.T) {
 	t.Parallel()
-	known := []client.Code{
-		client.Malformed, client.Unauthenticated, client.Forbidden, client.NotFound, client.EventNotFound, client.UserNotFound, client.LockNotFound,
-		client.BookingNotFound, client.JobNotFound, client.MethodNotAllowed, client.BodyTooLarge, client.UnsupportedMediaType, client.SeatsUnavailable,
-		client.SeatLimitReached, client.EventNotOnSale, client.EmailTaken, client.CapacityBelowTaken, client.LockConsumed, client.LockReleased,
-		client.LockExpired, client.BookingConfirmed, client.BookingCancelled, client.BookingNotPayable, client.BookingExpired, client.JobRunning,
-		client.ValidationFailed, client.IdempotencyKeyReused, client.TooManyRequests, client.Unavailable, client.OutcomeUnknown,
+	constants := []client.Code{
+		client.Malformed, client.Unauthenticated, client.Forbidden, client.NotFound, client.EventNotFound,
+		client.UserNotFound, client.LockNotFound, client.BookingNotFound, client.JobNotFound, client.MethodNotAllowed,
+		client.BodyTooLarge, client.UnsupportedMediaType, client.SeatsUnavailable, client.SeatLimitReached,
+		client.EventNotOnSale, client.EmailTaken, client.CapacityBelowTaken, client.LockConsumed, client.LockReleased,
+		client.LockExpired, client.BookingConfirmed, client.BookingCancelled, client.BookingNotPayable,
+		client.BookingExpired, client.JobRunning, client.ValidationFailed, client.IdempotencyKeyReused,
+		client.TooManyRequests, client.Unavailable, client.OutcomeUnknown,
 	}
 	for _, code := range httpapi.Codes() {
-		if !slices.Contains(known, client.Code(code)) {
-			t.Errorf("%s has no name", code)
+		if !slices.Contains(constants, client.Code(code)) {
+			t.Errorf("no constant for %s", code)
 		}
 	}
 }

@@ -1,15 +1,20 @@
 package client
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
 	"time"
 )
 
-// Code says what went wrong; decide by it.
+// Code identifies an error. Callers decide by it.
 type Code string
 
-// The codes of refusals.
+// The codes that the API answers with.
 const (
 	Malformed            Code = "MALFORMED_REQUEST"
 	Unauthenticated      Code = "UNAUTHENTICATED"
@@ -39,24 +44,24 @@ const (
 	ValidationFailed     Code = "VALIDATION_FAILED" // Error.Fields
 	IdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
 	TooManyRequests      Code = "TOO_MANY_REQUESTS"
-	Unavailable          Code = "UNAVAILABLE"     // nothing was done
-	OutcomeUnknown       Code = "OUTCOME_UNKNOWN" // it may have been done
+	Unavailable          Code = "UNAVAILABLE"     // the request had no effect; retry later
+	OutcomeUnknown       Code = "OUTCOME_UNKNOWN" // the request may have been executed; repeat it with the same idempotency key
 )
 
-// Error is an answer that is none of success.
+// Error is a response with an error status.
 type Error struct {
 	Status     int
-	Code       Code
-	Detail     string
-	Requested  int64 // of SEATS_UNAVAILABLE, as Available
-	Available  int64
-	Holder     string        // of JOB_RUNNING
-	RetryAfter time.Duration // 0 for none
-	RequestID  string        // by which the server's log tells more
-	Fields     []FieldError
+	Code       Code          // "" if a proxy answered instead of the API
+	Detail     string        // for people
+	Requested  int64         // seats requested, with SeatsUnavailable
+	Available  int64         // seats available, with SeatsUnavailable
+	Holder     string        // process that runs the job, with JobRunning
+	RetryAfter time.Duration // delay before a retry; 0 if the response gives none
+	RequestID  string        // in the server's log
+	Fields     []FieldError  // with ValidationFailed
 }
 
-// FieldError says what is wrong, and where in the request.
+// FieldError describes one invalid part of a request.
 type FieldError struct {
 	Location string `json:"location"`
 	Message  string `json:"message"`
@@ -70,7 +75,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// CodeOf is err's code, "" for none.
+// CodeOf returns the code of err, or "" if it has none.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {
@@ -81,21 +86,39 @@ func CodeOf(err error) Code {
 
 // Is reports whether err carries one of the codes.
 func Is(err error, codes ...Code) bool {
-	of := CodeOf(err)
-	for _, c := range codes {
-		if of == c && of != "" {
-			return true
-		}
-	}
-	return false
+	code := CodeOf(err)
+	return code != "" && slices.Contains(codes, code)
 }
 
-// answerBody is a problem as it is sent.
-type answerBody struct {
+// problem is the body of an error response (RFC 9457).
+type problem struct {
 	Code      Code         `json:"code"`
 	Detail    string       `json:"detail"`
 	Requested int64        `json:"requested"`
 	Available int64        `json:"available"`
 	Holder    string       `json:"holder"`
 	Errors    []FieldError `json:"errors"`
+}
+
+// newError reads an error response. If a proxy answered instead of the API, the
+// error has the status line as its detail and no code.
+func newError(response *http.Response, body []byte) *Error {
+	var p problem
+	if json.Unmarshal(body, &p) != nil {
+		p = problem{}
+	}
+	e := &Error{
+		Status:    response.StatusCode,
+		Code:      p.Code,
+		Detail:    cmp.Or(p.Detail, response.Status),
+		Requested: p.Requested,
+		Available: p.Available,
+		Holder:    p.Holder,
+		RequestID: response.Header.Get("X-Request-Id"),
+		Fields:    p.Errors,
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
 }
