@@ -34,9 +34,9 @@ func TestAPI_BookingFromLockToCancellation(t *testing.T) {
 	if !strings.HasSuffix(lock.text("expiresAt"), "Z") || len(lock.text("expiresAt")) != len("2026-01-01T00:00:00.000Z") {
 		t.Errorf("expiresAt %s", lock.text("expiresAt"))
 	}
-	again := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2}, "Idempotency-Key", "k"), 201, "")
-	if again.header.Get("Idempotent-Replayed") != "true" || again.text("id") != lock.text("id") {
-		t.Errorf("replay: %v %s", again.header, again.raw)
+	replay := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2}, "Idempotency-Key", "k"), 201, "")
+	if replay.header.Get("Idempotent-Replayed") != "true" || replay.text("id") != lock.text("id") {
+		t.Errorf("replay: %v %s", replay.header, replay.raw)
 	}
 	changed := fields{"eventId": event, "userId": user, "seats": 3, "idempotencyKey": "k"}
 	s.want(s.call("POST", "/api/locks", changed), 422, "IDEMPOTENCY_KEY_REUSED")

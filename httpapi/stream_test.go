@@ -56,18 +56,16 @@ func (s *site) listen(event, lastID string) *listener {
 		s.t.Fatalf("%d %s", response.StatusCode, response.Header)
 	}
 	l := &listener{t: s.t, messages: make(chan sse, 1000), disconnect: cancel}
-	go func() {
-		defer close(l.messages)
-		l.read(bufio.NewScanner(response.Body))
-	}()
 	s.t.Cleanup(func() {
 		cancel()
 		_ = response.Body.Close() // cancelled
 	})
+	go l.read(bufio.NewScanner(response.Body))
 	return l
 }
 
 func (l *listener) read(lines *bufio.Scanner) {
+	defer close(l.messages)
 	var m sse
 	for lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ": ")

@@ -5,7 +5,10 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -18,7 +21,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeSource provides the changes that a test sends. Package httpapi tests the hub
 // with MongoDB.
-type fakeSource struct{ changes chan seats.Change }
+type fakeSource struct {
+	changes chan seats.Change
+	seq     atomic.Int64 // of the last change that publish sent
+}
 
 func (s *fakeSource) Watch(ctx context.Context, started func(context.Context, int64) error, changed func(seats.Change)) error {
 	if err := started(ctx, 1); err != nil {
@@ -35,7 +41,7 @@ func (s *fakeSource) Watch(ctx context.Context, started func(context.Context, in
 }
 
 func (s *fakeSource) EventAt(_ context.Context, id ids.ID) (seats.Event, int64, error) {
-	return seats.Event{ID: id, TotalSeats: 10}, 1, nil
+	return seats.Event{ID: id, TotalSeats: 10}, max(1, s.seq.Load()), nil
 }
 
 // A transaction may change an event twice with one Seq. Each message still has an ID
@@ -64,5 +70,96 @@ func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 			t.Fatalf("after ID %d: %q", last, text)
 		}
 		last = id
+	}
+}
+
+// advance moves the fake clock of a synctest bubble.
+func advance(d time.Duration) { <-time.NewTimer(d).C }
+
+// publish sends changes that each become a message. It runs in a synctest bubble.
+func (s *fakeSource) publish(event ids.ID, from, to int64) {
+	for seq := from; seq <= to; seq++ {
+		s.seq.Store(seq)
+		s.changes <- seats.Change{EventID: event, Seq: seq}
+		advance(2 * live.PublishInterval)
+	}
+}
+
+// receivedIDs returns the IDs of the messages that a listener receives next.
+func receivedIDs(l *live.Listener) (received []string) {
+	text, _ := l.Receive()
+	for line := range strings.Lines(string(text)) {
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
+			received = append(received, strings.TrimSpace(id))
+		}
+	}
+	return received
+}
+
+// A listener that does not read falls behind; a client that reconnects with its
+// last ID has missed the same messages. Only the second gets each of them.
+func TestListener_BacklogIsSkippedExceptAfterAReconnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fakeSource{changes: make(chan seats.Change)}
+		hub := live.NewHub(source, slog.New(slog.DiscardHandler))
+		defer hub.Close()
+		event := ids.New()
+		slow, err := hub.Listen(t.Context(), event, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		first := receivedIDs(slow)
+		source.publish(event, 101, 130)
+		if got := receivedIDs(slow); len(first) != 1 || len(got) != 1 || got[0] != "130" {
+			t.Errorf("the slow listener received %v, then %v, want 130 only", first, got)
+		}
+		resumed, err := hub.Listen(t.Context(), event, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resumed.Close()
+		if got := receivedIDs(resumed); len(got) != 30 || got[0] != "101" || got[29] != "130" {
+			t.Errorf("the resumed listener received %v, want 101 to 130", got)
+		}
+		source.publish(event, 131, 160)
+		if got := receivedIDs(resumed); len(got) != 1 || got[0] != "160" {
+			t.Errorf("after its first messages, the resumed listener received %v, want 160 only", got)
+		}
+	})
+}
+
+// A reconnecting client finds the replay buffer for a minute, and gets a reset after that.
+func TestHub_KeepsAReplayBufferForTheTopicTTL(t *testing.T) {
+	for name, c := range map[string]struct {
+		away  time.Duration
+		reset bool
+	}{
+		"within the TTL": {away: 59 * time.Second, reset: false},
+		"after the TTL":  {away: 61 * time.Second, reset: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := &fakeSource{changes: make(chan seats.Change)}
+				hub := live.NewHub(source, slog.New(slog.DiscardHandler))
+				defer hub.Close()
+				event := ids.New()
+				l, err := hub.Listen(t.Context(), event, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source.publish(event, 100, 102)
+				l.Close()
+				advance(c.away)
+				l, err = hub.Listen(t.Context(), event, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				if text, _ := l.Receive(); strings.Contains(string(text), "event: reset") != c.reset {
+					t.Errorf("received %q", text)
+				}
+			})
+		})
 	}
 }
