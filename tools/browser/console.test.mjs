@@ -39,12 +39,12 @@ test("locks about to expire count down, and are gone when they ended", async () 
 test("a job is run by a click, and says what it did", async () => {
   const page = await open(browser, `${holdfast.url}/console`);
   await page.getByRole("button", { name: "Run now: reconcile" }).click();
-  await until("the outcome is told", async () => /^reconcile completed: found 0, applied 0/.test(await page.locator("#said").textContent()));
+  await until("the outcome is told", async () => /^reconcile completed: found 0, applied 0/.test(await page.locator("#toast").textContent()));
   const job = page.locator("#jobs tr", { hasText: "reconcile" });
   await until("its last run is shown", async () => /completed/.test(await job.innerText()));
   await job.getByText("Last runs").click();
   await job.getByText("manual").waitFor();
-  await until("the audit is told", async () => /^Last audit/.test(await page.locator("#audit").textContent()));
+  await until("the audit is told", async () => /^Last check/.test(await page.locator("#audit").textContent()));
   well(page);
 });
 
@@ -53,19 +53,19 @@ test("the leader is named, and its lease freed after a question", async () => {
   await until("the worker leads", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
   const button = page.getByRole("button", { name: "Free the leader's lease" });
   await button.click();
-  await page.getByRole("button", { name: "Leave it" }).click();
-  assert.equal(await page.locator("#said").textContent(), "");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await page.locator("#toast").textContent(), "");
   await button.click();
-  await page.getByRole("button", { name: "Free it" }).click();
-  await until("it is told", async () => /^The lease of leader is free; worker-1\//.test(await page.locator("#said").textContent()));
+  await page.getByRole("button", { name: "Free the lease" }).click();
+  await until("it is told", async () => /^The lease of leader is free\. worker-1\//.test(await page.locator("#toast").textContent()));
   await until("a worker leads again", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
   well(page);
 });
 
 test("drift is proved on demand", async () => {
   const page = await open(browser, `${holdfast.url}/console`);
-  await page.getByRole("button", { name: "Prove the counters now" }).click();
-  await page.getByText("counters agree with their locks").waitFor();
+  await page.getByRole("button", { name: "Check the counters now" }).click();
+  await page.getByText("all bookings agree with their locks").waitFor();
   well(page);
 });
 
@@ -89,16 +89,16 @@ test("it asks for the admin key, and keeps it for the tab only", async (t) => {
   const page = await open(browser, `${own.url}/console`);
   const use = async (secret) => {
     await page.getByLabel("Secret of a key").fill(secret);
-    await page.getByRole("button", { name: "Use it" }).click();
+    await page.getByRole("button", { name: "Use this key" }).click();
   };
-  await page.getByText("This server has keys.").waitFor();
+  await page.getByText("This server requires a key.").waitFor();
   await accessible(page);
   for (let i = 0; i < 3; i++) await page.keyboard.press("Escape");
-  await page.getByText("This server has keys.").waitFor(); // again
+  await page.getByText("This server requires a key.").waitFor(); // again
   await use("wrong");
-  await page.getByText("The server does not know that key.").waitFor();
+  await page.getByText("The server does not accept this key.").waitFor();
   await use("shop-secret-1");
-  await page.getByText("That key does not allow this.").waitFor();
+  await page.getByText("This key does not have the required scope.").waitFor();
   await use("boss-secret-1");
   await row(page, "Locked away").waitFor();
   await page.reload();
@@ -107,9 +107,9 @@ test("it asks for the admin key, and keeps it for the tab only", async (t) => {
   assert.equal(stored, '[{},""]');
   const tab = await page.context().newPage();
   await tab.goto(`${own.url}/console`);
-  await tab.getByText("This server has keys.").waitFor();
+  await tab.getByText("This server requires a key.").waitFor();
   await page.getByRole("button", { name: "Forget the key" }).click();
-  await page.getByText("This server has keys.").waitFor();
+  await page.getByText("This server requires a key.").waitFor();
   well(page);
 });
 
@@ -124,7 +124,7 @@ test("by keyboard alone: what is in focus stays while the page moves", async () 
   await answers();
   assert.equal(await focused(), "Run now: lock-expiry");
   await page.keyboard.press("Enter");
-  await until("it ran", async () => /^lock-expiry completed/.test(await page.locator("#said").textContent()));
+  await until("it ran", async () => /^lock-expiry completed/.test(await page.locator("#toast").textContent()));
   well(page);
 });
 

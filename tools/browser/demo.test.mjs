@@ -9,10 +9,10 @@ const available = async (page) => Number(await page.locator("#available").textCo
 const choose = (page, name) => page.getByRole("button", { name }).click();
 const holdSeats = async (page, seats, time = "2 minutes") => {
   await page.getByLabel("Seats", { exact: true }).fill(String(seats));
-  await page.getByLabel("Held for").selectOption(time);
-  await page.getByRole("button", { name: "Hold the seats" }).click();
+  await page.getByLabel("Locked for").selectOption(time);
+  await page.getByRole("button", { name: "Lock the seats" }).click();
 };
-const said = (page, text) => until(text, async () => (await page.locator("#said").textContent()).includes(text));
+const said = (page, text) => until(text, async () => (await page.locator("#toast").textContent()).includes(text));
 
 test("two tabs want the last seats: one holds and pays them, the other sees them go", async () => {
   await holdfast.event("Two tabs", 10);
@@ -21,20 +21,20 @@ test("two tabs want the last seats: one holds and pays them, the other sees them
   await bob.goto(`${holdfast.url}/demo`);
   for (const page of [ada, bob]) {
     await choose(page, "Two tabs");
-    await page.getByText("live: as it changes").waitFor();
+    await page.getByText("Live updates").waitFor();
   }
   assert.notEqual(await ada.locator("#customer").textContent(), await bob.locator("#customer").textContent());
   await holdSeats(ada, 8);
   await until("Bob sees it", async () => (await available(bob)) === 2);
   await holdSeats(bob, 3);
-  await said(bob, "Only 2 seats are left.");
+  await said(bob, "Only 2 seats are available.");
   await holdSeats(bob, 2);
   await until("Ada sees it", async () => (await available(ada)) === 0);
   assert.match(await ada.locator("#timer").textContent(), /^1:5\d$|^2:00$/);
-  await ada.getByRole("button", { name: "Go to the payment" }).click();
+  await ada.getByRole("button", { name: "Book the seats" }).click();
   await ada.getByRole("button", { name: "Pay", exact: true }).click();
-  await ada.getByText("8 seats are yours").waitFor();
-  await bob.getByRole("button", { name: "Let the seats go" }).click();
+  await ada.getByText("You bought 8 seats").waitFor();
+  await bob.getByRole("button", { name: "Release the seats" }).click();
   await until("both see Bob's come back", async () => (await available(ada)) === 2 && (await available(bob)) === 2);
   well(ada);
 });
@@ -46,16 +46,16 @@ test("time runs out by the server's clock, and the seats come back", async () =>
   await page.reload();
   await choose(page, "Running out");
   await holdSeats(page, 4, "20 seconds");
-  await page.getByText("4 seats are held for you").waitFor();
+  await page.getByText("4 seats are locked for you").waitFor();
   assert.match(await page.locator("#timer").textContent(), /^0:(1[5-9]|20)$/);
-  await page.getByRole("button", { name: "Go to the payment" }).click();
+  await page.getByRole("button", { name: "Book the seats" }).click();
   await page.getByRole("button", { name: "Pay", exact: true }).waitFor();
-  await page.getByText("Time is up").waitFor({ timeout: 30_000 });
+  await page.getByText("Your time is over").waitFor({ timeout: 30_000 });
   await until("the seats are back", async () => (await available(page)) === 4);
   await until("the booking is told EXPIRED", async () => (await page.locator("#state").textContent()) === "EXPIRED");
   assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).availableSeats, 4);
-  await page.getByRole("button", { name: "Begin again" }).click();
-  await page.getByRole("button", { name: "Hold the seats" }).waitFor();
+  await page.getByRole("button", { name: "Start over" }).click();
+  await page.getByRole("button", { name: "Lock the seats" }).waitFor();
   well(page);
 });
 
@@ -64,12 +64,12 @@ test("a tab that is loaded anew goes on with what it held", async () => {
   const page = await open(browser, `${holdfast.url}/demo`);
   await choose(page, "Again");
   await holdSeats(page, 5);
-  await page.getByRole("button", { name: "Go to the payment" }).click();
+  await page.getByRole("button", { name: "Book the seats" }).click();
   await page.getByRole("button", { name: "Pay", exact: true }).waitFor();
   const name = await page.locator("#customer").textContent();
   await page.reload();
   await page.getByRole("button", { name: "Pay", exact: true }).click();
-  await page.getByText("5 seats are yours").waitFor();
+  await page.getByText("You bought 5 seats").waitFor();
   assert.equal(await page.locator("#customer").textContent(), name);
   well(page);
 });
@@ -89,16 +89,16 @@ test("the shop lives through a restart of the API, and loses no lock", async (t)
   const page = await open(browser, `${own.url}/demo`);
   await choose(page, "Restarted");
   await holdSeats(page, 2);
-  await page.getByText("2 seats are held for you").waitFor();
+  await page.getByText("2 seats are locked for you").waitFor();
   await own.end("api", "SIGKILL");
-  await page.getByText("not live").waitFor();
+  await page.getByText("Disconnected.").waitFor();
   own.run("api", {});
-  await page.getByText("live: as it changes").waitFor();
+  await page.getByText("Live updates").waitFor();
   await own.lock({ id: (await own.ask("GET", "/api/events")).items[0].id }, 1);
   await until("it hears again", async () => (await available(page)) === 3);
-  await page.getByRole("button", { name: "Go to the payment" }).click();
+  await page.getByRole("button", { name: "Book the seats" }).click();
   await page.getByRole("button", { name: "Pay", exact: true }).click();
-  await page.getByText("2 seats are yours").waitFor();
+  await page.getByText("You bought 2 seats").waitFor();
   well(page);
 });
 
@@ -115,8 +115,8 @@ test("an answer that got lost is asked for again with the same key: one lock", a
   });
   await holdSeats(page, 3);
   await said(page, "The server does not answer."); // after five tries
-  await page.getByRole("button", { name: "Hold the seats" }).click();
-  await page.getByText("3 seats are held for you").waitFor();
+  await page.getByRole("button", { name: "Lock the seats" }).click();
+  await page.getByText("3 seats are locked for you").waitFor();
   const { items } = await holdfast.ask("GET", `/api/locks?eventId=${event.id}`);
   assert.deepEqual([lost, items.length, items[0].seats], [6, 1, 3]);
   well(page);
@@ -135,10 +135,10 @@ for (const colorScheme of ["light", "dark"]) {
     await own.lock(event, 71);
     const page = await open(browser, `${own.url}/demo`, { colorScheme, viewport: { width: 1280, height: 760 } });
     await choose(page, "Opening night");
-    await page.getByText("live: as it changes").waitFor();
+    await page.getByText("Live updates").waitFor();
     await accessible(page);
     await holdSeats(page, 2);
-    await page.getByText("2 seats are held for you").waitFor();
+    await page.getByText("2 seats are locked for you").waitFor();
     await until("they are taken", async () => (await available(page)) === 47);
     await accessible(page);
     await screenshot(page, `demo-${colorScheme}`);

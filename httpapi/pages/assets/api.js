@@ -1,16 +1,16 @@
-// The API, as the pages call it.
+// Requests to the API.
 
 const keyName = "holdfast.key";
 
-// key is the secret that a person gave, kept in this tab and until it is closed.
+// key is the API key that the user entered. It is stored until the tab is closed.
 export const key = {
   get: () => sessionStorage.getItem(keyName) ?? "",
   set: (secret) => sessionStorage.setItem(keyName, secret),
   forget: () => sessionStorage.removeItem(keyName),
 };
 
-// Refusal is an answer that is no success; status 0 is no answer.
-export class Refusal extends Error {
+// ApiError is a response with an error status, or no response: status 0.
+export class ApiError extends Error {
   constructor(status, problem) {
     super(problem.detail ?? problem.title ?? `The server answered ${status}.`);
     this.status = status;
@@ -18,8 +18,8 @@ export class Refusal extends Error {
     this.problem = problem;
   }
 
-  // unsettled tells that the same request may be sent again.
-  get unsettled() {
+  // retryable means that the same request may succeed later.
+  get retryable() {
     return this.status === 0 || this.status === 429 || this.status === 503;
   }
 }
@@ -28,11 +28,12 @@ export function headers() {
   return key.get() === "" ? {} : { Authorization: `Bearer ${key.get()}` };
 }
 
-const patience = 45_000; // a run by hand is answered after 25 s at the latest
+const requestTimeout = 45_000; // ms; a manual run is answered within 25 s
+const maxAttempts = 5;
 
-// call sends one request and returns its JSON, or throws a Refusal.
+// call sends one request and returns the JSON of the response, or throws an ApiError.
 export async function call(method, path, body) {
-  const request = { method, headers: headers(), cache: "no-store", signal: AbortSignal.timeout(patience) };
+  const request = { method, headers: headers(), cache: "no-store", signal: AbortSignal.timeout(requestTimeout) };
   if (body !== undefined) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
@@ -41,22 +42,22 @@ export async function call(method, path, body) {
   try {
     response = await fetch(path, request);
   } catch {
-    throw new Refusal(0, { code: "NO_ANSWER", detail: "The server does not answer." });
+    throw new ApiError(0, { code: "NO_ANSWER", detail: "The server does not answer." });
   }
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Refusal(response.status, answer);
-  return answer;
+  const result = await response.json().catch(() => ({}));
+  if (!response.ok) throw new ApiError(response.status, result);
+  return result;
 }
 
-// insist is call for a request with an idempotency key: where the outcome is not
-// known it asks again, and it has one effect.
-export async function insist(method, path, body) {
-  for (let tries = 1; ; tries++) {
+// callWithRetry is call for idempotent requests: it retries while the outcome is
+// unknown.
+export async function callWithRetry(method, path, body) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await call(method, path, body);
-    } catch (refusal) {
-      if (!(refusal instanceof Refusal) || !refusal.unsettled || tries === 5) throw refusal;
-      await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** tries));
+    } catch (error) {
+      if (!(error instanceof ApiError) || !error.retryable || attempt === maxAttempts) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** attempt));
     }
   }
 }

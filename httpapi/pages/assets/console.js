@@ -1,29 +1,29 @@
-// The console: what the API tells operators, once a second, and the two things
-// that it lets them do: run a job, free a lease.
+// The console shows operators the state of the sale and of the service. Its actions
+// are to run a job and to free a lease.
 
 import { call, key } from "./api.js";
 import * as clock from "./clock.js";
-import { byID, el, every, keyed, part, setNumber, setText } from "./dom.js";
+import { byID, el, part, poll, setNumber, setText, updateList } from "./dom.js";
+import { showErrors } from "./feedback.js";
 import { showJobs } from "./jobs.js";
-import { guarded } from "./talk.js";
 
-// Events and locks.
+// Events and locks
 
-const names = new Map(); // of events, by ID
-const behind = []; // the places of the pages before this one
-let last = "";
+const eventNames = new Map(); // by ID
+const pagePositions = []; // for each page from the second to this one, the last event ID of the page before
+let lastEventID = "";
 
-async function overview() {
-  const at = behind.at(-1) ?? "";
-  const sent = Date.now();
-  const state = await call("GET", `/api/admin/overview${at === "" ? "" : `?behind=${at}`}`);
-  clock.learn(state.time, sent, Date.now());
-  if (at !== (behind.at(-1) ?? "")) return; // somebody turned the page
-  setText(byID("clock"), `${state.time.slice(11, 19)} UTC by the database`);
-  for (const e of state.events) names.set(e.id, e.name);
-  keyed(byID("events"), state.events, (e) => e.id, eventRow, showEvent);
-  byID("no-events").hidden = state.events.length > 0 || at !== "";
-  keyed(byID("expiring"), state.expiring, (l) => l.id, lockRow, showLock);
+async function showOverview() {
+  const behind = pagePositions.at(-1) ?? "";
+  const sentAt = Date.now();
+  const state = await call("GET", `/api/admin/overview${behind === "" ? "" : `?behind=${behind}`}`);
+  clock.sync(state.time, sentAt, Date.now());
+  if (behind !== (pagePositions.at(-1) ?? "")) return; // the user has changed the page
+  setText(byID("clock"), `Database time ${state.time.slice(11, 19)} UTC`);
+  for (const e of state.events) eventNames.set(e.id, e.name);
+  updateList(byID("events"), state.events, (e) => e.id, createEventRow, updateEventRow);
+  byID("no-events").hidden = state.events.length > 0 || behind !== "";
+  updateList(byID("expiring"), state.expiring, (l) => l.id, createLockRow, updateLockRow);
   byID("no-expiring").hidden = state.expiring.length > 0;
   const sum = (field) => state.events.reduce((n, e) => n + e[field], 0);
   setNumber(byID("sum-available"), sum("availableSeats"));
@@ -32,15 +32,15 @@ async function overview() {
   setNumber(byID("sum-oversold"), sum("oversold"));
   byID("oversold-tile").classList.toggle("alarm", sum("oversold") > 0);
   setNumber(byID("due"), state.dueLocks);
-  last = state.events.at(-1)?.id ?? "";
-  byID("newer").disabled = behind.length === 0;
+  lastEventID = state.events.at(-1)?.id ?? "";
+  byID("newer").disabled = pagePositions.length === 0;
   byID("older").disabled = !state.more;
-  byID("of-page").hidden = !state.more && behind.length === 0;
+  byID("page-note").hidden = !state.more && pagePositions.length === 0;
 }
 
 const cell = (name, className, ...children) => el("td", { className, "data-name": name }, ...children);
 
-function eventRow(e) {
+function createEventRow(e) {
   return el("tr", {},
     el("td", {}, el("div", {}, el("strong", { "data-part": "name" }), " ", el("span", { "data-part": "status", className: "badge" })),
       el("code", { className: "soft", textContent: e.id })),
@@ -51,15 +51,15 @@ function eventRow(e) {
 
 const tones = { ON_SALE: "good", CLOSED: "warn", CANCELLED: "bad" };
 
-function showEvent(row, e) {
+function updateEventRow(row, e) {
   setText(part(row, "name"), e.name);
   setText(part(row, "status"), e.oversold ? `${e.status} · ${e.oversold} oversold` : e.status);
   part(row, "status").className = `badge ${e.oversold ? "bad" : tones[e.status] ?? ""}`;
   const bar = part(row, "bar");
   bar.setAttribute("aria-label", `${e.soldSeats} sold, ${e.lockedSeats} locked, ${e.availableSeats} available of ${e.totalSeats}`);
-  const whole = Math.max(e.totalSeats, e.soldSeats + e.lockedSeats, 1);
-  bar.children[0].style.width = `${(100 * e.soldSeats) / whole}%`;
-  bar.children[1].style.width = `${(100 * e.lockedSeats) / whole}%`;
+  const width = Math.max(e.totalSeats, e.soldSeats + e.lockedSeats, 1);
+  bar.children[0].style.width = `${(100 * e.soldSeats) / width}%`;
+  bar.children[1].style.width = `${(100 * e.lockedSeats) / width}%`;
   setNumber(part(row, "Available"), e.availableSeats);
   setNumber(part(row, "Locked"), e.lockedSeats);
   setNumber(part(row, "Sold"), e.soldSeats);
@@ -68,99 +68,100 @@ function showEvent(row, e) {
 
 const shortID = (id) => el("code", { textContent: `…${id.slice(-8)}`, title: id });
 
-function lockRow(l) {
+function createLockRow(l) {
   return el("tr", {}, el("td", {}, shortID(l.id)), el("td", { "data-part": "event" }),
     el("td", { className: "right", textContent: l.seats }), el("td", { className: "right" }, el("span", { "data-part": "left" })));
 }
 
-function showLock(row, l) {
-  setText(part(row, "event"), names.get(l.eventId) ?? `…${l.eventId.slice(-8)}`);
-  row.dataset.until = l.expiresAt;
-  showLeft(row);
+function updateLockRow(row, l) {
+  setText(part(row, "event"), eventNames.get(l.eventId) ?? `…${l.eventId.slice(-8)}`);
+  row.dataset.expiresAt = l.expiresAt;
+  showTimeLeft(row);
 }
 
-function showLeft(row) {
-  const ms = clock.left(row.dataset.until);
-  setText(part(row, "left"), ms > 0 ? clock.remaining(ms) : "due");
+function showTimeLeft(row) {
+  const ms = clock.timeUntil(row.dataset.expiresAt);
+  setText(part(row, "left"), ms > 0 ? clock.formatRemaining(ms) : "due");
   part(row, "left").className = ms > 0 ? "" : "badge warn";
 }
 
-// What wants looking at.
+// Health
 
 function showStatus(status) {
   setText(byID("status"), status);
   byID("status").className = `badge ${{ ok: "good", degraded: "warn" }[status] ?? "bad"}`;
 }
 
-async function health() {
-  const state = await call("GET", "/api/admin/health").catch((refusal) => {
-    showStatus(refusal.status === 0 ? "no answer" : "unavailable");
-    throw refusal;
+async function showHealth() {
+  const state = await call("GET", "/api/admin/health").catch((error) => {
+    showStatus(error.status === 0 ? "no answer" : "unavailable");
+    throw error;
   });
   showStatus(state.status);
-  keyed(byID("checks"), Object.entries(state.checks).sort(), ([name]) => name,
+  updateList(byID("checks"), Object.entries(state.checks).sort(), ([name]) => name,
     ([name]) => el("div", { className: "pairline" }, el("dt", { textContent: name }), el("dd")),
-    (node, [, says]) => setText(node.lastChild, says));
-  keyed(byID("bookings"), state.bookings, (b) => b.status,
+    (node, [, result]) => setText(node.lastChild, result));
+  updateList(byID("bookings"), state.bookings, (b) => b.status,
     (b) => el("tr", {}, el("td", { textContent: b.status }), el("td", { className: "right" })),
     (row, b) => setText(row.lastChild, b.count.toLocaleString("en") + (b.more ? " or more" : "")));
-  keyed(byID("failed"), state.failedRuns, (r) => r.id,
+  updateList(byID("failed"), state.failedRuns, (r) => r.id,
     (r) => el("li", {}, el("span", { className: "badge bad", textContent: r.job }), " ", el("span", { "data-part": "when", className: "soft small" }),
       el("div", { textContent: r.reason ?? "" }), el("code", { className: "soft", textContent: r.id })),
-    (li, r) => setText(part(li, "when"), clock.ago(r.finishedAt ?? r.startedAt)));
+    (li, r) => setText(part(li, "when"), clock.formatAgo(r.finishedAt ?? r.startedAt)));
   byID("no-failed").hidden = state.failedRuns.length > 0;
   const lines = state.log.map((line, i) => ({ ...line, key: `${line.at} ${line.message} ${state.log.length - i}` }));
-  keyed(byID("log"), lines, (line) => line.key,
+  updateList(byID("log"), lines, (line) => line.key,
     (line) => el("li", {}, el("span", { className: `badge ${line.level === "ERROR" ? "bad" : "warn"}`, textContent: line.level }), " ",
       el("span", { "data-part": "when", className: "soft small" }), el("div", { textContent: line.message }),
       el("code", { className: "soft", textContent: Object.entries(line.attributes).map(([k, v]) => `${k}=${v}`).join(" ") })),
-    (li, line) => setText(part(li, "when"), clock.ago(line.at)));
+    (li, line) => setText(part(li, "when"), clock.formatAgo(line.at)));
   byID("no-log").hidden = lines.length > 0;
 }
 
-// Drift.
+// Seat counters
 
-async function survey() {
+async function runSurvey() {
   const button = byID("survey");
   button.disabled = true;
-  setText(byID("survey-said"), "Reading all locks and bookings …");
+  setText(byID("survey-result"), "Reading all locks and bookings …");
   try {
-    const found = await call("GET", "/api/admin/survey");
-    const wrong = found.findings.filter((f) => f.count > 0 && f.kind !== "ordinary");
-    setText(byID("survey-said"), wrong.length === 0
-      ? `All is well: ${found.eventsMeasured.toLocaleString("en")} counters agree with their locks, and bookings with theirs.`
-      : `${found.eventsMeasured.toLocaleString("en")} counters were proved. Run recovery mends what can be mended.`);
-    keyed(byID("findings"), wrong, (f) => f.what, () => el("li", {}), (li, f) => {
+    const survey = await call("GET", "/api/admin/survey");
+    const problems = survey.findings.filter((f) => f.count > 0 && f.kind !== "ordinary");
+    const measured = survey.eventsMeasured.toLocaleString("en");
+    setText(byID("survey-result"), problems.length === 0
+      ? `No problems: the seat counters of ${measured} events and all bookings agree with their locks.`
+      : `${measured} seat counters were checked. To repair what can be repaired, run the job recovery.`);
+    updateList(byID("findings"), problems, (f) => f.what, () => el("li", {}), (li, f) => {
       li.replaceChildren(el("span", { className: `badge ${f.kind === "people" ? "bad" : "warn"}`, textContent: f.count }), ` ${f.what} `,
         el("div", { className: "small soft", textContent: [f.says, f.would].filter(Boolean).join(" · ") }));
     });
-  } catch (refusal) {
-    setText(byID("survey-said"), refusal.message);
+  } catch (error) {
+    setText(byID("survey-result"), error.message);
   } finally {
     button.disabled = false;
   }
 }
 
-byID("survey").addEventListener("click", survey);
-byID("forget").addEventListener("click", () => {
+byID("survey").addEventListener("click", runSurvey);
+byID("forget-key").addEventListener("click", () => {
   key.forget();
   location.reload();
 });
 
-const nowOverview = every(1000, () => guarded("overview", overview));
-every(4000, () => guarded("health", async () => {
-  await health();
+const refreshOverview = poll(1000, () => showErrors("overview", showOverview));
+poll(4000, () => showErrors("health", async () => {
+  await showHealth();
   await showJobs();
-  byID("forget").hidden = key.get() === "";
+  byID("forget-key").hidden = key.get() === "";
 }));
 byID("older").addEventListener("click", () => {
-  behind.push(last);
-  nowOverview();
+  pagePositions.push(lastEventID);
+  refreshOverview();
 });
 byID("newer").addEventListener("click", () => {
-  behind.pop();
-  nowOverview();
+  pagePositions.pop();
+  refreshOverview();
 });
 setInterval(() => {
-  for (const row of byID("expiring").children) showLeft(row);
+  for (const row of byID("expiring").children) showTimeLeft(row);
 }, 1000);

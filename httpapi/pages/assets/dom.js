@@ -1,7 +1,8 @@
-// What both pages need to build and change a document.
+// Functions that build and update a page.
 
-// el makes an element: properties, then children; what begins with aria, data or
-// role is an attribute.
+// el creates an element with properties and children. Names that are no properties
+// el creates an element. Properties that begin with on become event listeners;
+// those that begin with aria, or that the element does not have, become attributes.
 export function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -15,57 +16,56 @@ export function el(tag, properties = {}, ...children) {
 
 export const byID = (id) => document.getElementById(id);
 
-// setText writes a text only where it changes, so that nothing is read out, or
-// selected anew, for nothing. It tells whether it did.
+// setText writes a text only if it differs, so that screen readers and selections
+// are not disturbed. It returns whether the text differed.
 export function setText(node, text) {
   if (node.textContent === String(text)) return false;
   node.textContent = text;
   return true;
 }
 
-// setNumber is setText for a number that moves; the eye is led to it.
+// setNumber is setText for a number; it highlights a change.
 export function setNumber(node, n) {
-  const first = node.textContent === "";
-  if (setText(node, n.toLocaleString("en")) && !first) {
-    node.classList.remove("moved");
-    void node.offsetWidth; // begins the animation anew
-    node.classList.add("moved");
+  const isFirst = node.textContent === "";
+  if (setText(node, n.toLocaleString("en")) && !isFirst) {
+    node.classList.remove("changed");
+    void node.offsetWidth; // restarts the animation
+    node.classList.add("changed");
   }
 }
 
-// keyed brings the children of a node in line with items, and leaves alone what
-// stays: a button that somebody is about to press must not be replaced.
-export function keyed(parent, items, keyOf, make, update) {
+// updateList makes the children of a node match the items. It keeps the nodes of
+// items that stay, so that a button is not replaced while the user presses it.
+export function updateList(parent, items, keyOf, create, update) {
   const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  let at = parent.firstElementChild;
+  let next = parent.firstElementChild;
   for (const item of items) {
     const key = keyOf(item);
     let node = old.get(key);
     if (node === undefined) {
-      node = make(item);
+      node = create(item);
       node.dataset.key = key;
     }
     old.delete(key);
     update(node, item);
-    if (node === at) at = at.nextElementSibling;
-    else parent.insertBefore(node, at);
+    if (node === next) next = next.nextElementSibling;
+    else parent.insertBefore(node, next);
   }
-  for (const gone of old.values()) gone.remove();
+  for (const removed of old.values()) removed.remove();
 }
 
 // part finds a named part of a row.
 export const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
 
-// longest is how long a page waits at the most, also behind a server that hung.
-const longest = 15_000; // ms
+const maxPollInterval = 15_000; // ms
 
-// every runs work now and then each time some milliseconds after its end, later
-// where the server had much to do for it, and not while nobody looks at the page.
-// The result begins a turn at once.
-export function every(pause, work) {
+// poll runs work now, and again each interval (ms) after it has ended. The interval
+// grows when the server is slow, up to maxPollInterval. Nothing runs while the page
+// is hidden. The result is a function that runs work at once.
+export function poll(interval, work) {
   let timer = 0;
   let running = false;
-  const turn = async () => {
+  const run = async () => {
     clearTimeout(timer);
     if (running || document.hidden) return;
     running = true;
@@ -74,10 +74,11 @@ export function every(pause, work) {
       await work();
     } finally {
       running = false;
-      timer = setTimeout(turn, Math.max(pause, Math.min(longest, 9 * (performance.now() - start))));
+      const duration = performance.now() - start;
+      timer = setTimeout(run, Math.max(interval, Math.min(maxPollInterval, 9 * duration)));
     }
   };
-  document.addEventListener("visibilitychange", turn);
-  turn();
-  return turn;
+  document.addEventListener("visibilitychange", run);
+  run();
+  return run;
 }

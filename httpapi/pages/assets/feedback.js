@@ -1,34 +1,35 @@
-// How the pages talk with the person before them.
+// Messages and questions to the user.
 
-import { Refusal, key } from "./api.js";
+import { ApiError, key } from "./api.js";
 import { byID, setText } from "./dom.js";
 
-// guarded runs what asks the API: it asks for a key where one is wanted, and says
-// on top of the page what is wrong, until the same work goes well.
-export async function guarded(name, work) {
+// showErrors runs work that calls the API. It asks for a key if one is required, and
+// shows other errors on top of the page until work of the same name succeeds.
+export async function showErrors(name, work) {
   try {
     await work();
-    trouble(name, "");
-  } catch (refusal) {
-    if (!(refusal instanceof Refusal)) throw refusal;
-    if (refusal.status === 401 || refusal.status === 403) await wantKey(refusal);
-    else trouble(name, refusal.status === 0 ? "The server does not answer. What you see is what it said last." : refusal.message);
+    setAlert(name, "");
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status === 401 || error.status === 403) await requestKey(error);
+    else setAlert(name, error.status === 0 ? "The server does not answer. The page shows the last known state." : error.message);
   }
 }
 
-let asking = null;
+let keyRequest = null;
 
-function wantKey(refusal) {
-  const why = refusal.status === 403 ? "That key does not allow this."
-    : key.get() === "" ? "This server has keys." : "The server does not know that key.";
-  asking ??= askForKey(why).finally(() => { asking = null; });
-  return asking;
+function requestKey(error) {
+  let reason = "This server requires a key.";
+  if (error.status === 403) reason = "This key does not have the required scope.";
+  else if (key.get() !== "") reason = "The server does not accept this key.";
+  keyRequest ??= showKeyDialog(reason).finally(() => { keyRequest = null; });
+  return keyRequest;
 }
 
-// askForKey shows the dialog and waits until it is closed; without a key there is
-// nothing to see, and the next answer has it opened again.
-function askForKey(why) {
-  setText(byID("key-why"), why);
+// showKeyDialog waits until the dialog is closed. If the user gives no key, the next
+// response opens the dialog again.
+function showKeyDialog(reason) {
+  setText(byID("key-reason"), reason);
   const dialog = byID("key");
   dialog.showModal();
   byID("key-form").onsubmit = (event) => {
@@ -42,31 +43,32 @@ function askForKey(why) {
   });
 }
 
-const troubles = new Map();
+const alerts = new Map();
 
-function trouble(name, text) {
-  if (text === "") troubles.delete(name);
-  else troubles.set(name, text);
-  const [first = ""] = troubles.values();
-  setText(byID("trouble"), first);
-  byID("trouble").hidden = first === "";
+function setAlert(name, text) {
+  if (text === "") alerts.delete(name);
+  else alerts.set(name, text);
+  const [first = ""] = alerts.values();
+  setText(byID("alert"), first);
+  byID("alert").hidden = first === "";
 }
 
-let said = 0;
+const toastDuration = 12_000; // ms
+let toastTimer = 0;
 
-// say tells the outcome of what somebody did.
-export function say(text) {
-  byID("said").textContent = text;
-  clearTimeout(said);
-  said = setTimeout(() => { byID("said").textContent = ""; }, 12_000);
+// showToast shows the result of an action.
+export function showToast(text) {
+  byID("toast").textContent = text;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { byID("toast").textContent = ""; }, toastDuration);
 }
 
-// sure asks before something is done.
-export function sure(title, text, yes) {
-  byID("sure-title").textContent = title;
-  byID("sure-text").textContent = text;
-  byID("sure-yes").textContent = yes;
-  const dialog = byID("sure");
+// confirmAction asks the user before an action; yes is the text of the button.
+export function confirmAction(title, text, yes) {
+  byID("confirm-title").textContent = title;
+  byID("confirm-text").textContent = text;
+  byID("confirm-yes").textContent = yes;
+  const dialog = byID("confirm");
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((resolve) => {

@@ -1,26 +1,27 @@
-// Server-sent events by fetch: an EventSource can't send a key.
+// Server-sent events through fetch: an EventSource can't send a key.
 
 import { headers } from "./api.js";
 
-// listen hears a stream until it is stopped, comes back when it breaks, and says by
-// told what it hears and by lost when it hears nothing. The result stops it.
-export function listen(path, told, lost) {
+// subscribe reads a stream, and reconnects when it breaks, until the returned
+// function is called. onState gets each state; onDisconnect gets whether the event
+// does not exist any more.
+export function subscribe(path, onState, onDisconnect) {
   const stop = new AbortController();
-  run(path, told, lost, stop.signal);
+  run(path, onState, onDisconnect, stop.signal);
   return () => stop.abort();
 }
 
-const silence = 40_000; // ms; heartbeats come each 15 s
+const heartbeatTimeout = 40_000; // ms; the server sends a heartbeat each 15 s
 
-async function run(path, told, lost, stopped) {
+async function run(path, onState, onDisconnect, stopped) {
   let lastID = "";
-  let pause = 2000;
+  let reconnectDelay = 2000;
   while (!stopped.aborted) {
     const broken = new AbortController();
     let watchdog = 0;
-    const alive = () => {
+    const resetWatchdog = () => {
       clearTimeout(watchdog);
-      watchdog = setTimeout(() => broken.abort(), silence);
+      watchdog = setTimeout(() => broken.abort(), heartbeatTimeout);
     };
     try {
       const response = await fetch(path, {
@@ -28,32 +29,32 @@ async function run(path, told, lost, stopped) {
         cache: "no-store",
         signal: AbortSignal.any([stopped, broken.signal]),
       });
-      if (response.status === 404) return lost(true);
+      if (response.status === 404) return onDisconnect(true);
       if (!response.ok) throw new Error(`${response.status}`);
-      alive();
-      for await (const message of messages(response.body, alive)) {
-        if (message.retry !== undefined) pause = message.retry;
+      resetWatchdog();
+      for await (const message of messages(response.body, resetWatchdog)) {
+        if (message.retry !== undefined) reconnectDelay = message.retry;
         if (message.id !== undefined) lastID = message.id;
-        if (message.event === "availability") told(JSON.parse(message.data));
+        if (message.event === "availability") onState(JSON.parse(message.data));
       }
     } catch {
-      // it broke, or was stopped
+      // The stream broke or was stopped.
     }
     clearTimeout(watchdog);
     if (stopped.aborted) return;
-    lost(false);
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    onDisconnect(false);
+    await new Promise((resolve) => setTimeout(resolve, reconnectDelay));
   }
 }
 
 // messages reads the format of the HTML standard, section 9.2.
-async function* messages(body, alive) {
+async function* messages(body, onData) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    alive();
+    onData();
     text += value;
     const blocks = text.split("\n\n");
     text = blocks.pop();
