@@ -146,7 +146,7 @@ func listen(ctx context.Context, address string, event ids.ID, timed bool) (*ear
 func openLocks(ctx context.Context, s settings, to *server, rate int, event ids.ID, user users.User) (m measure, answered []time.Time, err error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: rate}
 	defer transport.CloseIdleConnections()
-	api := client.New("http://"+to.address, client.WithHTTP(&http.Client{Timeout: patience, Transport: transport}), client.WithPatience(0))
+	api := client.New("http://"+to.address, client.WithHTTPClient(&http.Client{Timeout: patience, Transport: transport}), client.WithRetryTimeout(0))
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	start := clock.System()
@@ -154,7 +154,7 @@ func openLocks(ctx context.Context, s settings, to *server, rate int, event ids.
 		due := start.Add(time.Duration(n) * time.Second / time.Duration(rate))
 		rest(ctx, due.Sub(clock.System()))
 		all.Go(func() {
-			_, err := api.Lock(ctx, client.LockRequest{EventID: event.String(), UserID: user.ID.String(), Seats: 1, IdempotencyKey: strconv.Itoa(n)})
+			_, err := api.AcquireLock(ctx, client.LockRequest{EventID: event.String(), UserID: user.ID.String(), Seats: 1, IdempotencyKey: strconv.Itoa(n)})
 			at := clock.System()
 			mu.Lock()
 			defer mu.Unlock()

@@ -251,7 +251,7 @@ func (c *cast) gather(users []string, halls int) *crowd {
 	c.t.Helper()
 	cr := &crowd{t: c.t, users: users}
 	for _, name := range []string{"api-0", "api-1"} {
-		cr.apis = append(cr.apis, client.New("http://"+c.pods[name].door.addr, client.WithHTTP(c.http), client.WithPatience(0)))
+		cr.apis = append(cr.apis, client.New("http://"+c.pods[name].door.addr, client.WithHTTPClient(c.http), client.WithRetryTimeout(0)))
 	}
 	for i := range halls {
 		h := &hallOnSale{total: 10 + int64(4*i)}

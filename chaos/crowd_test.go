@@ -168,7 +168,9 @@ func (c *customer) lock(h int) (held, bool) {
 }
 
 func lockOf(r client.LockRequest) func(context.Context, *client.Client) (reply, error) {
-	return func(ctx context.Context, api *client.Client) (reply, error) { return lockReply(api.Lock(ctx, r)) }
+	return func(ctx context.Context, api *client.Client) (reply, error) {
+		return lockReply(api.AcquireLock(ctx, r))
+	}
 }
 
 // both does two things at once.
@@ -256,10 +258,10 @@ func (c *customer) look(h int, l held) {
 		var refused *client.Error
 		return errors.As(err, &refused) && !isIndefinite(refused)
 	}
-	if _, err := c.apis[c.n%len(c.apis)].ReadLock(ctx, l.id); missing(err) {
+	if _, err := c.apis[c.n%len(c.apis)].GetLock(ctx, l.id); missing(err) {
 		c.broke("reads", "lock %s: %v", l.id, err)
 	}
-	e, err := c.apis[(c.n+1)%len(c.apis)].Event(ctx, c.halls[h].id)
+	e, err := c.apis[(c.n+1)%len(c.apis)].GetEvent(ctx, c.halls[h].id)
 	if missing(err) || e.AvailableSeats < 0 || e.AvailableSeats > e.TotalSeats {
 		c.broke("reads", "event %s: %v %+v", c.halls[h].id, err, e)
 	}
@@ -269,20 +271,22 @@ func (c *customer) extend(side, h int, l held) {
 	until := c.soon(500, 4000)
 	c.ask(side, asked{move: move{deed: doExtend, event: h, lock: l.number, until: until}, what: l.id,
 		send: func(ctx context.Context, api *client.Client) (reply, error) {
-			return lockReply(api.Extend(ctx, l.id, timeOf(until)))
+			return lockReply(api.ExtendLock(ctx, l.id, timeOf(until)))
 		}})
 }
 
 func (c *customer) release(side, h int, l held) {
 	c.ask(side, asked{move: move{deed: doRelease, event: h, lock: l.number}, what: l.id,
-		send: func(ctx context.Context, api *client.Client) (reply, error) { return lockReply(api.Release(ctx, l.id)) }})
+		send: func(ctx context.Context, api *client.Client) (reply, error) {
+			return lockReply(api.ReleaseLock(ctx, l.id))
+		}})
 }
 
 func (c *customer) book(side, h int, l held, window int64) string {
 	request := client.BookingRequest{UserID: c.users[l.user], EventID: c.halls[h].id, LockID: l.id, PaymentExpiresAt: timeOf(window)}
 	return c.ask(side, asked{move: move{deed: doBook, event: h, lock: l.number, until: window}, what: l.id,
 		send: func(ctx context.Context, api *client.Client) (reply, error) {
-			return bookingReply(api.Book(ctx, request))
+			return bookingReply(api.CreateBooking(ctx, request))
 		}}).id
 }
 
@@ -291,11 +295,11 @@ func (c *customer) onBooking(side, h int, id string, d deed, window int64) {
 		send: func(ctx context.Context, api *client.Client) (reply, error) {
 			switch d {
 			case doPay:
-				return bookingReply(api.Pay(ctx, id, timeOf(window)))
+				return bookingReply(api.PayBooking(ctx, id, timeOf(window)))
 			case doConfirm:
-				return bookingReply(api.Confirm(ctx, id, "ref-"+id))
+				return bookingReply(api.ConfirmBooking(ctx, id, "ref-"+id))
 			default:
-				return bookingReply(api.Cancel(ctx, id))
+				return bookingReply(api.CancelBooking(ctx, id))
 			}
 		}})
 }

@@ -48,7 +48,7 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 	user := must(t, c, "/api/users", map[string]any{"name": "A", "email": "a@example.com"})
 	events := []string{event(t, c, 400), event(t, c, 400), event(t, c, 50)}
 
-	shop := client.New(c.base, client.WithHTTP(c.http))
+	shop := client.New(c.base, client.WithHTTPClient(c.http))
 	ctx, stop := context.WithCancel(t.Context())
 	acks := &acknowledged{locks: map[string]bool{}, sold: map[string]bool{}, kept: map[string]bool{}}
 	var customers sync.WaitGroup
@@ -92,25 +92,25 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 func visit(ctx context.Context, t *testing.T, c *client.Client, event, user string, acks *acknowledged) {
 	key := ids.New().String()
 	ttl := time.Duration(1+rand.IntN(3)) * time.Second
-	lock, err := c.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 1 + rand.Int64N(4), TTL: ttl, IdempotencyKey: key})
+	lock, err := c.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 1 + rand.Int64N(4), TTL: ttl, IdempotencyKey: key})
 	if !done(ctx, t, err) {
 		return
 	}
 	acks.note(acks.locks, lock.ID)
 	if rand.IntN(4) == 0 {
-		_, err := c.Release(ctx, lock.ID)
+		_, err := c.ReleaseLock(ctx, lock.ID)
 		done(ctx, t, err)
 		return
 	}
-	b, err := c.Book(ctx, client.BookingRequest{UserID: user, EventID: event, LockID: lock.ID, PaymentTTL: ttl})
+	b, err := c.CreateBooking(ctx, client.BookingRequest{UserID: user, EventID: event, LockID: lock.ID, PaymentTTL: ttl})
 	if !done(ctx, t, err) || rand.IntN(3) == 0 {
 		return
 	}
-	if _, err = c.Confirm(ctx, b.ID, key); !done(ctx, t, err) {
+	if _, err = c.ConfirmBooking(ctx, b.ID, key); !done(ctx, t, err) {
 		return
 	}
 	if rand.IntN(5) > 0 { // seats come back, so that the sale goes on
-		_, err := c.Cancel(ctx, b.ID)
+		_, err := c.CancelBooking(ctx, b.ID)
 		done(ctx, t, err)
 		return
 	}

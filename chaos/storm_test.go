@@ -239,7 +239,7 @@ func (cr *crowd) readBack(c *cast, left leftovers) {
 	for i, api := range cr.apis {
 		for _, h := range cr.halls {
 			ctx, cancel := context.WithTimeout(context.Background(), askTime)
-			e, err := api.Event(ctx, h.id)
+			e, err := api.GetEvent(ctx, h.id)
 			cancel()
 			if want := left.events[h.id]; err != nil || e.AvailableSeats != want.Available || e.TotalSeats != want.Total {
 				cr.broke("documents", "api-%d tells of event %s: %+v %v, there is %+v", i, h.id, e, err, want)

@@ -38,7 +38,7 @@ func lockExpiry(ctx context.Context, s *stage) error {
 	if err := s.available(ctx, event, 100); err != nil {
 		return err
 	}
-	lock, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2, ExpiresAt: past})
+	lock, err := s.api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2, ExpiresAt: past})
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func bookingExpiry(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	lock, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2})
+	lock, err := s.api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func bookingExpiry(ctx context.Context, s *stage) error {
 	if err := s.available(ctx, event, 98); err != nil {
 		return err
 	}
-	booking, err := s.api.Book(ctx, client.BookingRequest{UserID: user, LockID: lock.ID, EventID: event, PaymentExpiresAt: past})
+	booking, err := s.api.CreateBooking(ctx, client.BookingRequest{UserID: user, LockID: lock.ID, EventID: event, PaymentExpiresAt: past})
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func onSale(ctx context.Context, s *stage) error {
 	for range customers {
 		n := 1 + rand.Int64N(most) //nolint:gosec // any seats will do
 		all.Go(func() {
-			_, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: n})
+			_, err := s.api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: n})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -101,7 +101,7 @@ func onSale(ctx context.Context, s *stage) error {
 	all.Wait()
 	fmt.Printf("  %d customers were answered in %v: %d hold %d seats, %d were refused\n",
 		customers, now().Sub(start).Round(poll/100), won, sold, refused)
-	e, err := s.api.Event(ctx, event)
+	e, err := s.api.GetEvent(ctx, event)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func did(what, id string) { fmt.Printf("  made the %-8s %s\n", what, id) }
 // available compares what an event has left.
 func (s *stage) available(ctx context.Context, event string, want int64) error {
 	return expect(ctx, "event "+event+" availableSeats", want, 0, func(ctx context.Context) (int64, error) {
-		e, err := s.api.Event(ctx, event)
+		e, err := s.api.GetEvent(ctx, event)
 		return e.AvailableSeats, err
 	})
 }
@@ -124,14 +124,14 @@ func (s *stage) available(ctx context.Context, event string, want int64) error {
 // soon as the job has run.
 func (s *stage) lockIs(ctx context.Context, id, want string, wait time.Duration) error {
 	return expect(ctx, "lock "+id+" status", want, wait, func(ctx context.Context) (string, error) {
-		l, err := s.api.ReadLock(ctx, id)
+		l, err := s.api.GetLock(ctx, id)
 		return l.Status, err
 	})
 }
 
 func (s *stage) bookingIs(ctx context.Context, id, want string, wait time.Duration) error {
 	return expect(ctx, "booking "+id+" status", want, wait, func(ctx context.Context) (string, error) {
-		b, err := s.api.ReadBooking(ctx, id)
+		b, err := s.api.GetBooking(ctx, id)
 		return b.Status, err
 	})
 }
