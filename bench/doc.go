@@ -1,7 +1,8 @@
 // Command bench measures the engine beside simpler ways of doing the same work,
-// in one run on one machine, and proves the invariants after each measurement.
+// in one run on one machine, and checks the invariants after each measurement.
 //
-// Every scenario is a table of sides. Each side takes its turn in every round,
-// so that whatever else the machine does meets all of them; a figure is the
-// median of the rounds, with the least and the most. scripts/bench runs it.
+// A scenario is a table of variants: the engine, and the baselines to compare it
+// with. Every variant runs once in each round, so that other load on the machine
+// affects all of them; a figure is the median of the rounds, with the minimum and
+// the maximum. scripts/bench builds and runs it.
 package main

@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/users"
@@ -21,8 +20,8 @@ import (
 
 func hotEventHTTP(s settings) (rows []*result) {
 	for _, clients := range []int{1, 8, 64, 256} {
-		for _, name := range []string{engineName, sideTransaction, sideMutex} {
-			rows = append(rows, closedHTTP(s, name, 1, clients, plenty))
+		for _, name := range []string{engineName, transactionName, mutexName} {
+			rows = append(rows, closedHTTP(s, httpRow{variant: name, processes: 1, seats: ampleSeats}, clients))
 		}
 	}
 	return rows
@@ -30,99 +29,137 @@ func hotEventHTTP(s settings) (rows []*result) {
 
 func severalProcesses(s settings) (rows []*result) {
 	for processes := 1; processes <= 3; processes++ {
-		r := closedHTTP(s, engineName, processes, 256, plenty)
-		r.Load = fmt.Sprintf("%d processes", processes)
-		rows = append(rows, r)
+		row := httpRow{variant: engineName, load: fmt.Sprintf("%d processes", processes), processes: processes, seats: ampleSeats}
+		rows = append(rows, closedHTTP(s, row, 256))
 	}
 	return rows
 }
 
 func soldOutHTTP(s settings) []*result {
-	busy := closedHTTP(s, engineName, 1, 256, plenty)
-	busy.Side = "engine, with seats"
-	return []*result{closedHTTP(s, engineName, 1, 256, 1), closedHTTP(s, sideEmpty, 1, 256, plenty), busy}
+	const clients = 256
+	selling := closedHTTP(s, httpRow{variant: engineName, processes: 1, seats: ampleSeats}, clients)
+	selling.Variant = "engine, with seats"
+	return []*result{
+		closedHTTP(s, httpRow{variant: engineName, processes: 1, seats: 1}, clients),
+		closedHTTP(s, httpRow{variant: keylessName, processes: 1, seats: 1}, clients),
+		closedHTTP(s, httpRow{variant: emptyName, processes: 1, seats: ampleSeats}, clients),
+		selling,
+	}
 }
 
-// closedHTTP measures a side with so many clients, see closedLoop.
-func closedHTTP(s settings, name string, processes, clients int, seats int64) *result {
-	r := overHTTP(s, name, processes, seats, func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measure, error) {
-		return hammer(ctx, s, servers, clients, event, user)
-	})
-	r.Load = fmt.Sprintf("%d clients", clients)
-	return r
+// httpRow is a row through HTTP.
+type httpRow struct {
+	variant   string
+	load      string
+	processes int
+	seats     int64
+	run       httpLoad
 }
 
-// overHTTP measures a side behind its own server processes, by a load.
-func overHTTP(s settings, name string, processes int, seats int64, load func(context.Context, []*server, ids.ID, users.User) (measure, error)) *result {
-	return &result{Side: name, turn: func(ctx context.Context) (measure, error) {
-		w, err := newWorld(ctx, s.uri)
-		if err != nil {
-			return measure{}, err
+type httpLoad func(context.Context, []*server, ids.ID, users.User) (measurement, error)
+
+// closedHTTP measures a variant under a closed loop of clients.
+func closedHTTP(s settings, row httpRow, clients int) *result {
+	if row.load == "" {
+		row.load = clientsLoad(clients)
+	}
+	row.run = func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measurement, error) {
+		key := requestKey
+		if row.variant == keylessName {
+			key = func(int, int) string { return "" }
 		}
-		event, err := w.event(ctx, seats)
+		return lockThroughServers(ctx, s, servers, clients, func(client, n int) []byte {
+			return lockBody(event, user.ID, key(client, n))
+		})
+	}
+	return overHTTP(s, row)
+}
+
+// overHTTP measures a variant behind its own server processes.
+func overHTTP(s settings, row httpRow) *result {
+	return &result{Variant: row.variant, Load: row.load, measure: func(ctx context.Context) (measurement, error) {
+		e, err := newEnv(ctx, s.mongoURI)
 		if err != nil {
-			return measure{}, err
+			return measurement{}, err
 		}
-		user, err := w.users.Create(ctx, "Ada", "ada@example.com")
+		event, err := e.createEvent(ctx, row.seats)
 		if err != nil {
-			return measure{}, err
+			return measurement{}, err
 		}
-		servers := make([]*server, processes)
+		user, err := e.users.Create(ctx, "Ada", "ada@example.com")
+		if err != nil {
+			return measurement{}, err
+		}
+		servers := make([]*server, row.processes)
 		for i := range servers {
-			if servers[i], err = startServer(ctx, s, w, name); err != nil {
-				return measure{}, err
+			config := serverConfig{binDir: s.binDir, mongoURI: s.mongoURI, database: e.db.Name()}
+			if servers[i], err = startServer(ctx, row.variant, config); err != nil {
+				return measurement{}, err
 			}
 			defer servers[i].Stop()
 		}
-		m, err := load(ctx, servers, event, user)
-		if err == nil && name != sideEmpty {
+		m, err := row.run(ctx, servers, event, user)
+		if err == nil && row.variant != emptyName {
 			for _, server := range servers {
-				server.Stop() // what it has taken up is decided then
+				server.Stop() // it completes the requests in flight first
 			}
-			err = w.prove(ctx, int64(m.Granted), int64(m.failed), true, true)
+			err = e.check(ctx, expectation{seats: int64(m.Granted), unknown: int64(m.unknown), counters: true, locks: true})
 		}
 		if err != nil {
 			return m, err
 		}
-		return m, w.close(ctx)
+		return m, e.drop(ctx)
 	}}
 }
 
-// hammer lets clients lock seats, each through one of the servers, and notes
-// how unlike the servers' shares are.
-func hammer(ctx context.Context, s settings, servers []*server, clients int, event ids.ID, user users.User) (measure, error) {
-	shares := make([]atomic.Int64, len(servers))
+// lockThroughServers lets clients lock seats, each through one of the servers.
+// With several servers, it notes how fairly they share the event.
+func lockThroughServers(ctx context.Context, s settings, servers []*server, clients int, body requestBody) (measurement, error) {
+	granted := make([]atomic.Int64, len(servers))
 	connections := make([]*fasthttp.HostClient, len(servers))
 	for i, server := range servers {
-		connections[i] = &fasthttp.HostClient{Addr: server.address, MaxConns: clients, ReadTimeout: time.Minute, DisableHeaderNamesNormalizing: true}
+		connections[i] = &fasthttp.HostClient{
+			Addr: server.address, MaxConns: clients, ReadTimeout: time.Minute, DisableHeaderNamesNormalizing: true,
+		}
 		defer connections[i].CloseIdleConnections()
 	}
-	m, err := closedLoop(ctx, clock.System, clients, s.lasting, 0, func(_ context.Context, client, n int) (bool, error) {
-		through := client % len(servers)
-		ok, err := lockOverHTTP(connections[through], servers[through].address, event, user.ID, fmt.Sprintf("%d-%d", client, n))
+	m, err := closedLoop(ctx, clients, s.duration, func(_ context.Context, client, n int) (bool, error) {
+		i := client % len(servers)
+		ok, err := postLock(connections[i], servers[i].address, body(client, n))
 		if ok {
-			shares[through].Add(1)
+			granted[i].Add(1)
 		}
 		return ok, err
 	})
 	if len(servers) > 1 {
-		least, most := shares[0].Load(), shares[0].Load()
-		for i := range shares {
-			least, most = min(least, shares[i].Load()), max(most, shares[i].Load())
+		counts := make([]int64, len(servers))
+		for i := range granted {
+			counts[i] = granted[i].Load()
 		}
-		m.note = fmt.Sprintf("slowest process %.2f of the fastest", float64(least)/float64(most))
+		m.note = fmt.Sprintf("slowest process %.2f of the fastest", float64(slices.Min(counts))/float64(slices.Max(counts)))
 	}
 	return m, err
 }
 
-func lockOverHTTP(c *fasthttp.HostClient, address string, event, user ids.ID, key string) (bool, error) {
+// requestBody returns the body of a client's n-th request.
+type requestBody func(client, n int) []byte
+
+// lockBody is the body of a request for one seat; key may be empty.
+func lockBody(event, user ids.ID, key string) []byte {
+	if key == "" {
+		return fmt.Appendf(nil, `{"eventId":"%s","userId":"%s","seats":1}`, event, user)
+	}
+	return fmt.Appendf(nil, `{"eventId":"%s","userId":"%s","seats":1,"idempotencyKey":"%s"}`, event, user, key)
+}
+
+func postLock(c *fasthttp.HostClient, address string, body []byte) (granted bool, err error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	request.Header.SetMethod(http.MethodPost)
 	request.SetRequestURI("http://" + address + "/api/locks")
 	request.Header.SetContentType("application/json")
-	request.SetBodyRaw(fmt.Appendf(nil, `{"eventId":"%s","userId":"%s","seats":1,"idempotencyKey":"%s"}`, event, user, key))
+	request.SetBodyRaw(body)
 	if err := c.Do(request, response); err != nil {
 		return false, err
 	}
@@ -142,34 +179,52 @@ type server struct {
 	address string
 }
 
-// startServer starts the API for the engine, and for the others this program.
-func startServer(ctx context.Context, s settings, w *world, name string) (*server, error) {
-	port, err := devserver.KeepPort()
-	if err != nil {
-		return nil, err
-	}
-	defer port.Close() //nolint:errcheck // nothing was written
-	address := port.Addr()
+// serverConfig says which API a server is, and which database it serves.
+type serverConfig struct{ binDir, mongoURI, database string }
+
+// startServer starts the API for the engine, and this program for the baselines.
+// It returns when the server is ready.
+func startServer(ctx context.Context, variant string, c serverConfig) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := devserver.Command{Args: []string{self, "serve", name, s.uri, w.db.Name(), address}, Output: os.Stderr}
-	if name == engineName {
-		command.Args = []string{filepath.Join(s.binaries, "api")}
-		command.Env = []string{"MONGODB_URI=" + s.uri, "MONGODB_DATABASE=" + w.db.Name(), "HTTP_ADDR=" + address, "JOB_LEASES=none", "LOG_LEVEL=error"}
-	}
-	p, err := devserver.Start(command)
+	port, err := devserver.KeepPort()
 	if err != nil {
 		return nil, err
 	}
-	return &server{p, address}, await(ctx, p, address)
+	address := port.Addr()
+	command := devserver.Command{Args: []string{self, "serve", variant, c.mongoURI, c.database, address}, Output: os.Stderr}
+	if variant == engineName || variant == keylessName {
+		command.Args = []string{filepath.Join(c.binDir, "api")}
+		command.Env = []string{
+			"MONGODB_URI=" + c.mongoURI, "MONGODB_DATABASE=" + c.database, "HTTP_ADDR=" + address,
+			"JOB_LEASES=none", "LOG_LEVEL=error",
+		}
+	}
+	p, err := devserver.Start(command)
+	if err != nil {
+		return nil, errors.Join(err, port.Close())
+	}
+	if err := errors.Join(waitReady(ctx, p, address), port.Close()); err != nil {
+		p.Stop()
+		return nil, err
+	}
+	return &server{Process: p, address: address}, nil
 }
 
-// await polls until the server answers, or has ended.
-func await(ctx context.Context, p *devserver.Process, address string) error {
-	const often, long = 20 * time.Millisecond, 30 * time.Second
-	for range long / often {
+const (
+	readyTimeout      = 30 * time.Second
+	readyPollInterval = 20 * time.Millisecond
+)
+
+// waitReady polls until the server is ready.
+func waitReady(ctx context.Context, p *devserver.Process, address string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("the server at %s was not ready within %v", address, readyTimeout))
+	defer cancel()
+	poll := time.NewTicker(readyPollInterval)
+	defer poll.Stop()
+	for {
 		status, _, err := fasthttp.GetTimeout(nil, "http://"+address+"/readyz", time.Second)
 		if err == nil && status == http.StatusOK {
 			return nil
@@ -178,9 +233,8 @@ func await(ctx context.Context, p *devserver.Process, address string) error {
 		case <-p.Done():
 			return fmt.Errorf("the server at %s ended: %w", address, p.Err())
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(often):
+			return context.Cause(ctx)
+		case <-poll.C:
 		}
 	}
-	return errors.New("the server at " + address + " did not get ready within " + strconv.Itoa(int(long.Seconds())) + " s")
 }

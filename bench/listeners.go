@@ -13,84 +13,89 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/client"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// whileListening asks what listeners cost the sale, and how late they hear.
-func whileListening(s settings) (rows []*result) {
+// withListeners measures what listeners cost the sale, and how late they are
+// notified.
+func withListeners(s settings) (rows []*result) {
 	const rate = 2000
 	for _, listeners := range []int{0, 500, 5000} {
-		r := overHTTP(s, engineName, 1, plenty, func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measure, error) {
-			return listenAndLock(ctx, s, servers[0], listeners, rate, event, user)
-		})
-		r.Side, r.Load = fmt.Sprintf("%d listeners", listeners), fmt.Sprintf("%d a second", rate)
+		load := func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measurement, error) {
+			return lockWithListeners(ctx, s, servers[0], listeners, rate, event, user)
+		}
+		r := overHTTP(s, httpRow{variant: engineName, load: fmt.Sprintf("%d a second", rate), processes: 1, seats: ampleSeats, run: load})
+		r.Variant = fmt.Sprintf("%d listeners", listeners)
 		rows = append(rows, r)
 	}
 	return rows
 }
 
-// heard is a message of availability: how many seats were taken, and when that came.
-type heard struct {
+// notification is a message of availability: how many seats were taken, and when
+// it arrived.
+type notification struct {
 	taken int64
 	at    time.Time
 }
 
-// ear is a connection that listens.
-type ear struct {
-	conn net.Conn
-	all  []heard // of the connections that are timed
-	done chan struct{}
+// listener is a connection to the event's stream.
+type listener struct {
+	conn          net.Conn
+	notifications []notification // of timed listeners
+	done          chan struct{}  // closed when the connection has ended
 }
 
-// timed is how many listeners note when they hear what; the others only read.
-const timed = 50
+// close ends the connection and waits for its goroutine.
+func (l *listener) close() {
+	_ = l.conn.Close() // it only reads
+	<-l.done
+}
 
-func listenAndLock(ctx context.Context, s settings, to *server, listeners, rate int, event ids.ID, user users.User) (measure, error) {
-	ears := make([]*ear, 0, listeners)
+// timedListeners record their notifications; all others only read.
+const timedListeners = 50
+
+func lockWithListeners(ctx context.Context, s settings, to *server, count, rate int, event ids.ID, user users.User) (measurement, error) {
+	listeners := make([]*listener, 0, count)
 	defer func() {
-		for _, e := range ears {
-			e.conn.Close() //nolint:errcheck,gosec // it only read
+		for _, l := range listeners {
+			l.close()
 		}
 	}()
-	for i := range listeners {
-		e, err := listen(ctx, to.address, event, i < timed)
+	for i := range count {
+		l, err := listen(ctx, to.address, event, i < timedListeners)
 		if err != nil {
-			return measure{}, err
+			return measurement{}, err
 		}
-		ears = append(ears, e)
+		listeners = append(listeners, l)
 	}
-	m, answered, err := openLocks(ctx, s, to, rate, event, user)
+	m, answered, err := lockOnSchedule(ctx, s, to, rate, event, user)
 	if err != nil {
 		return m, err
 	}
-	rest(ctx, time.Second) // the last ones are heard
-	for _, e := range ears {
-		e.conn.Close() //nolint:errcheck,gosec // it only read
-		<-e.done
+	const lastNotificationDelay = time.Second
+	sleep(ctx, lastNotificationDelay)
+	for _, l := range listeners {
+		l.close()
 	}
-	if listeners > 0 && m.note == "" {
-		late := lateness(ears[:min(timed, listeners)], answered)
-		m.note = fmt.Sprintf("heard %.0f ms after the answer, p99 %.0f ms", inMS(late.quantile(.5)), inMS(late.quantile(.99)))
+	if count > 0 && m.note == "" {
+		delays := notificationDelays(listeners[:min(timedListeners, count)], answered)
+		m.note = fmt.Sprintf("notified %.0f ms after the answer, p99 %.0f ms",
+			inMilliseconds(delays.quantile(.5)), inMilliseconds(delays.quantile(.99)))
 	}
 	return m, nil
 }
 
-func inMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// lateness is, for each change and each timed listener, how long after the answer to
-// the customer the listener heard of it; 0 where it heard first.
-func lateness(ears []*ear, answered []time.Time) (m measure) {
-	for _, e := range ears {
-		for i, h := range e.all {
-			before := int64(0)
-			if i > 0 {
-				before = e.all[i-1].taken
+// notificationDelays has, as latencies, the time from each answer to a customer
+// to the notification of each timed listener; 0 if the notification came first.
+func notificationDelays(listeners []*listener, answered []time.Time) (m measurement) {
+	for _, l := range listeners {
+		previous := int64(0)
+		for _, n := range l.notifications {
+			for k := previous; k < min(n.taken, int64(len(answered))); k++ {
+				m.latencies = append(m.latencies, max(0, n.at.Sub(answered[k])))
 			}
-			for k := before; k < min(h.taken, int64(len(answered))); k++ {
-				m.took = append(m.took, max(0, h.at.Sub(answered[k])))
-			}
+			previous = n.taken
 		}
 	}
 	return m
@@ -98,8 +103,8 @@ func lateness(ears []*ear, answered []time.Time) (m measure) {
 
 var availableSeats = regexp.MustCompile(`"availableSeats":([0-9]+),`)
 
-// listen opens a stream and returns once it has begun.
-func listen(ctx context.Context, address string, event ids.ID, timed bool) (*ear, error) {
+// listen opens a stream and returns after its first message.
+func listen(ctx context.Context, address string, event ids.ID, timed bool) (*listener, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -107,82 +112,75 @@ func listen(ctx context.Context, address string, event ids.ID, timed bool) (*ear
 	if _, err := fmt.Fprintf(conn, "GET /api/events/%s/stream HTTP/1.1\r\nHost: %s\r\n\r\n", event, address); err != nil {
 		return nil, err
 	}
-	e := &ear{conn: conn, done: make(chan struct{})}
-	begun := make(chan struct{})
-	go func() {
-		defer close(e.done)
-		first := true
-		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			if !timed && !first {
-				continue
-			}
-			found := availableSeats.FindSubmatch(lines.Bytes())
-			if found == nil {
-				continue
-			}
-			if first {
-				first = false
-				close(begun)
-			}
-			left, err := strconv.ParseInt(string(found[1]), 10, 64)
-			if timed && err == nil {
-				e.all = append(e.all, heard{plenty - left, clock.System()})
-			}
-		}
-	}()
+	l := &listener{conn: conn, done: make(chan struct{})}
+	started := make(chan struct{})
+	go l.read(timed, started)
 	select {
-	case <-begun:
-		return e, nil
-	case <-e.done:
-		return nil, fmt.Errorf("the stream of %s ended before it began", event)
+	case <-started:
+		return l, nil
+	case <-l.done:
+		return nil, fmt.Errorf("the stream of %s ended before its first message", event)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// openLocks locks seats at a fixed rate whatever comes back. A lock's time counts
-// from the moment at which it was due to be sent. answered are the times of the
-// answers, in their order.
-func openLocks(ctx context.Context, s settings, to *server, rate int, event ids.ID, user users.User) (m measure, answered []time.Time, err error) {
+// read reads until the connection ends. It closes started at the first message.
+func (l *listener) read(timed bool, started chan struct{}) {
+	defer close(l.done)
+	first := true
+	for lines := bufio.NewScanner(l.conn); lines.Scan(); {
+		if !timed && !first {
+			continue
+		}
+		match := availableSeats.FindSubmatch(lines.Bytes())
+		if match == nil {
+			continue
+		}
+		if first {
+			first = false
+			close(started)
+		}
+		available, err := strconv.ParseInt(string(match[1]), 10, 64)
+		if timed && err == nil {
+			l.notifications = append(l.notifications, notification{taken: ampleSeats - available, at: wallClock()})
+		}
+	}
+}
+
+// lockOnSchedule locks seats at a fixed rate, whether or not earlier requests are
+// answered. A latency counts from the time at which the request was scheduled.
+// answered are the times of the answers, in order.
+func lockOnSchedule(ctx context.Context, s settings, to *server, rate int, event ids.ID, user users.User) (
+	m measurement, answered []time.Time, err error,
+) {
 	transport := &http.Transport{MaxIdleConnsPerHost: rate}
 	defer transport.CloseIdleConnections()
-	api := client.New("http://"+to.address, client.WithHTTPClient(&http.Client{Timeout: patience, Transport: transport}), client.WithRetryTimeout(0))
+	api := client.New("http://"+to.address,
+		client.WithHTTPClient(&http.Client{Timeout: responseTimeout, Transport: transport}), client.WithRetryTimeout(0))
 	var mu sync.Mutex
-	var all sync.WaitGroup
-	start := clock.System()
-	for n := range int(s.lasting.Seconds() * float64(rate)) {
-		due := start.Add(time.Duration(n) * time.Second / time.Duration(rate))
-		rest(ctx, due.Sub(clock.System()))
-		all.Go(func() {
+	var inFlight sync.WaitGroup
+	start := wallClock()
+	for n := range int(s.duration.Seconds() * float64(rate)) {
+		scheduled := start.Add(time.Duration(n) * time.Second / time.Duration(rate))
+		sleep(ctx, scheduled.Sub(wallClock()))
+		inFlight.Go(func() {
 			_, err := api.AcquireLock(ctx, client.LockRequest{EventID: event.String(), UserID: user.ID.String(), Seats: 1, IdempotencyKey: strconv.Itoa(n)})
-			at := clock.System()
+			at := wallClock()
 			mu.Lock()
 			defer mu.Unlock()
-			m.took = append(m.took, at.Sub(due))
+			m.latencies = append(m.latencies, at.Sub(scheduled))
 			if err != nil {
-				m.failed++
+				m.unknown++
 				return
 			}
 			m.Granted++
 			answered = append(answered, at)
 		})
 	}
-	all.Wait()
-	m.Seconds = clock.Clock(clock.System).Since(start).Seconds()
-	if m.failed > 0 {
-		m.note = fmt.Sprintf("%.0f %% not answered in %v", 100*float64(m.failed)/float64(len(m.took)), patience)
-	}
+	inFlight.Wait()
+	m.Seconds = wallClock.Since(start).Seconds()
+	m.noteUnknown()
 	slices.SortFunc(answered, time.Time.Compare)
 	return m, answered, ctx.Err()
-}
-
-// rest waits, unless ctx ends first.
-func rest(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -17,46 +18,70 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 )
 
+// wallClock measures durations.
+var wallClock clock.Clock = clock.System
+
 // settings of a run.
 type settings struct {
-	only     *regexp.Regexp
-	rounds   int
-	lasting  time.Duration // of a turn
-	out      string
-	binaries string // where the API's is
-	uri      string
-	postgres string                            // the URL of one; empty where none is at hand
-	later    func(func(context.Context) error) // once a scenario's turns are over
+	only        *regexp.Regexp
+	rounds      int
+	duration    time.Duration // of the load of one measurement
+	outDir      string
+	binDir      string // has the API's binary
+	mongoURI    string
+	postgresURL string // empty if PostgreSQL is not installed
+	// afterScenario registers a function that runs when all rounds of a scenario are over.
+	afterScenario func(func(context.Context) error)
 }
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) > 1 {
 		switch os.Args[1] { // processes that scenarios start
 		case "serve":
-			os.Exit(told(serve(os.Args[2:]))) //nolint:gocritic // nothing is left to do
+			return exitStatus(serve(os.Args[2:]))
 		case "recover":
-			os.Exit(told(recoverProcess(ctx, os.Args[2:])))
+			return exitStatus(recoverProcess(ctx, os.Args[2:]))
 		}
 	}
-	var s settings
-	only := flag.String("only", ".", "what matches this regular expression of scenario, side, load, such as hot-event-http,.*256")
-	flag.IntVar(&s.rounds, "rounds", 3, "turns of each side")
-	flag.DurationVar(&s.lasting, "time", 3*time.Second, "duration of a turn")
-	flag.StringVar(&s.out, "out", ".build/benchmarks", "folder for the results")
-	flag.StringVar(&s.binaries, "binaries", ".build", "folder of the API's binary")
-	flag.StringVar(&s.uri, "mongodb-uri", "", "a MongoDB to measure on; empty: one of its own")
-	flag.Parse()
-	var err error
-	if s.only, err = regexp.Compile(*only); err != nil || s.rounds < 1 || s.lasting < time.Millisecond || flag.NArg() > 0 {
+	s, err := parseFlags()
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
 		flag.Usage()
-		os.Exit(2)
+		return 2
+	default:
+		return exitStatus(measureAll(ctx, s))
 	}
-	os.Exit(told(measureAll(ctx, s)))
 }
 
-func told(err error) (status int) {
+func parseFlags() (s settings, err error) {
+	only := flag.String("only", "", "regular expression of the rows to measure, matched against \"scenario, side, load\", "+
+		"such as hot-event-http,.*256; empty: all")
+	flag.IntVar(&s.rounds, "rounds", 3, "measurements of each row")
+	flag.DurationVar(&s.duration, "time", 3*time.Second, "duration of one measurement")
+	flag.StringVar(&s.outDir, "out", ".build/benchmarks", "folder for the results")
+	flag.StringVar(&s.binDir, "binaries", ".build", "folder of the API's binary")
+	flag.StringVar(&s.mongoURI, "mongodb-uri", "", "MongoDB to measure on; empty: the program starts one")
+	flag.Parse()
+	s.only, err = regexp.Compile(cmp.Or(*only, "."))
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("-only: %w", err)
+	case s.rounds < 1:
+		return s, fmt.Errorf("-rounds must be at least 1")
+	case s.duration < time.Millisecond:
+		return s, fmt.Errorf("-time must be at least 1ms")
+	case flag.NArg() > 0:
+		return s, fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	return s, nil
+}
+
+func exitStatus(err error) (status int) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -64,76 +89,102 @@ func told(err error) (status int) {
 	return 0
 }
 
-// measureAll lets each side of each scenario have its turn in every round.
+// measureAll runs the selected rows of all scenarios and writes the results.
 func measureAll(ctx context.Context, s settings) error {
-	if s.uri == "" {
+	if s.mongoURI == "" {
 		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr})
 		if err != nil {
 			return err
 		}
 		defer mongod.Stop()
-		s.uri = mongod.URI
+		s.mongoURI = mongod.URI
 	}
-	stop, url, found, err := startPostgres(ctx)
+	postgres, err := startPostgres(ctx)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "PostgreSQL is left out:", err)
-	case found:
-		defer stop()
-		s.postgres = url
+	case postgres == nil:
+		fmt.Fprintln(os.Stderr, "PostgreSQL is left out: it is not installed (Debian's package is postgresql)")
 	default:
-		fmt.Fprintln(os.Stderr, "PostgreSQL is left out: there is none (Debian's package is postgresql)")
+		defer postgres.Stop()
+		s.postgresURL = postgres.url
 	}
-	if err := os.MkdirAll(s.out, 0o750); err != nil {
+	if err := os.MkdirAll(s.outDir, 0o750); err != nil {
 		return err
 	}
-	start := clock.System()
+	start := wallClock()
 	var results []*result
-	var document strings.Builder // the tables as Markdown
+	var markdown strings.Builder
 	for _, scenario := range scenarios {
-		var after []func(context.Context) error
-		s.later = func(do func(context.Context) error) { after = append(after, do) }
-		rows := slices.DeleteFunc(scenario.rows(s), func(r *result) bool {
-			return !s.only.MatchString(scenario.name + ", " + r.title())
-		})
-		if len(rows) == 0 {
-			continue
-		}
-		fmt.Printf("\n%s: %s\n", scenario.name, scenario.what)
-		for round := range s.rounds {
-			for i := range rows {
-				r := rows[(i+round)%len(rows)] // nobody is always first
-				fmt.Fprintf(os.Stderr, "\r\033[K  round %d of %d: %s", round+1, s.rounds, r.title())
-				m, err := r.turn(ctx)
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", scenario.name, r.title(), err)
-				}
-				r.turns = append(r.turns, m)
-			}
-		}
-		fmt.Fprint(os.Stderr, "\r\033[K")
-		for _, r := range rows {
-			r.Scenario = scenario.name
-			r.sum()
-		}
-		fmt.Fprintf(&document, "## %s\n\n%s:\n\n%s\n\n", scenario.name, strings.ToUpper(scenario.what[:1])+scenario.what[1:], printTable(os.Stdout, rows))
-		for _, do := range after {
-			if err := do(ctx); err != nil {
-				return err
-			}
+		rows, table, err := scenario.measure(ctx, s)
+		if err != nil {
+			return err
 		}
 		results = append(results, rows...)
+		markdown.WriteString(table)
 	}
-	file := filepath.Join(s.out, "results.json")
-	if err := writeJSON(file, s, start, results); err != nil {
+	file, err := writeResults(s, start, results, markdown.String())
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(s.out, "results.md"), []byte(document.String()), 0o600); err != nil {
-		return err
-	}
-	if err := writePlot(filepath.Join(s.out, "hot-event.svg"), results); err != nil {
-		return err
-	}
-	fmt.Printf("\nAll invariants were proved after each turn. %s holds the figures; it took %v.\n", file, clock.Clock(clock.System).Since(start).Round(time.Second))
+	fmt.Printf("\nAll invariants held after each measurement. %s has the figures; the run took %v.\n",
+		file, wallClock.Since(start).Round(time.Second))
 	return nil
+}
+
+// measure runs the selected rows of a scenario in all rounds. It prints the
+// table, and returns it as Markdown too.
+func (sc scenario) measure(ctx context.Context, s settings) (rows []*result, markdown string, err error) {
+	var cleanups []func(context.Context) error
+	s.afterScenario = func(f func(context.Context) error) { cleanups = append(cleanups, f) }
+	rows = sc.selectRows(s)
+	if len(rows) == 0 {
+		return nil, "", nil
+	}
+	fmt.Printf("\n%s: %s\n", sc.name, sc.description)
+	for round := range s.rounds {
+		for i := range rows {
+			r := rows[(i+round)%len(rows)] // each round starts with another row
+			fmt.Fprintf(os.Stderr, "\r\033[K  round %d of %d: %s", round+1, s.rounds, r.title())
+			m, err := r.measure(ctx)
+			if err != nil {
+				return nil, "", fmt.Errorf("%s, %s: %w", sc.name, r.title(), err)
+			}
+			r.measurements = append(r.measurements, m)
+		}
+	}
+	fmt.Fprint(os.Stderr, "\r\033[K")
+	for _, r := range rows {
+		r.summarize()
+	}
+	title := strings.ToUpper(sc.description[:1]) + sc.description[1:]
+	markdown = fmt.Sprintf("## %s\n\n%s:\n\n%s\n\n", sc.name, title, printTable(os.Stdout, rows))
+	for _, cleanup := range cleanups {
+		if err := cleanup(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	return rows, markdown, nil
+}
+
+// selectRows returns the rows that -only selects.
+func (sc scenario) selectRows(s settings) []*result {
+	rows := sc.rows(s)
+	for _, r := range rows {
+		r.Scenario = sc.name
+	}
+	return slices.DeleteFunc(rows, func(r *result) bool { return !s.only.MatchString(r.fullTitle()) })
+}
+
+// writeResults writes the figures, the tables and the chart; it returns the name
+// of the file with the figures.
+func writeResults(s settings, start time.Time, results []*result, markdown string) (file string, err error) {
+	file = filepath.Join(s.outDir, resultsFile)
+	if err := writeJSON(file, s, start, results); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(s.outDir, "results.md"), []byte(markdown), 0o600); err != nil {
+		return "", err
+	}
+	return file, writePlot(filepath.Join(s.outDir, "hot-event.svg"), results)
 }

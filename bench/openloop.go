@@ -9,58 +9,65 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// openLoop sends at fixed rates whatever comes back, as customers do: who can't
-// bear a rate falls behind it. Baselines are spared the rates that they have
-// long fallen behind of.
+// openLoop sends requests at fixed rates, whether or not earlier ones are
+// answered: a variant that is too slow for a rate builds up a backlog. The
+// baselines skip the rate that is far above what they can do.
 func openLoop(s settings) (rows []*result) {
+	const maxBaselineRate = 1000
 	for _, rate := range []int{200, 1000, 4000} {
-		for _, name := range []string{engineName, sideTransaction, sideMutex} {
-			if rate > 1000 && name != engineName {
+		for _, name := range []string{engineName, transactionName, mutexName} {
+			if rate > maxBaselineRate && name != engineName {
 				continue
 			}
-			r := overHTTP(s, name, 1, plenty, func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measure, error) {
-				return attack(ctx, s, servers[0], rate, event, user)
-			})
-			r.Load = fmt.Sprintf("%d a second", rate)
-			rows = append(rows, r)
+			load := func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measurement, error) {
+				return lockAtRate(ctx, s, servers[0], rate, event, user)
+			}
+			rows = append(rows, overHTTP(s, httpRow{
+				variant: name, load: fmt.Sprintf("%d a second", rate), processes: 1, seats: ampleSeats, run: load,
+			}))
 		}
 	}
 	return rows
 }
 
-// patience is how long a customer waits for an answer.
-const patience = 5 * time.Second
+// responseTimeout is how long a client of an open loop waits for an answer.
+const responseTimeout = 5 * time.Second
 
-func attack(ctx context.Context, s settings, to *server, rate int, event ids.ID, user users.User) (measure, error) {
+// lockAtRate locks seats at a fixed rate.
+func lockAtRate(ctx context.Context, s settings, to *server, rate int, event ids.ID, user users.User) (measurement, error) {
 	var n atomic.Int64
 	target := func(t *vegeta.Target) error {
 		t.Method, t.URL = http.MethodPost, "http://"+to.address+"/api/locks"
 		t.Header = http.Header{"Content-Type": {"application/json"}}
-		t.Body = fmt.Appendf(nil, `{"eventId":"%s","userId":"%s","seats":1,"idempotencyKey":"%d"}`, event, user.ID, n.Add(1))
+		t.Body = lockBody(event, user.ID, fmt.Sprint(n.Add(1)))
 		return nil
 	}
-	attacker := vegeta.NewAttacker(vegeta.Timeout(patience), vegeta.Connections(rate), vegeta.MaxConnections(rate))
-	var m measure
-	start := clock.System()
-	for answer := range attacker.Attack(target, vegeta.Rate{Freq: rate, Per: time.Second}, s.lasting, "") {
-		m.took = append(m.took, answer.Latency)
-		switch answer.Code {
+	attacker := vegeta.NewAttacker(vegeta.Timeout(responseTimeout), vegeta.Connections(rate), vegeta.MaxConnections(rate))
+	var m measurement
+	start := wallClock()
+	for response := range attacker.Attack(target, vegeta.Rate{Freq: rate, Per: time.Second}, s.duration, "") {
+		m.latencies = append(m.latencies, response.Latency)
+		switch response.Code {
 		case http.StatusCreated:
 			m.Granted++
 		case http.StatusConflict:
 			m.Refused++
 		default:
-			m.failed++
+			m.unknown++
 		}
 	}
-	m.Seconds = clock.Clock(clock.System).Since(start).Seconds()
-	if m.failed > 0 {
-		m.note = fmt.Sprintf("%.0f %% not answered in %v", 100*float64(m.failed)/float64(len(m.took)), patience)
-	}
+	m.Seconds = wallClock.Since(start).Seconds()
+	m.noteUnknown()
 	return m, ctx.Err()
+}
+
+// noteUnknown notes the share of operations without an answer, if there are any.
+func (m *measurement) noteUnknown() {
+	if m.unknown > 0 {
+		m.note = fmt.Sprintf("%.0f %% not answered in %v", 100*float64(m.unknown)/float64(len(m.latencies)), responseTimeout)
+	}
 }

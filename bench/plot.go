@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"image/color"
 	"math"
 	"os"
@@ -15,94 +16,103 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// colours tell sides apart, for the colour-blind too (Okabe and Ito).
-var colours = []color.Color{
+// palette has colors that color-blind readers can tell apart too (Okabe and Ito).
+var palette = []color.Color{
 	color.RGBA{0x00, 0x72, 0xB2, 0xFF}, color.RGBA{0xE6, 0x9F, 0x00, 0xFF}, color.RGBA{0x00, 0x9E, 0x73, 0xFF},
 	color.RGBA{0xCC, 0x79, 0xA7, 0xFF}, color.RGBA{0x99, 0x99, 0x99, 0xFF}, color.RGBA{0xD5, 0x5E, 0x00, 0xFF},
 }
 
-// writePlot draws locks per second by the number of clients, each side a line,
-// of the two scenarios on one hot event; nothing if neither was measured.
+// writePlot draws the rates by number of clients, a line for each variant, of the
+// two scenarios with one hot event. It writes nothing if neither was measured with
+// several numbers of clients.
 func writePlot(file string, results []*result) error {
 	var panels []*plot.Plot
 	for _, panel := range []struct{ scenario, title string }{
 		{"hot-event-http", "One event through HTTP"}, {"hot-event", "One event, in one process"},
 	} {
-		p, err := drawPanel(panel.title, slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Scenario != panel.scenario }))
+		c, err := newChart(slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Scenario != panel.scenario }))
 		if err != nil {
 			return err
 		}
-		if p != nil {
-			panels = append(panels, p)
+		if len(c.ticks) < 2 {
+			continue
 		}
+		p, err := c.draw(panel.title)
+		if err != nil {
+			return err
+		}
+		panels = append(panels, p)
 	}
 	if len(panels) == 0 {
 		return nil
 	}
-	const wide, high, gap = 13 * vg.Centimeter, 9 * vg.Centimeter, vg.Millimeter * 8
-	canvas := vgsvg.New(wide*vg.Length(len(panels)), high)
+	const width, height, gap = 13 * vg.Centimeter, 9 * vg.Centimeter, vg.Millimeter * 8
+	canvas := vgsvg.New(width*vg.Length(len(panels)), height)
 	tiles := draw.Tiles{Rows: 1, Cols: len(panels), PadX: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap / 2}
 	for i, c := range plot.Align([][]*plot.Plot{panels}, tiles, draw.New(canvas))[0] {
 		panels[i].Draw(c)
 	}
-	out, err := os.Create(file) //nolint:gosec // the caller's folder
-	if err != nil {
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	if _, err := canvas.WriteTo(out); err != nil {
-		return err
-	}
-	return out.Close()
+	return os.WriteFile(file, svg.Bytes(), 0o600)
 }
 
-// drawPanel is nil where fewer than two numbers of clients were measured.
-func drawPanel(title string, results []*result) (*plot.Plot, error) {
-	sides, lines := []string{}, map[string]plotter.XYs{}
-	var ticks []plot.Tick
+// chart has the points of a scenario.
+type chart struct {
+	variants []string // in order of appearance
+	lines    map[string]plotter.XYs
+	ticks    []plot.Tick // the numbers of clients
+}
+
+func newChart(results []*result) (c chart, err error) {
+	c.lines = map[string]plotter.XYs{}
 	for _, r := range results {
 		count, _, _ := strings.Cut(r.Load, " ")
 		clients, err := strconv.ParseFloat(count, 64)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
-		if lines[r.Side] == nil {
-			sides = append(sides, r.Side)
+		if c.lines[r.Variant] == nil {
+			c.variants = append(c.variants, r.Variant)
 		}
-		lines[r.Side] = append(lines[r.Side], plotter.XY{X: clients, Y: r.PerSecond})
-		if !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Value == clients }) { //nolint:revive // the same number, not a computed one
-			ticks = append(ticks, plot.Tick{Value: clients, Label: count})
+		c.lines[r.Variant] = append(c.lines[r.Variant], plotter.XY{X: clients, Y: r.PerSecond})
+		if !slices.ContainsFunc(c.ticks, func(t plot.Tick) bool { return t.Label == count }) {
+			c.ticks = append(c.ticks, plot.Tick{Value: clients, Label: count})
 		}
 	}
-	if len(ticks) < 2 {
-		return nil, nil //nolint:nilnil // said above
-	}
+	return c, nil
+}
+
+func (c chart) draw(title string) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "clients", "locks a second"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(ticks), plot.ConstantTicks(decades())
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(c.ticks), plot.ConstantTicks(powersOfTen())
 	p.Y.Min, p.Y.Max = 1, 100_000
 	p.Legend.Top, p.Legend.Left = false, true
 	p.Add(plotter.NewGrid())
-	for i, side := range sides {
-		line, points, err := plotter.NewLinePoints(lines[side])
+	for i, name := range c.variants {
+		line, points, err := plotter.NewLinePoints(c.lines[name])
 		if err != nil {
 			return nil, err
 		}
-		line.Color, points.Color = colours[i%len(colours)], colours[i%len(colours)]
+		line.Color, points.Color = palette[i%len(palette)], palette[i%len(palette)]
 		points.Shape = draw.CircleGlyph{}
-		if side == engineName {
+		if name == engineName {
 			line.Width = vg.Points(3)
 		}
 		p.Add(line, points)
-		p.Legend.Add(strings.TrimPrefix(side, "… "), line, points)
+		p.Legend.Add(strings.TrimPrefix(name, "… "), line, points)
 	}
 	return p, nil
 }
 
-func decades() (ticks []plot.Tick) {
+func powersOfTen() (ticks []plot.Tick) {
 	for exponent := 0.0; exponent <= 5; exponent++ {
 		n := math.Pow(10, exponent)
-		ticks = append(ticks, plot.Tick{Value: n, Label: whole(n)})
+		ticks = append(ticks, plot.Tick{Value: n, Label: formatRate(n)})
 	}
 	return ticks
 }

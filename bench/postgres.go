@@ -19,28 +19,29 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
-// rowLock is the usual way on PostgreSQL: a transaction each that locks the
-// event's row. It keeps the same locks in the same indexes.
+// rowLock is the usual way on PostgreSQL: a transaction for each request, which
+// locks the event's row. It stores the same locks in the same indexes.
 type rowLock struct{ pool *pgxpool.Pool }
 
 const postgresSchema = `
 DROP TABLE IF EXISTS seatlocks; DROP TABLE IF EXISTS events;
 CREATE TABLE events (id bytea PRIMARY KEY, total bigint NOT NULL, available bigint NOT NULL CHECK (available BETWEEN 0 AND total));
 CREATE TABLE seatlocks (id bytea PRIMARY KEY, event bytea NOT NULL, "user" bytea NOT NULL, seats bigint NOT NULL, status text NOT NULL,
-	expires timestamptz NOT NULL, hash text NOT NULL, rev bigint NOT NULL, created timestamptz NOT NULL, updated timestamptz NOT NULL, key text);
+	expires timestamptz NOT NULL, hash text NOT NULL, rev bigint NOT NULL, created timestamptz NOT NULL, updated timestamptz NOT NULL,
+	key text);
 CREATE INDEX ON seatlocks (event, status, id, seats);
 CREATE INDEX ON seatlocks ("user", event, status, id);
 CREATE UNIQUE INDEX ON seatlocks (event, "user", key) WHERE key IS NOT NULL;
 CREATE INDEX ON seatlocks (expires, id) WHERE status = 'ACTIVE';
 CREATE INDEX ON seatlocks (event, expires, id) WHERE status = 'ACTIVE';`
 
-// open makes the tables anew, with the events of the world.
+// openRowLock creates the tables anew, with the given events.
 func openRowLock(ctx context.Context, url string, events []ids.ID, seats int64) (*rowLock, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
-	config.MaxConns = 64 // more do not make it faster
+	config.MaxConns = 64 // more connections do not make it faster
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
@@ -79,78 +80,103 @@ func (r *rowLock) lock(ctx context.Context, event, user ids.ID, n int64, key str
 	return err == nil, err
 }
 
-// prove fails unless counters and locks say what was granted.
-func (r *rowLock) prove(ctx context.Context, granted int64) error {
+// check returns an error if counters or locks contradict what was granted. It
+// closes the pool.
+func (r *rowLock) check(ctx context.Context, granted int64) error {
+	defer r.pool.Close()
 	var taken, held int64
-	err := r.pool.QueryRow(ctx, "SELECT (SELECT sum(total - available) FROM events), (SELECT coalesce(sum(seats), 0) FROM seatlocks WHERE status = 'ACTIVE')").Scan(&taken, &held)
-	if err == nil && (taken != granted || held != granted) {
-		err = fmt.Errorf("%d were granted, the counters say %d, the locks %d", granted, taken, held)
+	err := r.pool.QueryRow(ctx, "SELECT (SELECT sum(total - available) FROM events),"+
+		" (SELECT coalesce(sum(seats), 0) FROM seatlocks WHERE status = 'ACTIVE')").Scan(&taken, &held)
+	if err != nil {
+		return err
 	}
-	r.pool.Close()
-	return err
+	if taken != granted || held != granted {
+		return fmt.Errorf("%d seats were granted; by the counters, %d are taken; the locks hold %d", granted, taken, held)
+	}
+	return nil
 }
 
-// startPostgres starts a PostgreSQL, with its default settings, where its
-// programs are at hand; found is false where they are not.
-func startPostgres(ctx context.Context) (stop func(), url string, found bool, err error) {
-	bin, found := postgresPrograms()
-	if !found {
-		return nil, "", false, nil
+// postgresServer is a running PostgreSQL.
+type postgresServer struct {
+	*devserver.Process
+	url string
+}
+
+// startPostgres starts a PostgreSQL with its default settings. It returns nil if
+// PostgreSQL is not installed.
+func startPostgres(ctx context.Context) (*postgresServer, error) {
+	binDir := findPostgres()
+	if binDir == "" {
+		return nil, nil // not an error: the baseline is left out
 	}
 	dir, err := os.MkdirTemp("", "postgres-")
 	if err != nil {
-		return nil, "", true, err
+		return nil, err
 	}
-	as, err := unprivileged(dir)
+	prefix, err := unprivileged(dir)
 	if err != nil {
-		return nil, "", true, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	data := filepath.Join(dir, "data")
-	initdb := append(slices.Clone(as), filepath.Join(bin, "initdb"), "-D", data, "-A", "trust", "-U", "bench", "-E", "UTF8", "--no-sync")
-	if out, err := exec.CommandContext(ctx, initdb[0], initdb[1:]...).CombinedOutput(); err != nil { //nolint:gosec // PostgreSQL's own
-		return nil, "", true, fmt.Errorf("initdb: %w\n%s", err, out)
+	if _, err := output(ctx, append(slices.Clone(prefix),
+		filepath.Join(binDir, "initdb"), "-D", data, "-A", "trust", "-U", "bench", "-E", "UTF8", "--no-sync")...); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	port, err := devserver.KeepPort()
 	if err != nil {
-		return nil, "", true, err
+		return nil, err
 	}
-	defer port.Close() //nolint:errcheck // nothing was written
 	p, err := devserver.Start(devserver.Command{
-		Args: append(slices.Clone(as), filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port.Number), "-k", dir,
+		Args: append(prefix, filepath.Join(binDir, "postgres"), "-D", data, "-p", strconv.Itoa(port.Number), "-k", dir,
 			"-c", "listen_addresses=127.0.0.1", "-c", "logging_collector=off"),
 		Scratch: dir,
 	})
 	if err != nil {
-		return nil, "", true, err
+		return nil, errors.Join(err, port.Close())
 	}
-	url = fmt.Sprintf("postgres://bench@%s/postgres?sslmode=disable", port.Addr())
-	const tries, between = 100, 100 * time.Millisecond
-	for range tries {
-		conn, connectErr := pgx.Connect(ctx, url)
-		if connectErr == nil {
-			return p.Stop, url, true, conn.Close(ctx)
+	server := &postgresServer{Process: p, url: fmt.Sprintf("postgres://bench@%s/postgres?sslmode=disable", port.Addr())}
+	if err := errors.Join(server.waitReady(ctx), port.Close()); err != nil {
+		server.Stop()
+		return nil, err
+	}
+	return server, nil
+}
+
+// waitReady polls until the server accepts connections.
+func (p *postgresServer) waitReady(ctx context.Context) error {
+	const timeout, interval = 10 * time.Second, 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	poll := time.NewTicker(interval)
+	defer poll.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, p.url)
+		if err == nil {
+			return conn.Close(ctx)
 		}
-		err = connectErr
-		<-time.After(between)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-poll.C:
+		}
 	}
-	p.Stop()
-	return nil, "", true, err
 }
 
-// postgresPrograms looks on the path, and where Debian puts them.
-func postgresPrograms() (folder string, found bool) {
-	if at, err := exec.LookPath("postgres"); err == nil {
-		return filepath.Dir(at), true
+// findPostgres returns the folder of PostgreSQL's programs: on the path, or where
+// Debian puts them; "" if there is none.
+func findPostgres() (binDir string) {
+	if file, err := exec.LookPath("postgres"); err == nil {
+		return filepath.Dir(file)
 	}
-	all, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
-	if err != nil || len(all) == 0 {
-		return "", false
+	files, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil || len(files) == 0 {
+		return ""
 	}
-	return filepath.Dir(all[len(all)-1]), true
+	return filepath.Dir(files[len(files)-1])
 }
 
-// unprivileged is how to start PostgreSQL where this runs as root, which it
-// refuses to be: as its own user, who gets the folder.
+// unprivileged returns the command that starts PostgreSQL as its own user, which
+// then owns the folder: PostgreSQL refuses to run as root.
 func unprivileged(dir string) (prefix []string, err error) {
 	if os.Getuid() != 0 {
 		return nil, nil

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,70 +21,94 @@ import (
 	"github.com/holdfast-dev/holdfast/recovery"
 )
 
+const recoveryName = "recovery" // the scenario
+
+// recoverAll compares the recovery of a large database with the least work by
+// which any method can verify its counters: one sum of all locks by event. The
+// recovery also repairs the wrong counters.
+func recoverAll(s settings) []*result {
+	var e *env // created and filled by the first measurement
+	s.afterScenario(func(ctx context.Context) error {
+		if e == nil {
+			return nil
+		}
+		return e.drop(ctx)
+	})
+	row := func(name string, measure func(context.Context, recoveryData) (measurement, error)) *result {
+		return &result{Variant: name, Load: recoveryLoad, measure: func(ctx context.Context) (m measurement, err error) {
+			if e != nil {
+				return measure(ctx, recoveryData{uri: s.mongoURI, db: e.db.Database})
+			}
+			if e, err = newEnv(ctx, s.mongoURI); err != nil {
+				return m, err
+			}
+			d := recoveryData{uri: s.mongoURI, db: e.db.Database}
+			if err := d.fill(ctx); err != nil {
+				return m, err
+			}
+			return measure(ctx, d)
+		}}
+	}
+	engineRow := func(name string) *result {
+		return row(name, func(ctx context.Context, d recoveryData) (measurement, error) {
+			self, err := os.Executable()
+			if err != nil {
+				return measurement{}, err
+			}
+			return d.recover(ctx, self, recoverySteps[name])
+		})
+	}
+	aggregate := row("one aggregation alone", func(ctx context.Context, d recoveryData) (measurement, error) { return d.aggregate(ctx) })
+	return []*result{engineRow(engineName), engineRow(countersName), aggregate}
+}
+
 const (
-	manyEventsToProve = 100_000
-	locksPerEvent     = 10
-	soldPerEvent      = 4   // of these are sold, with their bookings
-	wrongEach         = 100 // of so many counters, one is wrong
+	countersName = "engine, counters alone"
+	recoveryLoad = "1000000 locks"
 )
 
-// recoverAll compares the recovery of a large database with the least that any way
-// of proving its counters has to do: one sum of all locks by event. Of the wrong
-// counters, the recovery mends each.
-func recoverAll(s settings) []*result {
-	all := &largeWorld{settings: s}
-	s.later(all.close)
-	load := fmt.Sprintf("%d locks", manyEventsToProve*locksPerEvent)
-	return []*result{
-		{Side: engineName, Load: load, turn: func(ctx context.Context) (measure, error) { return all.recover(ctx, "all") }},
-		{Side: "engine, counters alone", Load: load, turn: func(ctx context.Context) (measure, error) { return all.recover(ctx, "counters") }},
-		{Side: "one aggregation alone", Load: load, turn: all.aggregate},
-	}
+// recoverySteps has the argument of the recover process for each variant.
+var recoverySteps = map[string]string{engineName: "all", countersName: "counters"}
+
+// recoveryData is a large database with locks and bookings.
+type recoveryData struct {
+	uri string
+	db  *mongo.Database
 }
 
-// largeWorld is filled once for all turns.
-type largeWorld struct {
-	settings
-	*world
-}
+const (
+	recoveryEvents        = 100_000
+	recoveryLocksPerEvent = 10
+	recoverySoldPerEvent  = 4 // locks of confirmed bookings
+	recoverySeatsPerLock  = 2
+	recoveryLocks         = recoveryEvents * recoveryLocksPerEvent // see recoveryLoad
+	wrongCounterRatio     = 100                                    // one counter in so many is wrong
+)
 
-func (l *largeWorld) close(ctx context.Context) error {
-	if l.world == nil {
-		return nil
-	}
-	return l.world.close(ctx)
-}
-
-// fill makes the events with their locks and bookings, on the first turn.
-func (l *largeWorld) fill(ctx context.Context) (err error) {
-	if l.world != nil {
-		return nil
-	}
-	if l.world, err = newWorld(ctx, l.settings.uri); err != nil {
-		return err
-	}
-	const most = 1000 // events at once
-	later := clock.System().Add(365 * 24 * time.Hour)
-	for done := 0; done < manyEventsToProve; done += most {
+// fill inserts the events with their locks and bookings.
+func (d recoveryData) fill(ctx context.Context) error {
+	const eventsPerInsert = 1000
+	expiresAt := clock.System().Add(365 * 24 * time.Hour)
+	for range recoveryEvents / eventsPerInsert {
 		var events, locks, bookings []any
-		for range most {
+		for range eventsPerInsert {
 			event := ids.New()
 			events = append(events, bson.D{{Key: "_id", Value: event}, {Key: "name", Value: "Event"}, {Key: "status", Value: "ON_SALE"},
-				{Key: "totalSeats", Value: 1000}, {Key: "availableSeats", Value: 1000 - 2*locksPerEvent}})
-			for i := range locksPerEvent {
+				{Key: "totalSeats", Value: 1000}, {Key: "availableSeats", Value: 1000 - recoverySeatsPerLock*recoveryLocksPerEvent}})
+			for i := range recoveryLocksPerEvent {
 				lock, user := ids.New(), ids.New()
 				status := "ACTIVE"
-				if i < soldPerEvent {
+				if i < recoverySoldPerEvent {
 					status = "CONSUMED"
 					bookings = append(bookings, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
-						{Key: "seatLockId", Value: lock}, {Key: "seats", Value: 2}, {Key: "status", Value: "CONFIRMED"}})
+						{Key: "seatLockId", Value: lock}, {Key: "seats", Value: recoverySeatsPerLock}, {Key: "status", Value: "CONFIRMED"}})
 				}
 				locks = append(locks, bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
-					{Key: "seats", Value: 2}, {Key: "status", Value: status}, {Key: "expiresAt", Value: later}})
+					{Key: "seats", Value: recoverySeatsPerLock}, {Key: "status", Value: status}, {Key: "expiresAt", Value: expiresAt}})
 			}
 		}
 		for name, documents := range map[string][]any{"events": events, "seatlocks": locks, "bookings": bookings} {
-			if _, err := l.db.Collection(name).InsertMany(ctx, documents); err != nil {
+			if _, err := d.db.Collection(name).InsertMany(ctx, documents); err != nil {
 				return err
 			}
 		}
@@ -93,118 +116,123 @@ func (l *largeWorld) fill(ctx context.Context) (err error) {
 	return nil
 }
 
-// damage makes one counter in wrongEach wrong, by one seat.
-func (l *largeWorld) damage(ctx context.Context) (int64, error) {
-	result, err := l.db.Collection("events").UpdateMany(ctx, bson.D{{Key: "$expr", Value: bson.D{{Key: "$eq", Value: bson.A{
-		bson.D{{Key: "$mod", Value: bson.A{bson.D{{Key: "$abs", Value: bson.D{{Key: "$toHashedIndexKey", Value: "$_id"}}}}, wrongEach}}}, 0,
-	}}}}}, less(1))
+// damage makes one counter in wrongCounterRatio wrong, by one seat.
+func (d recoveryData) damage(ctx context.Context) (wrong int64, err error) {
+	hash := bson.D{{Key: "$abs", Value: bson.D{{Key: "$toHashedIndexKey", Value: "$_id"}}}}
+	filter := bson.D{{Key: "$expr", Value: bson.D{{Key: "$eq", Value: bson.A{
+		bson.D{{Key: "$mod", Value: bson.A{hash, wrongCounterRatio}}}, 0,
+	}}}}}
+	updated, err := d.db.Collection("events").UpdateMany(ctx, filter, addAvailable(-1))
 	if err != nil {
 		return 0, err
 	}
-	return result.ModifiedCount, nil
+	return updated.ModifiedCount, nil
 }
 
-// recover runs what in a process of its own, whose memory can be told.
-func (l *largeWorld) recover(ctx context.Context, what string) (measure, error) {
-	if err := l.fill(ctx); err != nil {
-		return measure{}, err
-	}
-	wrong, err := l.damage(ctx)
+// recover damages counters and measures a recovery of them. The recovery runs in
+// a process of its own, of the given bench binary, which reports its memory.
+func (d recoveryData) recover(ctx context.Context, binary, steps string) (measurement, error) {
+	wrong, err := d.damage(ctx)
 	if err != nil {
-		return measure{}, err
+		return measurement{}, err
 	}
-	self, err := os.Executable()
+	stdout, err := output(ctx, binary, "recover", steps, d.uri, d.db.Name())
 	if err != nil {
-		return measure{}, err
+		return measurement{}, err
 	}
-	command := exec.CommandContext(ctx, self, "recover", what, l.settings.uri, l.db.Name()) //nolint:gosec // this program
-	command.Stderr = os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		return measure{}, err
+	var report recoveryReport
+	if err := json.Unmarshal(stdout, &report); err != nil {
+		return measurement{}, err
 	}
-	var told recovered
-	if err := json.Unmarshal(out, &told); err != nil {
-		return measure{}, err
+	if int64(report.Corrections) != wrong {
+		return measurement{}, fmt.Errorf("%d counters were wrong, %d were repaired", wrong, report.Corrections)
 	}
-	if int64(told.Corrections) != wrong {
-		return measure{}, fmt.Errorf("%d counters were wrong, %d were mended", wrong, told.Corrections)
-	}
-	const all = manyEventsToProve * locksPerEvent
-	m := measure{Granted: all, Seconds: told.Seconds, note: fmt.Sprintf("%d mended; %.1f s, peak memory %d MiB", wrong, told.Seconds, told.Peak)}
-	return m, l.prove(ctx, 2*all, 0, true, false)
+	m := measurement{Granted: recoveryLocks, Seconds: report.Seconds,
+		note: fmt.Sprintf("%d repaired; %.1f s, peak memory %d MiB", wrong, report.Seconds, report.Peak)}
+	return m, checkInventory(ctx, d.db, expectation{seats: recoverySeatsPerLock * recoveryLocks, counters: true})
 }
 
-// recovered is what a process tells that ran a recovery.
-type recovered struct {
+// aggregate sums all locks by event, by the index that the engine uses.
+func (d recoveryData) aggregate(ctx context.Context) (measurement, error) {
+	start := wallClock()
+	cursor, err := d.db.Collection("seatlocks").Aggregate(ctx, mongo.Pipeline{
+		mongodb.Match(
+			bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ids.ID{}}}}}, // for the index
+			mongodb.In("status", []string{"ACTIVE", "CONSUMED"}),
+		),
+		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$eventId"}, {Key: "seats", Value: sum("$seats")}}}},
+	})
+	if err != nil {
+		return measurement{}, err
+	}
+	events := 0
+	for cursor.Next(ctx) {
+		events++
+	}
+	if err := cursor.Err(); err != nil {
+		return measurement{}, err
+	}
+	if events != recoveryEvents {
+		return measurement{}, fmt.Errorf("the sums are of %d events instead of %d", events, recoveryEvents)
+	}
+	seconds := wallClock.Since(start).Seconds()
+	return measurement{Granted: recoveryLocks, Seconds: seconds, note: fmt.Sprintf("%.1f s", seconds)}, nil
+}
+
+// recoveryReport is what a recover process writes. A comparison reads the reports
+// of other revisions: its keys must not change.
+type recoveryReport struct {
 	Seconds     float64
 	Corrections int
-	Peak        int64 // memory at most, MiB; 0 where the system does not tell
+	Peak        int64 // MiB; 0 where the system does not tell
 }
 
-// peakMemory is this process's own; what wait tells of a child holds the memory of
-// its parent, from before it became another program.
+// recoverProcess is a process that runs a recovery. Its arguments are
+// all|counters URI DATABASE.
+func recoverProcess(ctx context.Context, args []string) error {
+	const arguments = 3
+	if len(args) != arguments {
+		return errors.New("usage: recover all|counters URI DATABASE")
+	}
+	e, err := openEnv(ctx, args[1], args[2])
+	if err != nil {
+		return err
+	}
+	const batch = 500 // SWEEP_BATCH's default
+	r := &recovery.Recovery{DB: e.db, Seats: e.seats, Bookings: e.bookings, Clock: clock.System,
+		Sweeper: &expiry.Sweeper{Seats: e.seats, Bookings: e.bookings, Batch: batch}}
+	run := r.Run
+	if args[0] == recoverySteps[countersName] {
+		run = r.Reconcile
+	}
+	start := wallClock()
+	report, err := run(ctx, "bench", slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	seconds := wallClock.Since(start).Seconds()
+	err = json.NewEncoder(os.Stdout).Encode(recoveryReport{Seconds: seconds, Corrections: report.Corrections, Peak: peakMemory()})
+	return errors.Join(err, e.db.Close(ctx))
+}
+
+// peakMemory returns this process's peak memory in MiB; 0 where the system does
+// not tell. The parent can't ask for it: what it gets from the wait system call
+// includes its own memory at the time of the fork.
 func peakMemory() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(status)) {
-		var kib int64
-		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kib); n == 1 { //nolint:errcheck // another line
-			return kib >> 10
+		value, found := strings.CutPrefix(line, "VmHWM:")
+		if !found {
+			continue
 		}
+		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return 0
+		}
+		return kib >> 10
 	}
 	return 0
-}
-
-// recoverProcess is a process that runs a recovery: WHAT URI DATABASE.
-func recoverProcess(ctx context.Context, args []string) error {
-	const wanted = 3
-	if len(args) != wanted {
-		return errors.New("usage: recover all|counters URI DATABASE")
-	}
-	w, err := openWorld(ctx, args[1], args[2])
-	if err != nil {
-		return err
-	}
-	const batch = 500 // SWEEP_BATCH's default
-	r := &recovery.Recovery{DB: w.db, Seats: w.seats, Bookings: w.bookings, Clock: clock.System,
-		Sweeper: &expiry.Sweeper{Seats: w.seats, Bookings: w.bookings, Batch: batch}}
-	run := r.Run
-	if args[0] == "counters" {
-		run = r.Reconcile
-	}
-	start := clock.System()
-	report, err := run(ctx, "bench", slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(os.Stdout)
-	err = json.NewEncoder(out).Encode(recovered{clock.Clock(clock.System).Since(start).Seconds(), report.Corrections, peakMemory()})
-	return errors.Join(err, out.Flush(), w.db.Close(ctx))
-}
-
-// aggregate sums all locks by event, by the index that the engine uses.
-func (l *largeWorld) aggregate(ctx context.Context) (measure, error) {
-	if err := l.fill(ctx); err != nil {
-		return measure{}, err
-	}
-	start := clock.System()
-	cursor, err := l.db.Collection("seatlocks").Aggregate(ctx, mongo.Pipeline{
-		mongodb.Match(bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ids.ID{}}}}}, mongodb.In("status", []string{"ACTIVE", "CONSUMED"})),
-		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$eventId"}, {Key: "seats", Value: bson.D{{Key: "$sum", Value: "$seats"}}}}}},
-	})
-	if err != nil {
-		return measure{}, err
-	}
-	events := 0
-	for cursor.Next(ctx) {
-		events++
-	}
-	if err := cursor.Err(); err != nil || events != manyEventsToProve {
-		return measure{}, fmt.Errorf("summing %d events: %w", events, err)
-	}
-	took := clock.Clock(clock.System).Since(start).Seconds()
-	return measure{Granted: manyEventsToProve * locksPerEvent, Seconds: took, note: fmt.Sprintf("%.1f s", took)}, nil
 }

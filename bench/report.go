@@ -16,50 +16,58 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// result is one side of a scenario with a number of clients.
+// resultsFile is the report's name in the folder of the results. A comparison
+// reads the reports of other revisions: its keys must not change.
+const resultsFile = "results.json"
+
+// result is one row of a scenario: a variant under a load.
 type result struct {
 	Scenario string `json:"scenario"`
-	Side     string `json:"side"`
+	Variant  string `json:"side"`
 	Load     string `json:"load"` // such as 256 clients
 
 	PerSecond float64 `json:"perSecond"` // the median of the rounds
-	Least     float64 `json:"least"`
-	Most      float64 `json:"most"`
+	Min       float64 `json:"least"`
+	Max       float64 `json:"most"`
 	P50       float64 `json:"p50ms"` // milliseconds, of all rounds
 	P99       float64 `json:"p99ms"`
 	P999      float64 `json:"p999ms"`
 	Note      string  `json:"note,omitempty"`
 
-	turn  func(context.Context) (measure, error)
-	turns []measure
+	measure      func(context.Context) (measurement, error)
+	measurements []measurement
 }
 
-func (r *result) title() string { return r.Side + ", " + r.Load }
+func (r *result) title() string { return r.Variant + ", " + r.Load }
 
-// sum makes the figures of the turns.
-func (r *result) sum() {
+// fullTitle is what -only is matched against.
+func (r *result) fullTitle() string { return r.Scenario + ", " + r.title() }
+
+// summarize computes the figures from the measurements.
+func (r *result) summarize() {
 	var rates []float64
-	var all measure
-	for _, m := range r.turns {
+	var all measurement
+	for _, m := range r.measurements {
 		rates = append(rates, m.perSecond())
-		all.took = append(all.took, m.took...)
+		all.latencies = append(all.latencies, m.latencies...)
 		if m.note != "" {
 			r.Note = m.note
 		}
 	}
 	slices.Sort(rates)
-	r.PerSecond, r.Least, r.Most = rates[len(rates)/2], rates[0], rates[len(rates)-1]
-	ms := func(q float64) float64 { return float64(all.quantile(q).Microseconds()) / 1000 }
-	r.P50, r.P99, r.P999 = ms(.5), ms(.99), ms(.999)
+	r.PerSecond, r.Min, r.Max = rates[len(rates)/2], rates[0], rates[len(rates)-1]
+	r.P50, r.P99, r.P999 = inMilliseconds(all.quantile(.5)), inMilliseconds(all.quantile(.99)), inMilliseconds(all.quantile(.999))
 }
 
-// printTable shows a scenario, and returns the table as Markdown; × is the
-// engine's rate as a multiple of the side's.
+func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// printTable prints the rows of a scenario and returns the table as Markdown. The
+// column "engine ×" is the engine's rate divided by the variant's.
 func printTable(out io.Writer, rows []*result) (markdown string) {
-	engine := map[string]float64{}
+	engineRates := map[string]float64{} // by load
 	for _, r := range rows {
-		if r.Side == engineName {
-			engine[r.Load] = r.PerSecond
+		if r.Variant == engineName {
+			engineRates[r.Load] = r.PerSecond
 		}
 	}
 	t := table.NewWriter()
@@ -71,48 +79,48 @@ func printTable(out io.Writer, rows []*result) (markdown string) {
 		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight})
 	}
 	t.SetColumnConfigs(columns)
-	last := ""
+	previousLoad := ""
 	for _, r := range rows {
-		if last != "" && last != r.Load {
+		if previousLoad != "" && previousLoad != r.Load {
 			t.AppendSeparator()
 		}
-		last = r.Load
-		times := ""
-		if e := engine[r.Load]; e > 0 && r.Side != engineName {
-			times = fmt.Sprintf("%.2f", e/r.PerSecond)
+		previousLoad = r.Load
+		ratio := ""
+		if rate := engineRates[r.Load]; rate > 0 && r.Variant != engineName {
+			ratio = fmt.Sprintf("%.2f", rate/r.PerSecond)
 		}
-		t.AppendRow(table.Row{r.Load, r.Side, whole(r.PerSecond), whole(r.Least) + " – " + whole(r.Most), times,
-			milliseconds(r.P50), milliseconds(r.P99), milliseconds(r.P999), r.Note})
+		t.AppendRow(table.Row{r.Load, r.Variant, formatRate(r.PerSecond), formatRate(r.Min) + " – " + formatRate(r.Max), ratio,
+			formatMilliseconds(r.P50), formatMilliseconds(r.P99), formatMilliseconds(r.P999), r.Note})
 	}
 	t.Render()
 	t.SetOutputMirror(nil)
 	return t.RenderMarkdown()
 }
 
-// milliseconds is empty where no single operations were timed.
-func milliseconds(f float64) string {
+// formatMilliseconds returns "" for 0: the row has no latencies of single operations.
+func formatMilliseconds(f float64) string {
 	if f == 0 {
 		return ""
 	}
 	return strconv.FormatFloat(f, 'f', 1, 64)
 }
 
-func whole(f float64) string { return strconv.FormatFloat(f, 'f', 0, 64) }
+func formatRate(f float64) string { return strconv.FormatFloat(f, 'f', 0, 64) }
 
-// writeJSON keeps the figures with what they were measured on.
+// writeJSON writes the figures and describes the machine.
 func writeJSON(file string, s settings, start time.Time, results []*result) error {
-	raw, err := json.MarshalIndent(map[string]any{
-		"startedAt": start.UTC(), "rounds": s.rounds, "secondsPerTurn": s.lasting.Seconds(),
-		"cpus": runtime.NumCPU(), "cpu": cpu(), "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH, "results": results,
+	report, err := json.MarshalIndent(map[string]any{
+		"startedAt": start.UTC(), "rounds": s.rounds, "secondsPerTurn": s.duration.Seconds(),
+		"cpus": runtime.NumCPU(), "cpu": cpuName(), "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH, "results": results,
 	}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(raw, '\n'), 0o600)
+	return os.WriteFile(file, append(report, '\n'), 0o600)
 }
 
-// cpu is the processor's name, where the system tells.
-func cpu() string {
+// cpuName returns "" where the system does not tell the processor's name.
+func cpuName() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return ""

@@ -4,91 +4,71 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
-// scenario is one question.
+// scenario is one question. Names of scenarios, variants and loads must not
+// change: a comparison selects the rows of other revisions by them.
 type scenario struct {
-	name, what string
-	rows       func(settings) []*result
+	name, description string
+	rows              func(settings) []*result
 }
 
-const engineName = "engine"
-
 var scenarios = []scenario{
-	{"hot-event", "everybody locks a seat of the same event, in one process", hotEvent},
+	{"hot-event", "all clients lock seats of the same event, in one process", hotEvent},
 	{"hot-event-http", "the same through HTTP, servers and clients on the same cores", hotEventHTTP},
-	{"open-loop", "requests at fixed rates through HTTP, answered or not", openLoop},
-	{"listeners", "2,000 locks a second through HTTP while people listen to the event's availability", whileListening},
-	{"replica-set", "64 and 256 callers on one event, the database a replica set of three on the same cores", onReplicaSet},
+	{"open-loop", "requests at fixed rates through HTTP, whether or not earlier ones are answered", openLoop},
+	{"listeners", "2,000 locks a second through HTTP while clients listen to the event's availability", withListeners},
+	{"replica-set", "64 and 256 clients on one event, the database a replica set of three on the same cores", onReplicaSet},
 	{"processes", "one, two and three API processes on one event, 256 clients in all", severalProcesses},
-	{"many-events", "256 callers lock seats of 1,000 events at random", manyEvents},
-	{"sold-out", "256 callers ask for an event that has no seat left", soldOut},
+	{"many-events", "256 clients lock seats of 1,000 events at random", manyEvents},
+	{"sold-out", "256 clients request seats of an event that has none left", soldOut},
 	{"sold-out-http", "the same through HTTP, beside a handler that does nothing", soldOutHTTP},
 	{"recovery", "100,000 events with 1,000,000 locks, one counter in 100 wrong", recoverAll},
 	{"sweep", "100,000 due locks are expired", sweep},
-	{"sweep-on-sale", "50,000 due locks of an event are expired while 256 callers lock seats of it", sweepOnSale},
+	{"sweep-on-sale", "50,000 due locks of an event are expired while 256 clients lock seats of it", sweepOnSale},
 }
 
-// contender is a side, and what it keeps that can be proved.
-type contender struct {
-	name    string
-	open    func(context.Context, *world) side
-	counter bool
-	locks   bool
-}
-
-// byPostgres names the side that is opened on another database.
-const byPostgres = "PostgreSQL, row lock"
-
-var contenders = []contender{
-	{engineName, func(_ context.Context, w *world) side { return engine{w.seats} }, true, true},
-	{"insertMany alone", func(ctx context.Context, w *world) side { return newInsertMany(ctx, w.db.Database) }, false, true},
-	{"guarded $inc alone", func(_ context.Context, w *world) side { return increment{w.db.Database} }, true, false},
-	{"a transaction each", func(_ context.Context, w *world) side { return transaction{w.db.Database} }, true, true},
-	{"… behind a mutex", func(_ context.Context, w *world) side { return &mutex{transaction: transaction{w.db.Database}} }, true, true},
-}
-
-const plenty = 10_000_000 // seats
+// ampleSeats is more than any measurement takes.
+const ampleSeats = 10_000_000
 
 func hotEvent(s settings) (rows []*result) {
 	for _, clients := range []int{1, 8, 64, 256} {
-		for _, c := range contenders {
-			rows = append(rows, inProcess(s, c, clients, 1, plenty))
+		for _, v := range allVariants {
+			rows = append(rows, inProcess(s, inProcessRow{variant: v, clients: clients, events: 1, seats: ampleSeats}))
 		}
-		if s.postgres != "" {
-			rows = append(rows, inProcess(s, contender{name: byPostgres}, clients, 1, plenty))
+		if s.postgresURL != "" {
+			rows = append(rows, inProcess(s, inProcessRow{variant: variant{name: postgresName}, clients: clients, events: 1, seats: ampleSeats}))
 		}
 	}
 	return rows
 }
 
-// onReplicaSet has a set of its own, for all of its turns.
+// onReplicaSet starts one replica set for all of its measurements.
 func onReplicaSet(s settings) (rows []*result) {
+	const members = 3
 	var set *devserver.ReplicaSet
-	s.later(func(context.Context) error {
+	s.afterScenario(func(context.Context) error {
 		if set != nil {
 			set.Stop()
 		}
 		return nil
 	})
 	for _, clients := range []int{64, 256} {
-		for _, c := range contenders {
-			r := inProcess(s, c, clients, 1, plenty)
-			r.turn = func(ctx context.Context) (m measure, err error) {
+		for _, v := range allVariants {
+			row := inProcessRow{variant: v, clients: clients, events: 1, seats: ampleSeats}
+			r := inProcess(s, row)
+			r.measure = func(ctx context.Context) (m measurement, err error) {
 				if set == nil {
-					const members = 3
 					if set, err = devserver.StartReplicaSet(ctx, devserver.MongodOptions{}, members); err != nil {
-						return measure{}, err
+						return measurement{}, err
 					}
 				}
-				there := s
-				there.uri = set.URI
-				return inProcess(there, c, clients, 1, plenty).turn(ctx)
+				onSet := s
+				onSet.mongoURI = set.URI
+				return inProcess(onSet, row).measure(ctx)
 			}
 			rows = append(rows, r)
 		}
@@ -97,70 +77,80 @@ func onReplicaSet(s settings) (rows []*result) {
 }
 
 func manyEvents(s settings) (rows []*result) {
-	for _, c := range contenders {
-		if c.counter && c.locks {
-			rows = append(rows, inProcess(s, c, 256, 1000, plenty))
-		}
+	for _, v := range completeVariants {
+		rows = append(rows, inProcess(s, inProcessRow{variant: v, clients: 256, events: 1000, seats: ampleSeats}))
 	}
 	return rows
 }
 
 func soldOut(s settings) (rows []*result) {
-	for _, c := range contenders {
-		if c.counter && c.locks {
-			rows = append(rows, inProcess(s, c, 256, 1, 1))
-		}
+	for _, v := range append(completeVariants[:len(completeVariants):len(completeVariants)], keylessVariant) {
+		rows = append(rows, inProcess(s, inProcessRow{variant: v, clients: 256, events: 1, seats: 1}))
 	}
-	busy := inProcess(s, contenders[0], 256, 1, plenty)
-	busy.Side = "engine, with seats"
-	return append(rows, busy)
+	selling := inProcess(s, inProcessRow{variant: engineVariant, clients: 256, events: 1, seats: ampleSeats})
+	selling.Variant = "engine, with seats"
+	return append(rows, selling)
 }
 
-// inProcess measures a side without HTTP, on events of so many seats.
-func inProcess(s settings, c contender, clients, events int, seats int64) *result {
-	return &result{Side: c.name, Load: fmt.Sprintf("%d clients", clients), turn: func(ctx context.Context) (measure, error) {
+// inProcessRow is a row without HTTP.
+type inProcessRow struct {
+	variant         variant
+	clients, events int
+	seats           int64 // of each event
+}
+
+// inProcess measures a variant without HTTP.
+func inProcess(s settings, row inProcessRow) *result {
+	return &result{Variant: row.variant.name, Load: clientsLoad(row.clients), measure: func(ctx context.Context) (measurement, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		w, err := newWorld(ctx, s.uri)
+		e, err := newEnv(ctx, s.mongoURI)
 		if err != nil {
-			return measure{}, err
+			return measurement{}, err
 		}
-		all := make([]ids.ID, events)
-		for i := range all {
-			if all[i], err = w.event(ctx, seats); err != nil {
-				return measure{}, err
+		events := make([]ids.ID, row.events)
+		for i := range events {
+			if events[i], err = e.createEvent(ctx, row.seats); err != nil {
+				return measurement{}, err
 			}
 		}
-		prove := func(granted int64) error { return w.prove(ctx, granted, 0, c.counter, c.locks) }
-		var side side
-		if c.name == byPostgres {
-			other, err := openRowLock(ctx, s.postgres, all, seats)
+		check := func(granted int64) error {
+			return e.check(ctx, expectation{seats: granted, counters: row.variant.counters, locks: row.variant.locks})
+		}
+		var via locker
+		if row.variant.name == postgresName {
+			postgres, err := openRowLock(ctx, s.postgresURL, events, row.seats)
 			if err != nil {
-				return measure{}, err
+				return measurement{}, err
 			}
-			side, prove = other, func(granted int64) error { return other.prove(ctx, granted) }
+			via, check = postgres, func(granted int64) error { return postgres.check(ctx, granted) }
 		} else {
-			side = c.open(ctx, w)
+			via = row.variant.open(ctx, e)
 		}
-		user := ids.New()
-		var granted atomic.Int64
-		m, err := closedLoop(ctx, clock.System, clients, s.lasting, 0, func(ctx context.Context, client, n int) (bool, error) {
-			event := all[0]
-			if events > 1 {
-				event = all[rand.IntN(events)] //nolint:gosec // load, not a secret
-			}
-			ok, err := side.lock(ctx, event, user, 1, fmt.Sprintf("%d-%d", client, n))
-			if ok {
-				granted.Add(1)
-			}
-			return ok, err
-		})
+		m, err := lockInProcess(ctx, s, row.clients, via, events)
 		if err == nil {
-			err = prove(granted.Load())
+			err = check(int64(m.Granted))
 		}
 		if err != nil {
 			return m, err
 		}
-		return m, w.close(ctx)
+		return m, e.drop(ctx)
 	}}
 }
+
+// lockInProcess lets clients lock single seats of random events.
+func lockInProcess(ctx context.Context, s settings, clients int, via locker, events []ids.ID) (measurement, error) {
+	user := ids.New()
+	return closedLoop(ctx, clients, s.duration, func(ctx context.Context, client, n int) (bool, error) {
+		event := events[0]
+		if len(events) > 1 {
+			event = events[rand.IntN(len(events))] //nolint:gosec // G404: spreads the load, protects nothing
+		}
+		return via.lock(ctx, event, user, 1, requestKey(client, n))
+	})
+}
+
+func clientsLoad(clients int) string { return fmt.Sprintf("%d clients", clients) }
+
+// requestKey is the idempotency key of a client's n-th request.
+func requestKey(client, n int) string { return fmt.Sprintf("%d-%d", client, n) }

@@ -17,13 +17,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
-// Sides that this program serves itself, through the same HTTP library as the API.
-const (
-	sideTransaction = "a transaction each"
-	sideMutex       = "… behind a mutex"
-	sideEmpty       = "an empty handler"
-)
-
 type lockRequest struct {
 	Body struct {
 		EventID        string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
@@ -35,7 +28,7 @@ type lockRequest struct {
 	}
 }
 
-type lockAnswer struct {
+type lockResponse struct {
 	Location string `header:"Location"`
 	Body     struct {
 		ID             string `json:"id"`
@@ -47,27 +40,29 @@ type lockAnswer struct {
 	}
 }
 
-// serve is a server process: SIDE URI DATABASE ADDRESS.
+// serve is a process that serves a baseline through the same HTTP library as the
+// API's. Its arguments are VARIANT URI DATABASE ADDRESS.
 func serve(args []string) error {
-	const wanted = 4
-	if len(args) != wanted {
-		return fmt.Errorf("usage: serve SIDE URI DATABASE ADDRESS")
+	const arguments = 4
+	if len(args) != arguments {
+		return fmt.Errorf("usage: serve VARIANT URI DATABASE ADDRESS")
 	}
 	name, uri, database, address := args[0], args[1], args[2], args[3]
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority()))
+	client, err := mongo.Connect(options.Client().ApplyURI(uri).
+		SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority()))
 	if err != nil {
 		return err
 	}
 	db := client.Database(database)
-	var s side
+	var via locker // nil: the handler does nothing
 	switch name {
-	case sideTransaction:
-		s = transaction{db}
-	case sideMutex:
-		s = &mutex{transaction: transaction{db}}
-	case sideEmpty:
+	case transactionName:
+		via = transactionPerLock{db}
+	case mutexName:
+		via = &mutexPerEvent{transactionPerLock: transactionPerLock{db}}
+	case emptyName:
 	default:
-		return fmt.Errorf("there is no side %q", name)
+		return fmt.Errorf("unknown variant %q", name)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
@@ -75,37 +70,42 @@ func serve(args []string) error {
 	conf.CreateHooks = nil
 	huma.Register(humago.New(mux, conf), huma.Operation{
 		OperationID: "lock", Method: http.MethodPost, Path: "/api/locks", DefaultStatus: http.StatusCreated,
-	}, func(ctx context.Context, in *lockRequest) (*lockAnswer, error) {
-		event, user, err := parse(in)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil {
-			if err := db.Collection("users").FindOne(ctx, bson.D{{Key: "_id", Value: user}}).Err(); err != nil {
-				return nil, huma.Error404NotFound("user")
-			}
-			granted, err := s.lock(ctx, event, user, in.Body.Seats, in.Body.IdempotencyKey)
-			if err != nil {
-				return nil, err
-			}
-			if !granted {
-				return nil, huma.Error409Conflict("sold out")
-			}
-		}
-		a := &lockAnswer{Location: "/api/locks/" + event.String()}
-		a.Body.ID, a.Body.EventID, a.Body.UserID = event.String(), in.Body.EventID, in.Body.UserID
-		a.Body.Seats, a.Body.Status, a.Body.IdempotencyKey = in.Body.Seats, "ACTIVE", in.Body.IdempotencyKey
-		return a, nil
+	}, func(ctx context.Context, request *lockRequest) (*lockResponse, error) {
+		return serveLock(ctx, db, via, request)
 	})
 	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
 }
 
-func parse(in *lockRequest) (event, user ids.ID, err error) {
-	if event, err = ids.Parse(in.Body.EventID); err != nil {
+// serveLock looks up the user, as the API does, and locks the seats.
+func serveLock(ctx context.Context, db *mongo.Database, via locker, request *lockRequest) (*lockResponse, error) {
+	event, user, err := parseIDs(request)
+	if err != nil {
+		return nil, err
+	}
+	if via != nil {
+		if err := db.Collection("users").FindOne(ctx, bson.D{{Key: "_id", Value: user}}).Err(); err != nil {
+			return nil, huma.Error404NotFound("user")
+		}
+		granted, err := via.lock(ctx, event, user, request.Body.Seats, request.Body.IdempotencyKey)
+		if err != nil {
+			return nil, err
+		}
+		if !granted {
+			return nil, huma.Error409Conflict("sold out")
+		}
+	}
+	response := &lockResponse{Location: "/api/locks/" + event.String()}
+	response.Body.ID, response.Body.EventID, response.Body.UserID = event.String(), request.Body.EventID, request.Body.UserID
+	response.Body.Seats, response.Body.Status, response.Body.IdempotencyKey = request.Body.Seats, "ACTIVE", request.Body.IdempotencyKey
+	return response, nil
+}
+
+func parseIDs(request *lockRequest) (event, user ids.ID, err error) {
+	if event, err = ids.Parse(request.Body.EventID); err != nil {
 		return event, user, huma.Error422UnprocessableEntity("eventId")
 	}
-	if user, err = ids.Parse(in.Body.UserID); err != nil {
+	if user, err = ids.Parse(request.Body.UserID); err != nil {
 		return event, user, huma.Error422UnprocessableEntity("userId")
 	}
 	return event, user, nil

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/users"
+)
+
+// env is the environment of one measurement: a database of its own, and the
+// services on it.
+type env struct {
+	uri      string
+	db       *mongodb.DB
+	users    *users.Service
+	seats    *seats.Service
+	bookings *booking.Service
+}
+
+// newEnv opens an empty database with all indexes and validators.
+func newEnv(ctx context.Context, uri string) (*env, error) {
+	e, err := openEnv(ctx, uri, newDatabaseName())
+	if err != nil {
+		return nil, err
+	}
+	var all []mongodb.Collection
+	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)
+	if degraded, err := mongodb.EnsureSchema(ctx, e.db, all...); err != nil || len(degraded) > 0 {
+		return nil, fmt.Errorf("indexes and validators: %w %v", err, degraded)
+	}
+	return e, nil
+}
+
+func newDatabaseName() string { return "bench_" + strings.ToLower(rand.Text()[:12]) }
+
+// openEnv opens a database as it is.
+func openEnv(ctx context.Context, uri, name string) (*env, error) {
+	db, err := mongodb.Connect(ctx, uri, name, mongodb.Options{
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Clock: clock.System})
+	if err != nil {
+		return nil, err
+	}
+	e := &env{uri: uri, db: db, users: users.New(db)}
+	e.seats = seats.New(db, seats.Limits{DefaultTTL: 10 * time.Minute, MaxTTL: 2 * time.Hour}, nil)
+	e.bookings = booking.New(db, e.seats, booking.Limits{MaxPaymentTTL: 24 * time.Hour}, booking.Observer{})
+	return e, nil
+}
+
+// drop drops the database and closes the connection.
+func (e *env) drop(ctx context.Context) error {
+	if err := e.seats.Close(ctx); err != nil {
+		return err
+	}
+	if err := e.db.Drop(ctx); err != nil {
+		return err
+	}
+	return e.db.Close(ctx)
+}
+
+// createEvent creates an event that is on sale.
+func (e *env) createEvent(ctx context.Context, totalSeats int64) (ids.ID, error) {
+	event, err := e.seats.CreateEvent(ctx, seats.NewEvent{Name: "Event", TotalSeats: totalSeats, EventDate: clock.System().UTC()})
+	return event.ID, err
+}
+
+// expectation is what the database must show after a measurement.
+type expectation struct {
+	seats    int64 // granted
+	unknown  int64 // seats of operations with unknown outcome
+	counters bool  // the variant moves the events' counters
+	locks    bool  // the variant stores locks, of one seat each
+}
+
+// check returns an error if counters or locks contradict the expectation.
+func (e *env) check(ctx context.Context, want expectation) error {
+	return checkInventory(ctx, e.db.Database, want)
+}
+
+func checkInventory(ctx context.Context, db *mongo.Database, want expectation) error {
+	sums, err := mongodb.All[struct {
+		Taken    int64 `bson:"taken"`
+		Negative int64 `bson:"negative"`
+	}](ctx, db.Collection("events"), mongo.Pipeline{{{Key: "$group", Value: bson.D{
+		{Key: "_id", Value: nil},
+		{Key: "taken", Value: sum(bson.D{{Key: "$subtract", Value: bson.A{"$totalSeats", "$availableSeats"}}})},
+		{Key: "negative", Value: sum(bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$lt", Value: bson.A{"$availableSeats", 0}}}, 1, 0}}})},
+	}}}})
+	if err != nil {
+		return fmt.Errorf("sum the events: %w", err)
+	}
+	if len(sums) != 1 {
+		return fmt.Errorf("sum the events: the database has none")
+	}
+	locks, err := mongodb.All[struct {
+		Seats int64 `bson:"seats"`
+		Count int64 `bson:"count"`
+	}](ctx, db.Collection("seatlocks"), mongo.Pipeline{
+		mongodb.Match(mongodb.In("status", []string{"ACTIVE", "CONSUMED"})),
+		{{Key: "$group", Value: bson.D{{Key: "_id", Value: nil}, {Key: "seats", Value: sum("$seats")}, {Key: "count", Value: sum(1)}}}},
+	})
+	if err != nil {
+		return fmt.Errorf("sum the locks: %w", err)
+	}
+	held, count := int64(0), int64(0)
+	if len(locks) == 1 {
+		held, count = locks[0].Seats, locks[0].Count
+	}
+	taken := sums[0].Taken
+	plausible := func(n int64) bool { return n >= want.seats && n <= want.seats+want.unknown }
+	switch {
+	case sums[0].Negative > 0:
+		return fmt.Errorf("%d events have fewer than 0 seats available", sums[0].Negative)
+	case want.counters && !plausible(taken):
+		return fmt.Errorf("%d seats were granted; by the counters, %d are taken", want.seats, taken)
+	case want.counters && want.locks && taken != held:
+		return fmt.Errorf("by the counters, %d seats are taken; the locks hold %d", taken, held)
+	case want.locks && (!plausible(held) || !plausible(count)):
+		return fmt.Errorf("%d seats were granted; %d locks hold %d seats", want.seats, count, held)
+	}
+	return nil
+}
+
+func sum(expression any) bson.D { return bson.D{{Key: "$sum", Value: expression}} }
