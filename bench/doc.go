@@ -4,5 +4,6 @@
 // A scenario is a table of variants: the engine, and the baselines to compare it
 // with. Every variant runs once in each round, so that other load on the machine
 // affects all of them; a figure is the median of the rounds, with the minimum and
-// the maximum. scripts/bench builds and runs it.
+// the maximum. With -against, the program compares two builds of itself instead:
+// see compare.go. scripts/bench builds and runs it.
 package main

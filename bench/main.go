@@ -30,6 +30,8 @@ type settings struct {
 	binDir      string // has the API's binary
 	mongoURI    string
 	postgresURL string // empty if PostgreSQL is not installed
+	against     string // the checkout or binary of another revision
+	pairs       int
 	// afterScenario registers a function that runs when all rounds of a scenario are over.
 	afterScenario func(func(context.Context) error)
 }
@@ -53,6 +55,8 @@ func run() (status int) {
 		fmt.Fprintln(os.Stderr, err)
 		flag.Usage()
 		return 2
+	case s.against != "":
+		return exitStatus(compareBuilds(ctx, s))
 	default:
 		return exitStatus(measureAll(ctx, s))
 	}
@@ -60,19 +64,26 @@ func run() (status int) {
 
 func parseFlags() (s settings, err error) {
 	only := flag.String("only", "", "regular expression of the rows to measure, matched against \"scenario, side, load\", "+
-		"such as hot-event-http,.*256; empty: all")
+		"such as hot-event-http,.*256; empty: all (with -against: a selection)")
 	flag.IntVar(&s.rounds, "rounds", 3, "measurements of each row")
 	flag.DurationVar(&s.duration, "time", 3*time.Second, "duration of one measurement")
 	flag.StringVar(&s.outDir, "out", ".build/benchmarks", "folder for the results")
 	flag.StringVar(&s.binDir, "binaries", ".build", "folder of the API's binary")
 	flag.StringVar(&s.mongoURI, "mongodb-uri", "", "MongoDB to measure on; empty: the program starts one")
+	flag.StringVar(&s.against, "against", "", "compare this build with another one: a checkout of another revision, "+
+		"or its bench binary with the api binary in the same folder")
+	flag.IntVar(&s.pairs, "pairs", 7, "with -against: counted pairs of measurements of each row")
 	flag.Parse()
-	s.only, err = regexp.Compile(cmp.Or(*only, "."))
+	defaultRows := "."
+	if s.against != "" {
+		defaultRows = comparedByDefault
+	}
+	s.only, err = regexp.Compile(cmp.Or(*only, defaultRows))
 	switch {
 	case err != nil:
 		return s, fmt.Errorf("-only: %w", err)
-	case s.rounds < 1:
-		return s, fmt.Errorf("-rounds must be at least 1")
+	case s.rounds < 1, s.pairs < 1:
+		return s, fmt.Errorf("-rounds and -pairs must be at least 1")
 	case s.duration < time.Millisecond:
 		return s, fmt.Errorf("-time must be at least 1ms")
 	case flag.NArg() > 0:
