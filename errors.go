@@ -42,6 +42,14 @@ const (
 	CodeOutcomeUnknown Code = "OUTCOME_UNKNOWN" // Details: UnknownLock, or none
 )
 
+// Codes lists the codes of the domain.
+var Codes = []Code{
+	CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatsUnavailable, CodeSeatLimitReached,
+	CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
+	CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeInvalid,
+	CodeUnavailable, CodeOutcomeUnknown,
+}
+
 // Error is a refusal or a failure. A refusal has changed nothing.
 type Error struct {
 	Code    Code
@@ -78,6 +86,13 @@ type FieldError struct {
 func Refuse(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// NotFound refuses with one of the codes that end in _NOT_FOUND.
+func NotFound(code Code) *Error {
+	return Refuse(code, "There is no such %s.", strings.ToLower(strings.TrimSuffix(string(code), notFound)))
+}
+
+const notFound = "_NOT_FOUND"
 
 // RefuseInput refuses one value of the input.
 func RefuseInput(where, format string, args ...any) *Error {
@@ -130,4 +145,4 @@ func DetailsOf[T any](err error) (details T, ok bool) {
 }
 
 // IsNotFound reports whether err says that something does not exist.
-func IsNotFound(err error) bool { return strings.HasSuffix(string(CodeOf(err)), "_NOT_FOUND") }
+func IsNotFound(err error) bool { return strings.HasSuffix(string(CodeOf(err)), notFound) }

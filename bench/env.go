@@ -12,9 +12,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/users"
@@ -71,8 +71,8 @@ func (e *env) drop(ctx context.Context) error {
 }
 
 // createEvent creates an event that is on sale.
-func (e *env) createEvent(ctx context.Context, totalSeats int64) (ids.ID, error) {
-	event, err := e.seats.CreateEvent(ctx, seats.NewEvent{Name: "Event", TotalSeats: totalSeats, EventDate: clock.System().UTC()})
+func (e *env) createEvent(ctx context.Context, totalSeats int64) (holdfast.ID, error) {
+	event, err := e.seats.CreateEvent(ctx, holdfast.NewEvent{Name: "Event", TotalSeats: totalSeats, EventDate: clock.System().UTC()})
 	return event.ID, err
 }
 

@@ -13,9 +13,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/users"
 )
 
 func hotEventHTTP(s settings) (rows []*result) {
@@ -56,14 +55,14 @@ type httpRow struct {
 	run       httpLoad
 }
 
-type httpLoad func(context.Context, []*server, ids.ID, users.User) (measurement, error)
+type httpLoad func(context.Context, []*server, holdfast.ID, holdfast.User) (measurement, error)
 
 // closedHTTP measures a variant under a closed loop of clients.
 func closedHTTP(s settings, row httpRow, clients int) *result {
 	if row.load == "" {
 		row.load = clientsLoad(clients)
 	}
-	row.run = func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measurement, error) {
+	row.run = func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (measurement, error) {
 		key := requestKey
 		if row.variant == keylessName {
 			key = func(int, int) string { return "" }
@@ -145,7 +144,7 @@ func lockThroughServers(ctx context.Context, s settings, servers []*server, clie
 type requestBody func(client, n int) []byte
 
 // lockBody is the body of a request for one seat; key may be empty.
-func lockBody(event, user ids.ID, key string) []byte {
+func lockBody(event, user holdfast.ID, key string) []byte {
 	if key == "" {
 		return fmt.Appendf(nil, `{"eventId":"%s","userId":"%s","seats":1}`, event, user)
 	}

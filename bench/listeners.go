@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/client"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/users"
 )
 
 // withListeners measures what listeners cost the sale, and how late they are
@@ -22,7 +21,7 @@ import (
 func withListeners(s settings) (rows []*result) {
 	const rate = 2000
 	for _, listeners := range []int{0, 500, 5000} {
-		load := func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measurement, error) {
+		load := func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (measurement, error) {
 			return lockWithListeners(ctx, s, servers[0], listeners, rate, event, user)
 		}
 		r := overHTTP(s, httpRow{variant: engineName, load: fmt.Sprintf("%d a second", rate), processes: 1, seats: ampleSeats, run: load})
@@ -55,7 +54,7 @@ func (l *listener) close() {
 // timedListeners record their notifications; all others only read.
 const timedListeners = 50
 
-func lockWithListeners(ctx context.Context, s settings, to *server, count, rate int, event ids.ID, user users.User) (measurement, error) {
+func lockWithListeners(ctx context.Context, s settings, to *server, count, rate int, event holdfast.ID, user holdfast.User) (measurement, error) {
 	listeners := make([]*listener, 0, count)
 	defer func() {
 		for _, l := range listeners {
@@ -104,7 +103,7 @@ func notificationDelays(listeners []*listener, answered []time.Time) (m measurem
 var availableSeats = regexp.MustCompile(`"availableSeats":([0-9]+),`)
 
 // listen opens a stream and returns after its first message.
-func listen(ctx context.Context, address string, event ids.ID, timed bool) (*listener, error) {
+func listen(ctx context.Context, address string, event holdfast.ID, timed bool) (*listener, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -151,7 +150,7 @@ func (l *listener) read(timed bool, started chan struct{}) {
 // lockOnSchedule locks seats at a fixed rate, whether or not earlier requests are
 // answered. A latency counts from the time at which the request was scheduled.
 // answered are the times of the answers, in order.
-func lockOnSchedule(ctx context.Context, s settings, to *server, rate int, event ids.ID, user users.User) (
+func lockOnSchedule(ctx context.Context, s settings, to *server, rate int, event holdfast.ID, user holdfast.User) (
 	m measurement, answered []time.Time, err error,
 ) {
 	transport := &http.Transport{MaxIdleConnsPerHost: rate}

@@ -9,8 +9,7 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/users"
+	"github.com/holdfast-dev/holdfast"
 )
 
 // openLoop sends requests at fixed rates, whether or not earlier ones are
@@ -23,7 +22,7 @@ func openLoop(s settings) (rows []*result) {
 			if rate > maxBaselineRate && name != engineName {
 				continue
 			}
-			load := func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measurement, error) {
+			load := func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (measurement, error) {
 				return lockAtRate(ctx, s, servers[0], rate, event, user)
 			}
 			rows = append(rows, overHTTP(s, httpRow{
@@ -38,7 +37,7 @@ func openLoop(s settings) (rows []*result) {
 const responseTimeout = 5 * time.Second
 
 // lockAtRate locks seats at a fixed rate.
-func lockAtRate(ctx context.Context, s settings, to *server, rate int, event ids.ID, user users.User) (measurement, error) {
+func lockAtRate(ctx context.Context, s settings, to *server, rate int, event holdfast.ID, user holdfast.User) (measurement, error) {
 	var n atomic.Int64
 	target := func(t *vegeta.Target) error {
 		t.Method, t.URL = http.MethodPost, "http://"+to.address+"/api/locks"

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
@@ -36,7 +37,7 @@ CREATE INDEX ON seatlocks (expires, id) WHERE status = 'ACTIVE';
 CREATE INDEX ON seatlocks (event, expires, id) WHERE status = 'ACTIVE';`
 
 // openRowLock creates the tables anew, with the given events.
-func openRowLock(ctx context.Context, url string, events []ids.ID, seats int64) (*rowLock, error) {
+func openRowLock(ctx context.Context, url string, events []holdfast.ID, seats int64) (*rowLock, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func openRowLock(ctx context.Context, url string, events []ids.ID, seats int64) 
 	return &rowLock{pool}, nil
 }
 
-func (r *rowLock) lock(ctx context.Context, event, user ids.ID, n int64, key string) (bool, error) {
+func (r *rowLock) lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (bool, error) {
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 		var available int64
 		if err := tx.QueryRow(ctx, "SELECT available FROM events WHERE id = $1 FOR UPDATE", event[:]).Scan(&available); err != nil {

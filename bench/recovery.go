@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -157,7 +158,7 @@ func (d recoveryData) aggregate(ctx context.Context) (measurement, error) {
 	start := wallClock()
 	cursor, err := d.db.Collection("seatlocks").Aggregate(ctx, mongo.Pipeline{
 		mongodb.Match(
-			bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ids.ID{}}}}}, // for the index
+			bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: holdfast.ID{}}}}}, // for the index
 			mongodb.In("status", []string{"ACTIVE", "CONSUMED"}),
 		),
 		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$eventId"}, {Key: "seats", Value: sum("$seats")}}}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
@@ -108,7 +109,7 @@ func inProcess(s settings, row inProcessRow) *result {
 		if err != nil {
 			return measurement{}, err
 		}
-		events := make([]ids.ID, row.events)
+		events := make([]holdfast.ID, row.events)
 		for i := range events {
 			if events[i], err = e.createEvent(ctx, row.seats); err != nil {
 				return measurement{}, err
@@ -139,7 +140,7 @@ func inProcess(s settings, row inProcessRow) *result {
 }
 
 // lockInProcess lets clients lock single seats of random events.
-func lockInProcess(ctx context.Context, s settings, clients int, via locker, events []ids.ID) (measurement, error) {
+func lockInProcess(ctx context.Context, s settings, clients int, via locker, events []holdfast.ID) (measurement, error) {
 	user := ids.New()
 	return closedLoop(ctx, clients, s.duration, func(ctx context.Context, client, n int) (bool, error) {
 		event := events[0]

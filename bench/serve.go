@@ -14,7 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
 )
 
 type lockRequest struct {
@@ -101,11 +101,11 @@ func serveLock(ctx context.Context, db *mongo.Database, via locker, request *loc
 	return response, nil
 }
 
-func parseIDs(request *lockRequest) (event, user ids.ID, err error) {
-	if event, err = ids.Parse(request.Body.EventID); err != nil {
+func parseIDs(request *lockRequest) (event, user holdfast.ID, err error) {
+	if event, err = holdfast.ParseID(request.Body.EventID); err != nil {
 		return event, user, huma.Error422UnprocessableEntity("eventId")
 	}
-	if user, err = ids.Parse(request.Body.UserID); err != nil {
+	if user, err = holdfast.ParseID(request.Body.UserID); err != nil {
 		return event, user, huma.Error422UnprocessableEntity("userId")
 	}
 	return event, user, nil

@@ -10,11 +10,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // sweep compares ways to expire due locks: the engine's, a transaction for each
@@ -142,7 +142,7 @@ func sellDuring(ctx context.Context, s settings, due int, work func(context.Cont
 }
 
 // insertDueLocks inserts events, and due locks of one seat spread evenly over them.
-func (e *env) insertDueLocks(ctx context.Context, events, locks int) ([]ids.ID, error) {
+func (e *env) insertDueLocks(ctx context.Context, events, locks int) ([]holdfast.ID, error) {
 	const maxBatch = 10_000
 	firstExpiry := clock.System().Add(-time.Hour)
 	documents := make([]any, 0, maxBatch)
@@ -151,7 +151,7 @@ func (e *env) insertDueLocks(ctx context.Context, events, locks int) ([]ids.ID, 
 		documents = documents[:0]
 		return err
 	}
-	eventIDs := make([]ids.ID, events)
+	eventIDs := make([]holdfast.ID, events)
 	for i := range eventIDs {
 		eventIDs[i] = ids.New()
 		taken := locks / events
@@ -190,7 +190,7 @@ func sweepByEngine(ctx context.Context, e *env) error {
 	const batch = 500 // SWEEP_BATCH's default
 	sweeper := &expiry.Sweeper{Seats: e.seats, Bookings: e.bookings, Batch: batch}
 	report, err := sweeper.SweepLocks(ctx, expiry.Pass{
-		RunID: "bench", By: seats.ByLockExpiry, Log: slog.New(slog.DiscardHandler), Words: expiry.LockWords,
+		RunID: "bench", By: holdfast.EndedByLockExpiry, Log: slog.New(slog.DiscardHandler), Words: expiry.LockWords,
 	})
 	if err == nil && (report.Errors > 0 || report.Skipped > 0) {
 		err = fmt.Errorf("the sweep left locks behind: %+v", report)
@@ -206,9 +206,9 @@ func sweepOneByOne(ctx context.Context, e *env) error {
 	defer func() { _ = cursor.Close(ctx) }() // it only reads
 	for cursor.Next(ctx) {
 		var lock struct {
-			ID    ids.ID `bson:"_id"`
-			Event ids.ID `bson:"eventId"`
-			Seats int64  `bson:"seats"`
+			ID    holdfast.ID `bson:"_id"`
+			Event holdfast.ID `bson:"eventId"`
+			Seats int64       `bson:"seats"`
 		}
 		if err := cursor.Decode(&lock); err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/seats"
 )
@@ -19,7 +19,7 @@ import (
 // locker is one way to lock n seats of an event for a user under an idempotency
 // key.
 type locker interface {
-	lock(ctx context.Context, event, user ids.ID, n int64, key string) (granted bool, err error)
+	lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (granted bool, err error)
 }
 
 // variant is a locker with its name in the report, and what it stores that can be
@@ -81,9 +81,9 @@ var (
 // engine is the subject of all measurements.
 type engine struct{ seats *seats.Service }
 
-func (e engine) lock(ctx context.Context, event, user ids.ID, n int64, key string) (bool, error) {
-	_, _, err := e.seats.Take(ctx, seats.LockRequest{EventID: event, UserID: user, Seats: n, Key: key})
-	if fault.Is(err, seats.CodeSeatsUnavailable) {
+func (e engine) lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (bool, error) {
+	_, _, err := e.seats.Take(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Key: key})
+	if holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		return false, nil
 	}
 	return err == nil, err
@@ -92,7 +92,7 @@ func (e engine) lock(ctx context.Context, event, user ids.ID, n int64, key strin
 // keylessEngine locks without idempotency keys.
 type keylessEngine struct{ engine }
 
-func (e keylessEngine) lock(ctx context.Context, event, user ids.ID, n int64, _ string) (bool, error) {
+func (e keylessEngine) lock(ctx context.Context, event, user holdfast.ID, n int64, _ string) (bool, error) {
 	return e.engine.lock(ctx, event, user, n, "")
 }
 
@@ -102,7 +102,7 @@ type transactionPerLock struct{ db *mongo.Database }
 
 var errSoldOut = errors.New("sold out")
 
-func (t transactionPerLock) lock(ctx context.Context, event, user ids.ID, n int64, key string) (bool, error) {
+func (t transactionPerLock) lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (bool, error) {
 	session, err := t.db.Client().StartSession()
 	if err != nil {
 		return false, err
@@ -131,7 +131,7 @@ type mutexPerEvent struct {
 	mutexes sync.Map // *sync.Mutex by the event's ID
 }
 
-func (m *mutexPerEvent) lock(ctx context.Context, event, user ids.ID, n int64, key string) (bool, error) {
+func (m *mutexPerEvent) lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (bool, error) {
 	value, _ := m.mutexes.LoadOrStore(event, &sync.Mutex{})
 	mutex := value.(*sync.Mutex)
 	mutex.Lock()
@@ -142,7 +142,7 @@ func (m *mutexPerEvent) lock(ctx context.Context, event, user ids.ID, n int64, k
 // counterOnly moves the counter and stores no lock: less work than the engine's.
 type counterOnly struct{ db *mongo.Database }
 
-func (c counterOnly) lock(ctx context.Context, event, _ ids.ID, n int64, _ string) (bool, error) {
+func (c counterOnly) lock(ctx context.Context, event, _ holdfast.ID, n int64, _ string) (bool, error) {
 	moved, err := c.db.Collection("events").UpdateOne(ctx, hasAvailable(event, n), addAvailable(-n))
 	if err != nil {
 		return false, err
@@ -192,7 +192,7 @@ func newBatchInsert(ctx context.Context, db *mongo.Database) *batchInsert {
 	return b
 }
 
-func (b *batchInsert) lock(_ context.Context, event, user ids.ID, n int64, key string) (bool, error) {
+func (b *batchInsert) lock(_ context.Context, event, user holdfast.ID, n int64, key string) (bool, error) {
 	done := make(chan error, 1)
 	b.pending <- insertion{newLockDocument(event, user, n, key), done}
 	err := <-done
@@ -200,7 +200,7 @@ func (b *batchInsert) lock(_ context.Context, event, user ids.ID, n int64, key s
 }
 
 // hasAvailable matches the event if n seats are available.
-func hasAvailable(event ids.ID, n int64) bson.D {
+func hasAvailable(event holdfast.ID, n int64) bson.D {
 	return bson.D{{Key: "_id", Value: event}, {Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: n}}}}
 }
 
@@ -209,7 +209,7 @@ func addAvailable(n int64) bson.D {
 }
 
 // newLockDocument has the fields that the engine stores.
-func newLockDocument(event, user ids.ID, n int64, key string) bson.D {
+func newLockDocument(event, user holdfast.ID, n int64, key string) bson.D {
 	now := clock.System().UTC()
 	return bson.D{
 		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},

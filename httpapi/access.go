@@ -11,11 +11,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/users"
 )
 
 // keyring holds the hashes of the API keys; the secrets are not kept.
@@ -57,7 +54,7 @@ type requestInfo struct {
 	header    http.Header  // of the response
 	scope     config.Scope // "" without a valid key or token
 	key       string       // the key's name, "" for a token
-	user      ids.ID       // the token's user, zero for a key
+	user      holdfast.ID  // the token's user, zero for a key
 }
 
 type requestInfoKey struct{}
@@ -107,16 +104,16 @@ func requireScope(ctx context.Context, scope config.Scope) error {
 
 // requireUser refuses a customer's token that names another user. A key belongs
 // to a back end, which may name any user.
-func requireUser(ctx context.Context, user ids.ID) error {
+func requireUser(ctx context.Context, user holdfast.ID) error {
 	if info := requestInfoOf(ctx); info.scope == scopeCustomer && info.user != user {
-		return users.NotFound()
+		return holdfast.NotFound(holdfast.CodeUserNotFound)
 	}
 	return nil
 }
 
 // userFilter returns the user whose items a list may contain: the token's user
 // for a customer, the requested user for a key.
-func userFilter(ctx context.Context, requested ids.ID) (ids.ID, error) {
+func userFilter(ctx context.Context, requested holdfast.ID) (holdfast.ID, error) {
 	if info := requestInfoOf(ctx); info.scope == scopeCustomer && requested.IsZero() {
 		return info.user, nil
 	}
@@ -125,27 +122,27 @@ func userFilter(ctx context.Context, requested ids.ID) (ids.ID, error) {
 
 // requireLockOwner answers a customer that the lock of another user does not
 // exist. A lock never changes its owner, so the check needs no transaction.
-func (a *api) requireLockOwner(ctx context.Context, id ids.ID) error {
+func (a *api) requireLockOwner(ctx context.Context, id holdfast.ID) error {
 	info := requestInfoOf(ctx)
 	if info.scope != scopeCustomer {
 		return nil
 	}
 	lock, err := a.Seats.Lock(ctx, id)
 	if err == nil && lock.UserID != info.user {
-		err = seats.LockNotFound()
+		err = holdfast.NotFound(holdfast.CodeLockNotFound)
 	}
 	return err
 }
 
 // requireBookingOwner is requireLockOwner for bookings.
-func (a *api) requireBookingOwner(ctx context.Context, id ids.ID) error {
+func (a *api) requireBookingOwner(ctx context.Context, id holdfast.ID) error {
 	info := requestInfoOf(ctx)
 	if info.scope != scopeCustomer {
 		return nil
 	}
 	b, err := a.Bookings.Get(ctx, id)
 	if err == nil && b.UserID != info.user {
-		err = booking.NotFound()
+		err = holdfast.NotFound(holdfast.CodeBookingNotFound)
 	}
 	return err
 }

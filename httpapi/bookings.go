@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
@@ -24,7 +24,7 @@ type bookingBody struct {
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 }
 
-func newBookingBody(b booking.Booking) bookingBody {
+func newBookingBody(b holdfast.Booking) bookingBody {
 	return bookingBody{
 		ID:               b.ID.String(),
 		UserID:           formatID(b.UserID),
@@ -97,8 +97,8 @@ func (a *api) registerBookingRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		bookings, next, err := a.Bookings.List(ctx, booking.Filter{
-			EventID: parseID(in.EventID), UserID: user, Status: booking.Status(in.Status),
+		bookings, next, err := a.Bookings.List(ctx, holdfast.BookingFilter{
+			EventID: parseID(in.EventID), UserID: user, Status: holdfast.BookingStatus(in.Status),
 		}, in.page())
 		return newList(bookings, next, newBookingBody), err
 	})
@@ -147,7 +147,7 @@ func (a *api) registerBookingRoutes() {
 }
 
 func (a *api) createBooking(ctx context.Context, in *newBooking) (*createdBooking, error) {
-	r := booking.Request{
+	r := holdfast.BookingRequest{
 		UserID: parseID(in.Body.UserID), EventID: parseID(in.Body.EventID), LockID: parseID(in.Body.LockID),
 		Window: parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds),
 	}

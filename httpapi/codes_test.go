@@ -5,16 +5,12 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/users"
 )
 
 // contract is the published table of statuses and codes.
-var contract = map[int][]fault.Code{
+var contract = map[int][]holdfast.Code{
 	400: {"MALFORMED_REQUEST"}, 401: {"UNAUTHENTICATED"}, 403: {"FORBIDDEN"},
 	404: {"EVENT_NOT_FOUND", "USER_NOT_FOUND", "LOCK_NOT_FOUND", "BOOKING_NOT_FOUND", "JOB_NOT_FOUND", "NOT_FOUND"},
 	405: {"METHOD_NOT_ALLOWED"}, 413: {"BODY_TOO_LARGE"}, 415: {"UNSUPPORTED_MEDIA_TYPE"},
@@ -38,7 +34,7 @@ func TestStatusByCode_MatchesTheContract(t *testing.T) {
 	if n != len(statusByCode) {
 		t.Errorf("%d codes have a status, the contract has %d codes", len(statusByCode), n)
 	}
-	for _, codes := range [][]fault.Code{users.Codes, seats.Codes, booking.Codes, jobs.Codes, mongodb.Codes} {
+	for _, codes := range [][]holdfast.Code{holdfast.Codes, jobs.Codes} {
 		for _, code := range codes {
 			if statusByCode[code] == 0 {
 				t.Errorf("%s has no status", code)
@@ -50,7 +46,7 @@ func TestStatusByCode_MatchesTheContract(t *testing.T) {
 func TestProblemOf_HidesErrorsWithoutAKnownCode(t *testing.T) {
 	for name, err := range map[string]error{
 		"no code":      errors.New("secret: mongodb://user:pass@host"),
-		"unknown code": fault.New("NEW_CODE", "x").By(errors.New("secret")),
+		"unknown code": holdfast.Refuse("NEW_CODE", "x").By(errors.New("secret")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := problemOf(err)

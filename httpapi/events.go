@@ -8,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 type eventBody struct {
@@ -25,7 +25,7 @@ type eventBody struct {
 	UpdatedAt       string `json:"updatedAt,omitempty" format:"date-time"`
 }
 
-func newEventBody(e seats.Event) eventBody {
+func newEventBody(e holdfast.Event) eventBody {
 	return eventBody{
 		ID:              e.ID.String(),
 		Name:            e.Name,
@@ -60,14 +60,14 @@ type eventUpdate struct {
 	}
 }
 
-func (u eventUpdate) change() seats.EventChange {
+func (u eventUpdate) change() holdfast.EventChange {
 	b := u.Body
-	change := seats.EventChange{TotalSeats: b.TotalSeats, EventDate: b.EventDate, MaxSeatsPerUser: b.MaxSeatsPerUser}
+	change := holdfast.EventChange{TotalSeats: b.TotalSeats, EventDate: b.EventDate, MaxSeatsPerUser: b.MaxSeatsPerUser}
 	if b.Name != nil {
 		change.Name = new(string(*b.Name))
 	}
 	if b.Status != nil {
-		change.Status = new(seats.SaleStatus(*b.Status))
+		change.Status = new(holdfast.EventStatus(*b.Status))
 	}
 	return change
 }
@@ -78,7 +78,7 @@ func (a *api) registerEventRoutes() {
 		OperationID: "create-event", Method: http.MethodPost, Path: "/api/events", Tags: tags,
 		Summary: "Create an event", DefaultStatus: http.StatusCreated,
 	}, config.ScopeAdmin, func(ctx context.Context, in *newEvent) (*created[eventBody], error) {
-		e, err := a.Seats.CreateEvent(ctx, seats.NewEvent{
+		e, err := a.Seats.CreateEvent(ctx, holdfast.NewEvent{
 			Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
 			EventDate: in.Body.EventDate.UTC(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
 		})

@@ -9,14 +9,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // codeTooMany refuses requests above the rate limit.
-const codeTooMany fault.Code = "TOO_MANY_REQUESTS"
+const codeTooMany holdfast.Code = "TOO_MANY_REQUESTS"
 
 // Limits bounds the load on the API.
 type Limits struct {
@@ -54,7 +52,7 @@ func (a *api) limitInFlight(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		default:
 			a.Metrics.TurnedAway.Inc()
-			writeProblem(w, newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable,
+			writeProblem(w, newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
 				"Too many requests are in flight. Retry the request."))
 		}
 	})
@@ -71,14 +69,14 @@ func (a *api) limitCaller(ctx context.Context) error {
 
 // limitNamedUser counts a request of a key against the rate of the user that it
 // names. A customer's token was counted by limitCaller.
-func (a *api) limitNamedUser(ctx context.Context, user ids.ID) error {
+func (a *api) limitNamedUser(ctx context.Context, user holdfast.ID) error {
 	if requestInfoOf(ctx).scope == scopeCustomer {
 		return nil
 	}
 	return a.limitUser(ctx, user)
 }
 
-func (a *api) limitUser(ctx context.Context, user ids.ID) error {
+func (a *api) limitUser(ctx context.Context, user holdfast.ID) error {
 	return a.count(ctx, "user", user.String(), a.Limits.PerUser)
 }
 

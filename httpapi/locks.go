@@ -8,8 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast"
 )
 
 type lockBody struct {
@@ -24,7 +23,7 @@ type lockBody struct {
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 }
 
-func newLockBody(l seats.Lock) lockBody {
+func newLockBody(l holdfast.Lock) lockBody {
 	return lockBody{
 		ID:             l.ID.String(),
 		EventID:        formatID(l.EventID),
@@ -54,7 +53,7 @@ type newLock struct {
 func (n newLock) key() (string, error) {
 	inBody, inHeader := n.Body.IdempotencyKey, n.HeaderKey
 	if inBody != "" && inHeader != "" && inBody != inHeader {
-		return "", fault.Invalid("header.Idempotency-Key", "The header and the body have different idempotency keys. Send one of them.")
+		return "", holdfast.RefuseInput("header.Idempotency-Key", "The header and the body have different idempotency keys. Send one of them.")
 	}
 	return cmp.Or(inBody, inHeader), nil
 }
@@ -98,8 +97,8 @@ func (a *api) registerLockRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		locks, next, err := a.Seats.Locks(ctx, seats.LockFilter{
-			EventID: parseID(in.EventID), UserID: user, Status: seats.Status(in.Status),
+		locks, next, err := a.Seats.Locks(ctx, holdfast.LockFilter{
+			EventID: parseID(in.EventID), UserID: user, Status: holdfast.LockStatus(in.Status),
 		}, in.page())
 		return newList(locks, next, newLockBody), err
 	})
@@ -132,7 +131,7 @@ func (a *api) registerLockRoutes() {
 		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		l, err := a.Bookings.ReleaseLock(ctx, parseID(in.ID))
+		l, err := a.Seats.Release(ctx, parseID(in.ID))
 		return &found[lockBody]{Body: newLockBody(l)}, err
 	})
 }
@@ -149,7 +148,7 @@ func (a *api) acquireLock(ctx context.Context, in *newLock) (*createdLock, error
 	if err := a.limitNamedUser(ctx, user); err != nil {
 		return nil, err
 	}
-	l, replayed, err := a.Seats.Take(ctx, seats.LockRequest{
+	l, replayed, err := a.Seats.Acquire(ctx, holdfast.LockRequest{
 		EventID: parseID(in.Body.EventID), UserID: user, Seats: in.Body.Seats,
 		Until: parseUntil(in.Body.ExpiresAt, in.Body.TTLSeconds), Key: key,
 	})

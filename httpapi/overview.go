@@ -7,13 +7,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/recovery"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // Limits of the operators' routes.
@@ -38,7 +36,7 @@ type eventSummaryBody struct {
 	ActiveLocks    int64  `json:"activeLocks"`
 }
 
-func newEventSummaryBody(s seats.Standing) eventSummaryBody {
+func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
 	return eventSummaryBody{
 		ID:             s.ID.String(),
 		Name:           s.Name,
@@ -100,7 +98,7 @@ type findingBody struct {
 }
 
 func newFindingBody(f recovery.Finding) findingBody {
-	return findingBody{Kind: string(f.Kind), What: f.What, Count: f.Count, Says: f.Says, Would: f.Would}
+	return findingBody{Kind: string(f.Kind), What: f.What, Count: f.Count, Says: f.Detail, Would: f.Action}
 }
 
 type surveyBody struct {
@@ -137,7 +135,7 @@ func (s semaphore) acquire(ctx context.Context, name string) error {
 	case s <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fault.New(mongodb.CodeUnavailable, "%s is busy; retry in a second.", name).By(ctx.Err())
+		return holdfast.Refuse(holdfast.CodeUnavailable, "%s is busy; retry in a second.", name).By(ctx.Err())
 	}
 }
 
@@ -148,7 +146,7 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 		return nil, err
 	}
 	defer a.overviewSemaphore.release()
-	events, err := a.Seats.Standings(ctx, parseID(in.Behind), in.PageSize+1)
+	events, err := a.Store.EventSummaries(ctx, parseID(in.Behind), in.PageSize+1)
 	if err != nil {
 		return nil, err
 	}
@@ -156,11 +154,11 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 	if more {
 		events = events[:in.PageSize]
 	}
-	locks, now, err := a.Seats.Expiring(ctx, maxExpiringLocks)
+	locks, now, err := a.Store.Expiring(ctx, maxExpiringLocks)
 	if err != nil {
 		return nil, err
 	}
-	due, err := a.Seats.CountDue(ctx, maxDueCount)
+	due, err := a.Store.CountDueLocks(ctx, maxDueCount)
 	return &found[overviewBody]{Body: overviewBody{
 		Time:     formatTime(now),
 		Events:   newBodies(events, newEventSummaryBody),
@@ -172,20 +170,31 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 
 func (a *api) health(ctx context.Context, _ *struct{}) (*found[healthBody], error) {
 	ready := a.Ready(ctx)
-	counts, err := a.Bookings.CountByStatus(ctx, maxStatusCount)
+	counts, err := a.countBookings(ctx)
 	if err != nil {
 		return nil, err
 	}
 	failed, err := a.Jobs.Failures(ctx, maxFailedRuns)
 	return &found[healthBody]{Body: healthBody{
-		Status: ready.status(),
-		Checks: ready.Checks,
-		Bookings: newBodies(booking.Statuses, func(s booking.Status) statusCount {
-			return statusCount{Status: string(s), Count: counts[s], More: counts[s] == maxStatusCount}
-		}),
+		Status:     ready.status(),
+		Checks:     ready.Checks,
+		Bookings:   counts,
 		FailedRuns: newBodies(failed, newRunBody),
 		Log:        newBodies(a.Lines(), newLogLineBody),
 	}}, err
+}
+
+// countBookings counts the bookings of each status.
+func (a *api) countBookings(ctx context.Context) ([]statusCount, error) {
+	counts := make([]statusCount, 0, len(holdfast.BookingStatuses))
+	for _, status := range holdfast.BookingStatuses {
+		n, err := a.Store.CountBookings(ctx, status, maxStatusCount)
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, statusCount{Status: string(status), Count: n, More: n == maxStatusCount})
+	}
+	return counts, nil
 }
 
 func (a *api) survey(ctx context.Context, _ *struct{}) (*found[surveyBody], error) {
@@ -193,6 +202,6 @@ func (a *api) survey(ctx context.Context, _ *struct{}) (*found[surveyBody], erro
 		return nil, err
 	}
 	defer a.surveySemaphore.release()
-	s, err := a.Survey(ctx)
-	return &found[surveyBody]{Body: surveyBody{EventsMeasured: s.EventsMeasured, Findings: newBodies(s.Findings(), newFindingBody)}}, err
+	plan, err := a.Plan(ctx)
+	return &found[surveyBody]{Body: surveyBody{EventsMeasured: plan.EventsMeasured, Findings: newBodies(plan.Findings(), newFindingBody)}}, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -37,13 +38,13 @@ func (s *site) overview(query string) (o overview) {
 }
 
 // acquire acquires a lock for a new user.
-func (s *site) acquire(event ids.ID, n int64, until seats.Until) seats.Lock {
+func (s *site) acquire(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lock {
 	s.t.Helper()
-	user, err := ids.Parse(s.user())
+	user, err := holdfast.ParseID(s.user())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	lock, _, err := s.w.Seats.Take(s.t.Context(), seats.LockRequest{EventID: event, UserID: user, Seats: n, Until: until})
+	lock, _, err := s.w.Seats.Take(s.t.Context(), holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Until: until})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestOverview_CountsAvailableLockedAndSoldSeats(t *testing.T) {
 	s := open(t)
 	older, newer := s.w.Event(10), s.w.Event(100)
 	late := s.acquire(newer, 3, testenv.Soon())
-	early := s.acquire(newer, 4, seats.Until{For: time.Minute})
+	early := s.acquire(newer, 4, holdfast.Until{For: time.Minute})
 	sold := s.acquire(newer, 5, testenv.Soon())
 	b := s.w.Book(sold, testenv.Soon())
 	if _, err := s.w.Bookings.Confirm(t.Context(), b.ID, ""); err != nil {
@@ -92,7 +93,7 @@ func TestOverview_CountsAvailableLockedAndSoldSeats(t *testing.T) {
 func TestOverview_PagesFromTheNewestEvent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	var events []ids.ID
+	var events []holdfast.ID
 	for range 5 {
 		events = append(events, s.w.Event(1))
 	}
@@ -157,7 +158,7 @@ func TestHealth_ShowsBookingsFailedRunsAndTheLog(t *testing.T) {
 	s := open(t)
 	event := s.w.Event(10)
 	s.w.Book(s.acquire(event, 1, testenv.Soon()), testenv.Soon())
-	s.w.Book(s.acquire(event, 1, testenv.Soon()), seats.Until{})
+	s.w.Book(s.acquire(event, 1, testenv.Soon()), holdfast.Until{})
 	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil), 200, "")
 	log := slog.New(s.recent).With("job", "recovery")
 	log.Info("routine")
@@ -209,10 +210,10 @@ func TestSurvey_DoesNotBlockTheOverview(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
 	s := openWith(t, func(services *httpapi.Services, _ *seats.Limits) {
-		services.Survey = func(context.Context) (recovery.Survey, error) {
+		services.Plan = func(context.Context) (recovery.Plan, error) {
 			close(begun)
 			<-end
-			return recovery.Survey{}, nil
+			return recovery.Plan{}, nil
 		}
 	})
 	surveyed := make(chan answer, 1)

@@ -9,27 +9,23 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/users"
 )
 
 // Codes of the refusals of this package.
 const (
-	codeMalformed        fault.Code = "MALFORMED_REQUEST"
-	codeUnauthenticated  fault.Code = "UNAUTHENTICATED"
-	codeForbidden        fault.Code = "FORBIDDEN"
-	codeNotFound         fault.Code = "NOT_FOUND"
-	codeMethodNotAllowed fault.Code = "METHOD_NOT_ALLOWED"
-	codeBodyTooLarge     fault.Code = "BODY_TOO_LARGE"
-	codeMediaType        fault.Code = "UNSUPPORTED_MEDIA_TYPE"
+	codeMalformed        holdfast.Code = "MALFORMED_REQUEST"
+	codeUnauthenticated  holdfast.Code = "UNAUTHENTICATED"
+	codeForbidden        holdfast.Code = "FORBIDDEN"
+	codeNotFound         holdfast.Code = "NOT_FOUND"
+	codeMethodNotAllowed holdfast.Code = "METHOD_NOT_ALLOWED"
+	codeBodyTooLarge     holdfast.Code = "BODY_TOO_LARGE"
+	codeMediaType        holdfast.Code = "UNSUPPORTED_MEDIA_TYPE"
 )
 
 // statusByCode is the only place that maps codes to statuses.
-var statusByCode = map[fault.Code]int{
+var statusByCode = map[holdfast.Code]int{
 	codeMalformed:        http.StatusBadRequest,
 	codeUnauthenticated:  http.StatusUnauthorized,
 	codeForbidden:        http.StatusForbidden,
@@ -39,37 +35,37 @@ var statusByCode = map[fault.Code]int{
 	codeMediaType:        http.StatusUnsupportedMediaType,
 	codeTooMany:          http.StatusTooManyRequests,
 
-	fault.CodeInvalid: http.StatusUnprocessableEntity,
+	holdfast.CodeInvalid: http.StatusUnprocessableEntity,
 
-	mongodb.CodeUnavailable:    http.StatusServiceUnavailable,
-	mongodb.CodeOutcomeUnknown: http.StatusServiceUnavailable,
+	holdfast.CodeUnavailable:    http.StatusServiceUnavailable,
+	holdfast.CodeOutcomeUnknown: http.StatusServiceUnavailable,
 
-	users.CodeNotFound:   http.StatusNotFound,
-	users.CodeEmailTaken: http.StatusConflict,
+	holdfast.CodeUserNotFound: http.StatusNotFound,
+	holdfast.CodeEmailTaken:   http.StatusConflict,
 
-	seats.CodeEventNotFound:     http.StatusNotFound,
-	seats.CodeLockNotFound:      http.StatusNotFound,
-	seats.CodeSeatsUnavailable:  http.StatusConflict,
-	seats.CodeSeatLimit:         http.StatusConflict,
-	seats.CodeNotOnSale:         http.StatusConflict,
-	seats.CodeCapacity:          http.StatusConflict,
-	seats.CodeLockConsumed:      http.StatusConflict,
-	seats.CodeLockReleased:      http.StatusConflict,
-	seats.CodeLockExpired:       http.StatusGone,
-	seats.CodeIdempotencyReused: http.StatusUnprocessableEntity,
+	holdfast.CodeEventNotFound:        http.StatusNotFound,
+	holdfast.CodeLockNotFound:         http.StatusNotFound,
+	holdfast.CodeSeatsUnavailable:     http.StatusConflict,
+	holdfast.CodeSeatLimitReached:     http.StatusConflict,
+	holdfast.CodeEventNotOnSale:       http.StatusConflict,
+	holdfast.CodeCapacityBelowTaken:   http.StatusConflict,
+	holdfast.CodeLockConsumed:         http.StatusConflict,
+	holdfast.CodeLockReleased:         http.StatusConflict,
+	holdfast.CodeLockExpired:          http.StatusGone,
+	holdfast.CodeIdempotencyKeyReused: http.StatusUnprocessableEntity,
 
 	jobs.CodeNotFound: http.StatusNotFound,
 	jobs.CodeRunning:  http.StatusConflict,
 
-	booking.CodeNotFound:   http.StatusNotFound,
-	booking.CodeConfirmed:  http.StatusConflict,
-	booking.CodeCancelled:  http.StatusConflict,
-	booking.CodeNotPayable: http.StatusConflict,
-	booking.CodeExpired:    http.StatusGone,
+	holdfast.CodeBookingNotFound:   http.StatusNotFound,
+	holdfast.CodeBookingConfirmed:  http.StatusConflict,
+	holdfast.CodeBookingCancelled:  http.StatusConflict,
+	holdfast.CodeBookingNotPayable: http.StatusConflict,
+	holdfast.CodeBookingExpired:    http.StatusGone,
 }
 
 // codeByStatus gives a code to the errors that huma reports by status only.
-var codeByStatus = map[int]fault.Code{
+var codeByStatus = map[int]holdfast.Code{
 	http.StatusBadRequest:            codeMalformed,
 	http.StatusRequestTimeout:        codeMalformed, // the body did not arrive in time
 	http.StatusUnauthorized:          codeUnauthenticated,
@@ -78,7 +74,7 @@ var codeByStatus = map[int]fault.Code{
 	http.StatusMethodNotAllowed:      codeMethodNotAllowed,
 	http.StatusRequestEntityTooLarge: codeBodyTooLarge,
 	http.StatusUnsupportedMediaType:  codeMediaType,
-	http.StatusUnprocessableEntity:   fault.CodeInvalid,
+	http.StatusUnprocessableEntity:   holdfast.CodeInvalid,
 }
 
 // defaultRetryAfter is the value of Retry-After where a problem has no other, in seconds.
@@ -90,12 +86,12 @@ const detailInternal = "The server could not process the request. Retry it; if i
 
 // Problem is an error response (RFC 9457).
 type Problem struct {
-	Type   string             `json:"type" example:"about:blank" doc:"Always about:blank; see code."`
-	Title  string             `json:"title" doc:"The text of the status."`
-	Status int                `json:"status"`
-	Code   fault.Code         `json:"code" example:"SEATS_UNAVAILABLE" doc:"Identifies the error. Clients decide by it."`
-	Detail string             `json:"detail" doc:"Explains the error to people. The text may change."`
-	Errors []fault.FieldError `json:"errors,omitempty" doc:"The invalid parts of the request."`
+	Type   string                `json:"type" example:"about:blank" doc:"Always about:blank; see code."`
+	Title  string                `json:"title" doc:"The text of the status."`
+	Status int                   `json:"status"`
+	Code   holdfast.Code         `json:"code" example:"SEATS_UNAVAILABLE" doc:"Identifies the error. Clients decide by it."`
+	Detail string                `json:"detail" doc:"Explains the error to people. The text may change."`
+	Errors []holdfast.FieldError `json:"errors,omitempty" doc:"The invalid parts of the request."`
 
 	Requested *int64 `json:"requested,omitempty" doc:"Seats requested."`
 	Available *int64 `json:"available,omitempty" doc:"Seats available."`
@@ -140,7 +136,7 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	writeJSON(w, p.Status, p.ContentType(""), p)
 }
 
-func newProblem(status int, code fault.Code, detail string) *Problem {
+func newProblem(status int, code holdfast.Code, detail string) *Problem {
 	return &Problem{
 		Type:   "about:blank",
 		Title:  http.StatusText(status),
@@ -157,29 +153,34 @@ func problemOf(err error) *Problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	var f *fault.Error
+	var f *holdfast.Error
 	if !errors.As(err, &f) || statusByCode[f.Code] == 0 {
-		p = newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable, detailInternal)
+		p = newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable, detailInternal)
 		p.cause = err
 		return p
 	}
-	p = newProblem(statusByCode[f.Code], f.Code, f.Detail)
+	p = newProblem(statusByCode[f.Code], f.Code, f.Message)
 	p.cause = f.Cause
-	for name, field := range map[string]**int64{
-		"requested": &p.Requested,
-		"available": &p.Available,
-		"limit":     &p.Limit,
-		"held":      &p.Held,
-		"taken":     &p.Taken,
-	} {
-		if n, ok := f.Fields[name].(int64); ok {
-			*field = &n
-		}
-	}
-	p.Errors, _ = f.Fields["errors"].([]fault.FieldError)
-	p.Holder, _ = f.Fields["holder"].(string)
-	p.LockID, _ = f.Fields["lockId"].(string)
+	p.addDetails(f.Details)
 	return p
+}
+
+// addDetails adds the typed details of an error as members of the problem.
+func (p *Problem) addDetails(details any) {
+	switch d := details.(type) {
+	case holdfast.SeatsUnavailable:
+		p.Requested, p.Available = &d.Requested, &d.Available
+	case holdfast.LimitReached:
+		p.Limit, p.Held = &d.Limit, d.Held
+	case holdfast.CapacityBelowTaken:
+		p.Taken = &d.Taken
+	case holdfast.UnknownLock:
+		p.LockID = d.LockID.String()
+	case holdfast.Invalid:
+		p.Errors = d
+	case jobs.RunningBy:
+		p.Holder = d.Holder
+	}
 }
 
 // newHumaError builds the responses to requests that huma refuses. It repeats no
@@ -187,7 +188,7 @@ func problemOf(err error) *Problem {
 func newHumaError(status int, detail string, errs ...error) huma.StatusError {
 	code, known := codeByStatus[status]
 	if !known {
-		code, status, detail = mongodb.CodeUnavailable, http.StatusServiceUnavailable, detailInternal
+		code, status, detail = holdfast.CodeUnavailable, http.StatusServiceUnavailable, detailInternal
 	} else if status != statusByCode[code] {
 		status = statusByCode[code]
 	}
@@ -199,13 +200,13 @@ func newHumaError(status int, detail string, errs ...error) huma.StatusError {
 		var d huma.ErrorDetailer
 		switch {
 		case errors.As(err, &d):
-			p.Errors = append(p.Errors, fault.FieldError{Where: d.ErrorDetail().Location, What: d.ErrorDetail().Message})
+			p.Errors = append(p.Errors, holdfast.FieldError{Where: d.ErrorDetail().Location, What: d.ErrorDetail().Message})
 		case err != nil && status < http.StatusInternalServerError:
-			p.Errors = append(p.Errors, fault.FieldError{Where: "body", What: err.Error()})
+			p.Errors = append(p.Errors, holdfast.FieldError{Where: "body", What: err.Error()})
 		}
 	}
 	return p
 }
 
 // Codes returns every code that a response may have.
-func Codes() []fault.Code { return slices.Sorted(maps.Keys(statusByCode)) }
+func Codes() []holdfast.Code { return slices.Sorted(maps.Keys(statusByCode)) }

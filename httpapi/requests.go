@@ -5,9 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast"
 )
 
 // PathID is the ID in a path.
@@ -21,7 +19,7 @@ type PageQuery struct {
 	PageToken string `query:"pageToken" maxLength:"64" doc:"nextPageToken of the previous page."`
 }
 
-func (q PageQuery) page() mongodb.Page { return mongodb.Page{Size: q.PageSize, Token: q.PageToken} }
+func (q PageQuery) page() holdfast.Page { return holdfast.Page{Size: q.PageSize, Token: q.PageToken} }
 
 // FilterQuery refuses empty filters. An empty filter would mean no filter, and a
 // client that lost its ID must not get everything.
@@ -67,17 +65,17 @@ func (emailAddress) Schema(huma.Registry) *huma.Schema {
 
 // parseID reads an ID whose format was checked before. An empty or invalid text
 // gives the zero ID.
-func parseID(s string) ids.ID {
-	id, err := ids.Parse(s)
+func parseID(s string) holdfast.ID {
+	id, err := holdfast.ParseID(s)
 	if err != nil {
-		return ids.ID{}
+		return holdfast.ID{}
 	}
 	return id
 }
 
 // parseUntil reads the two ways to give a deadline: a time, or seconds from now.
-func parseUntil(at *time.Time, seconds *int64) seats.Until {
-	var u seats.Until
+func parseUntil(at *time.Time, seconds *int64) holdfast.Until {
+	var u holdfast.Until
 	if at != nil {
 		u.At = at.UTC()
 		if u.At.IsZero() { // Go's zero time would mean "not given"; the year 1 is a valid time in the past

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
 )
 
 // created is the response to a POST that created a resource.
@@ -49,7 +49,7 @@ func formatTime(t time.Time) string {
 }
 
 // formatID writes an ID, and "" for the zero ID.
-func formatID(id ids.ID) string {
+func formatID(id holdfast.ID) string {
 	if id.IsZero() {
 		return ""
 	}

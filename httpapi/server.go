@@ -16,11 +16,12 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/swaggest/swgui/v5emb"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/live"
@@ -32,6 +33,7 @@ import (
 // Services is what the API needs to answer requests.
 type Services struct {
 	Users    *users.Service
+	Store    *store.Store
 	Seats    *seats.Service
 	Bookings *booking.Service
 	Jobs     *jobs.Runner
@@ -50,9 +52,10 @@ type Services struct {
 	Live    *live.Hub // feeds the availability streams
 	Ready   func(context.Context) Readiness
 
-	Survey func(context.Context) (recovery.Survey, error)
-	Lines  func() []telemetry.Line // the latest warnings and errors of the log
-	Demo   bool                    // serve the demo shop at /demo
+	// Plan is what a recovery pass would do.
+	Plan  func(context.Context) (recovery.Plan, error)
+	Lines func() []telemetry.Line // the latest warnings and errors of the log
+	Demo  bool                    // serve the demo shop at /demo
 }
 
 const (
@@ -157,7 +160,7 @@ func (a *api) requireServing(next http.Handler) http.Handler {
 		case path == "/livez", path == "/readyz", path == "/metrics", isPage(path):
 		default:
 			if !a.Serving() {
-				writeProblem(w, newProblem(http.StatusServiceUnavailable, mongodb.CodeUnavailable,
+				writeProblem(w, newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
 					"The server is starting and recovery has not finished. Retry the request."))
 				return
 			}

@@ -80,8 +80,8 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
 	}
 	services.Lines = s.recent.Lines
-	if services.Survey == nil {
-		services.Survey = w.Recovery.Survey
+	if services.Plan == nil {
+		services.Plan = w.Recovery.Plan
 	}
 	s.server = httptest.NewUnstartedServer(nil)
 	s.server.Config = httpapi.NewServer(httpapi.New(services), slog.New(w.Log))

@@ -15,6 +15,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/live"
@@ -274,7 +275,7 @@ type slowSource struct {
 	afterRead func()
 }
 
-func (s *slowSource) EventAt(ctx context.Context, id ids.ID) (seats.Event, int64, error) {
+func (s *slowSource) EventAt(ctx context.Context, id holdfast.ID) (holdfast.Event, int64, error) {
 	e, at, err := s.Service.EventAt(ctx, id)
 	s.afterRead()
 	return e, at, err
@@ -314,12 +315,12 @@ func TestHub_AppliesChangesDuringTheFirstRead(t *testing.T) {
 // was deposed and does not know it yet.
 type staleSource struct {
 	*seats.Service
-	event seats.Event
+	event holdfast.Event
 	seq   int64
 	reads atomic.Int64
 }
 
-func (s *staleSource) EventAt(ctx context.Context, id ids.ID) (seats.Event, int64, error) {
+func (s *staleSource) EventAt(ctx context.Context, id holdfast.ID) (holdfast.Event, int64, error) {
 	if s.reads.Add(1) < 3 {
 		return s.event, s.seq, nil
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
 // Tokens checks customers' JSON Web Tokens (RFC 7519), which the shop signs. A nil
@@ -84,17 +84,17 @@ var errInvalidToken = errors.New("not a valid customer token")
 
 // User returns the user of a token. The token must be signed by a known key, must
 // not be expired by this process's clock, and its sub must be an ID.
-func (t *Tokens) User(token string) (ids.ID, error) {
+func (t *Tokens) User(token string) (holdfast.ID, error) {
 	if t == nil || token == "" || len(token) > maxTokenBytes {
-		return ids.ID{}, errInvalidToken
+		return holdfast.ID{}, errInvalidToken
 	}
 	var claims jwt.RegisteredClaims
 	if _, err := t.parser.ParseWithClaims(token, &claims, t.key); err != nil {
-		return ids.ID{}, errors.Join(errInvalidToken, err)
+		return holdfast.ID{}, errors.Join(errInvalidToken, err)
 	}
-	user, err := ids.Parse(claims.Subject)
+	user, err := holdfast.ParseID(claims.Subject)
 	if err != nil || user.IsZero() {
-		return ids.ID{}, errInvalidToken
+		return holdfast.ID{}, errInvalidToken
 	}
 	return user, nil
 }

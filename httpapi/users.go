@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/users"
 )
 
 type userBody struct {
@@ -18,7 +18,7 @@ type userBody struct {
 	CreatedAt string `json:"createdAt" format:"date-time"`
 }
 
-func newUserBody(u users.User) userBody {
+func newUserBody(u holdfast.User) userBody {
 	return userBody{ID: u.ID.String(), Name: u.Name, Email: u.Email, CreatedAt: formatTime(u.CreatedAt)}
 }
 

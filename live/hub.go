@@ -6,10 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
 // Source provides the changes and the states of events.
@@ -17,9 +15,9 @@ type Source interface {
 	// Watch calls started once the change stream has started, and again each time
 	// it restarts after a gap; then it calls changed for every change. It returns
 	// when the stream ends or started fails.
-	Watch(ctx context.Context, started func(ctx context.Context, seq int64) error, changed func(seats.Change)) error
+	Watch(ctx context.Context, started func(ctx context.Context, seq int64) error, changed func(store.Change)) error
 	// EventAt reads an event, and the Seq of that state.
-	EventAt(ctx context.Context, id ids.ID) (e seats.Event, seq int64, err error)
+	EventAt(ctx context.Context, id holdfast.ID) (e holdfast.Event, seq int64, err error)
 }
 
 const (
@@ -42,7 +40,7 @@ type Hub struct {
 	log    *slog.Logger
 
 	mu        sync.Mutex
-	topics    map[ids.ID]*topic
+	topics    map[holdfast.ID]*topic
 	listeners int
 	firstSeq  int64 // every change since this Seq was received; 0 while the stream is down
 	lastSeq   int64 // the latest Seq received
@@ -53,7 +51,7 @@ type Hub struct {
 
 // NewHub returns a hub without listeners.
 func NewHub(source Source, log *slog.Logger) *Hub {
-	return &Hub{source: source, log: log, topics: map[ids.ID]*topic{}}
+	return &Hub{source: source, log: log, topics: map[holdfast.ID]*topic{}}
 }
 
 // Close ends all listeners and the change stream.
@@ -87,10 +85,10 @@ type State struct {
 }
 
 // Listen adds a listener of an event. lastID is the ID of the last message that
-// the client received, 0 for none. It fails with seats.CodeEventNotFound, or with
+// the client received, 0 for none. It fails with holdfast.CodeEventNotFound, or with
 // CodeUnavailable if there are too many listeners or the event's state can't be
 // read in time. The caller closes the listener.
-func (h *Hub) Listen(ctx context.Context, id ids.ID, lastID int64) (*Listener, error) {
+func (h *Hub) Listen(ctx context.Context, id holdfast.ID, lastID int64) (*Listener, error) {
 	t, isNew, err := h.join(id)
 	if err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ func (h *Hub) Listen(ctx context.Context, id ids.ID, lastID int64) (*Listener, e
 	case <-t.loaded:
 	case <-ctx.Done():
 		h.leave(t, nil)
-		return nil, fault.New(mongodb.CodeUnavailable, "The event could not be read in time; retry.").By(ctx.Err())
+		return nil, holdfast.Refuse(holdfast.CodeUnavailable, "The event could not be read in time; retry.").By(ctx.Err())
 	}
 	l := &Listener{topic: t, ready: make(chan struct{}, 1), lastSeq: lastID, resuming: lastID != 0}
 	if err := t.add(l); err != nil {
@@ -114,11 +112,11 @@ func (h *Hub) Listen(ctx context.Context, id ids.ID, lastID int64) (*Listener, e
 
 // join counts a listener and returns the event's topic, which it creates if
 // necessary.
-func (h *Hub) join(id ids.ID) (t *topic, isNew bool, err error) {
+func (h *Hub) join(id holdfast.ID) (t *topic, isNew bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || h.listeners >= MaxListeners {
-		return nil, false, fault.New(mongodb.CodeUnavailable, "This server accepts no more listeners; retry.")
+		return nil, false, holdfast.Refuse(holdfast.CodeUnavailable, "This server accepts no more listeners; retry.")
 	}
 	h.listeners++
 	if h.stopWatch == nil {
@@ -195,14 +193,14 @@ func (h *Hub) started(ctx context.Context, seq int64) error {
 	}
 	h.mu.Unlock()
 	for _, t := range topics {
-		if err := t.load(ctx, seq); err != nil && !fault.IsAbsent(err) {
+		if err := t.load(ctx, seq); err != nil && !holdfast.IsNotFound(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *Hub) changed(c seats.Change) {
+func (h *Hub) changed(c store.Change) {
 	h.mu.Lock()
 	h.lastSeq = max(h.lastSeq, c.Seq)
 	t := h.topics[c.EventID]

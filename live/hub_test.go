@@ -12,9 +12,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/live"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,11 +23,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fakeSource provides the changes that a test sends. Package httpapi tests the hub
 // with MongoDB.
 type fakeSource struct {
-	changes chan seats.Change
+	changes chan store.Change
 	seq     atomic.Int64 // of the last change that publish sent
 }
 
-func (s *fakeSource) Watch(ctx context.Context, started func(context.Context, int64) error, changed func(seats.Change)) error {
+func (s *fakeSource) Watch(ctx context.Context, started func(context.Context, int64) error, changed func(store.Change)) error {
 	if err := started(ctx, 1); err != nil {
 		return err
 	}
@@ -40,15 +41,15 @@ func (s *fakeSource) Watch(ctx context.Context, started func(context.Context, in
 	}
 }
 
-func (s *fakeSource) EventAt(_ context.Context, id ids.ID) (seats.Event, int64, error) {
-	return seats.Event{ID: id, TotalSeats: 10}, max(1, s.seq.Load()), nil
+func (s *fakeSource) EventAt(_ context.Context, id holdfast.ID) (holdfast.Event, int64, error) {
+	return holdfast.Event{ID: id, TotalSeats: 10}, max(1, s.seq.Load()), nil
 }
 
 // A transaction may change an event twice with one Seq. Each message still has an ID
 // of its own, or a client that reconnects between the two would miss the second.
 func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 	t.Parallel()
-	source := &fakeSource{changes: make(chan seats.Change)}
+	source := &fakeSource{changes: make(chan store.Change)}
 	hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 	defer hub.Close()
 	event := ids.New()
@@ -60,7 +61,7 @@ func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 	last := int64(0)
 	for _, seq := range []int64{0, 500, 500, 501} {
 		if seq > 0 {
-			source.changes <- seats.Change{EventID: event, Seq: seq}
+			source.changes <- store.Change{EventID: event, Seq: seq}
 		}
 		<-l.Ready()
 		text, _ := l.Receive()
@@ -77,10 +78,10 @@ func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 func advance(d time.Duration) { <-time.NewTimer(d).C }
 
 // publish sends changes that each become a message. It runs in a synctest bubble.
-func (s *fakeSource) publish(event ids.ID, from, to int64) {
+func (s *fakeSource) publish(event holdfast.ID, from, to int64) {
 	for seq := from; seq <= to; seq++ {
 		s.seq.Store(seq)
-		s.changes <- seats.Change{EventID: event, Seq: seq}
+		s.changes <- store.Change{EventID: event, Seq: seq}
 		advance(2 * live.PublishInterval)
 	}
 }
@@ -100,7 +101,7 @@ func receivedIDs(l *live.Listener) (received []string) {
 // last ID has missed the same messages. Only the second gets each of them.
 func TestListener_BacklogIsSkippedExceptAfterAReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := &fakeSource{changes: make(chan seats.Change)}
+		source := &fakeSource{changes: make(chan store.Change)}
 		hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 		defer hub.Close()
 		event := ids.New()
@@ -140,7 +141,7 @@ func TestHub_KeepsAReplayBufferForTheTopicTTL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source := &fakeSource{changes: make(chan seats.Change)}
+				source := &fakeSource{changes: make(chan store.Change)}
 				hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 				defer hub.Close()
 				event := ids.New()

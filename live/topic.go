@@ -8,10 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
 const (
@@ -33,13 +31,13 @@ type message struct {
 // Seq of the last change that it includes, or higher (see publish).
 type topic struct {
 	hub    *Hub
-	id     ids.ID
+	id     holdfast.ID
 	loaded chan struct{} // closed once the first state was read, or could not be
 
 	mu         sync.Mutex
 	err        error // why the first state could not be read
-	state      seats.Event
-	early      []seats.Change // received before the first state was read
+	state      holdfast.Event
+	early      []store.Change // received before the first state was read
 	readSeq    int64          // Seq of the last state that was read
 	changeSeq  int64          // Seq of the last change that was applied
 	seq        int64          // of the state
@@ -53,7 +51,7 @@ type topic struct {
 	ended      bool
 }
 
-func newTopic(h *Hub, id ids.ID) *topic {
+func newTopic(h *Hub, id holdfast.ID) *topic {
 	return &topic{hub: h, id: id, loaded: make(chan struct{}), listeners: map[*Listener]bool{}}
 }
 
@@ -109,7 +107,7 @@ func (t *topic) load(ctx context.Context, seq int64) error {
 	case !t.isLoaded():
 		t.err = err
 		close(t.loaded)
-	case fault.IsAbsent(err):
+	case holdfast.IsNotFound(err):
 		t.endLocked()
 	}
 	return err
@@ -117,7 +115,7 @@ func (t *topic) load(ctx context.Context, seq int64) error {
 
 // readSince reads until the state is at least as new as seq: a deposed primary may
 // answer with an older one.
-func (t *topic) readSince(ctx context.Context, seq int64) (event seats.Event, at int64, err error) {
+func (t *topic) readSince(ctx context.Context, seq int64) (event holdfast.Event, at int64, err error) {
 	for {
 		event, at, err = t.hub.source.EventAt(ctx, t.id)
 		if err != nil || at >= seq {
@@ -125,7 +123,7 @@ func (t *topic) readSince(ctx context.Context, seq int64) (event seats.Event, at
 		}
 		select {
 		case <-ctx.Done():
-			return event, at, fault.New(mongodb.CodeUnavailable, "The event could not be read in time; retry.").By(ctx.Err())
+			return event, at, holdfast.Refuse(holdfast.CodeUnavailable, "The event could not be read in time; retry.").By(ctx.Err())
 		case <-time.After(rereadDelay):
 		}
 	}
@@ -142,7 +140,7 @@ func (t *topic) isLoaded() bool {
 
 // setState replaces the state by the one of seq, and resets the listeners. t.mu is
 // held.
-func (t *topic) setState(event seats.Event, seq int64) {
+func (t *topic) setState(event holdfast.Event, seq int64) {
 	t.state, t.readSeq, t.changeSeq, t.seq, t.err = event, seq, seq, max(seq, t.seq), nil
 	for _, c := range t.early {
 		t.apply(c)
@@ -161,7 +159,7 @@ func (t *topic) setState(event seats.Event, seq int64) {
 // apply changes the state, unless the state includes the change: it was read
 // later, or the change stream restarted and repeats the change. Several changes of
 // one transaction have the same Seq. t.mu is held.
-func (t *topic) apply(c seats.Change) (applied bool) {
+func (t *topic) apply(c store.Change) (applied bool) {
 	if c.Seq <= t.readSeq || c.Seq < t.changeSeq {
 		return false
 	}
@@ -170,7 +168,7 @@ func (t *topic) apply(c seats.Change) (applied bool) {
 }
 
 // receive applies a change and schedules the message.
-func (t *topic) receive(c seats.Change) {
+func (t *topic) receive(c store.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -201,7 +199,7 @@ func (t *topic) receive(c seats.Change) {
 func (t *topic) publish() {
 	t.pending = false
 	// A transaction may change an event twice with one Seq. IDs must rise all the
-	// same; seats.Change.Seq leaves room between two transactions.
+	// same; store.Change.Seq leaves room between two transactions.
 	t.seq = max(t.seq, t.sentSeq+1)
 	t.sentSeq = t.seq
 	data, err := json.Marshal(State{
@@ -236,7 +234,7 @@ func (t *topic) endLocked() {
 		t.publishing.Stop()
 	}
 	if !t.isLoaded() {
-		t.err = fault.New(mongodb.CodeUnavailable, "This server is stopping; retry.")
+		t.err = holdfast.Refuse(holdfast.CodeUnavailable, "This server is stopping; retry.")
 		close(t.loaded)
 	}
 	for l := range t.listeners {

@@ -7,9 +7,9 @@ type Kind string
 
 // The kinds.
 const (
-	Ordinary   Kind = "ordinary"   // the jobs do, as always
-	Repairable Kind = "repairable" // a pass repairs it
-	Manual     Kind = "people"     // a pass reports it and changes nothing
+	Ordinary   Kind = "ordinary" // the jobs do, as always
+	Repairable Kind = "mendable" // a pass repairs it; the value is part of the HTTP API
+	Manual     Kind = "people"   // a pass reports it and changes nothing
 )
 
 // Finding is one line of a plan.

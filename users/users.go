@@ -80,14 +80,10 @@ func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 	unknown := map[ID]*holdfast.Error{}
 	for _, id := range userIDs {
 		if !known[id] {
-			unknown[id] = errNotFound()
+			unknown[id] = holdfast.NotFound(holdfast.CodeUserNotFound)
 		}
 	}
 	return unknown, nil
-}
-
-func errNotFound() *holdfast.Error {
-	return holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
 }
 
 // Get returns a user, or USER_NOT_FOUND, which is confirmed: a user who existed
@@ -102,7 +98,7 @@ func (s *Service) get(ctx context.Context, id ID) (holdfast.User, error) {
 	case err != nil:
 		return holdfast.User{}, mongodb.Translate(err)
 	case !found:
-		return holdfast.User{}, errNotFound()
+		return holdfast.User{}, holdfast.NotFound(holdfast.CodeUserNotFound)
 	}
 	created := d.CreatedAt.Time
 	if created.IsZero() {

@@ -31,13 +31,13 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
-	hub := live.NewHub(a.Seats, log)
+	hub := live.NewHub(a.Store, log)
 	defer hub.Close()
 	a.Metrics.Listeners(hub.Listeners)
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
-		Users: a.Users, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
+		Users: a.Users, Store: a.Store, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
 		Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates, Limits: httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser},
-		Serving: a.Serving, Ready: a.Ready, Live: hub, Survey: a.Recovery.Survey, Lines: recent.Lines, Demo: c.Demo,
+		Serving: a.Serving, Ready: a.Ready, Live: hub, Plan: a.Recovery.Plan, Lines: recent.Lines, Demo: c.Demo,
 	}), log)
 	if err != nil {
 		return errors.Join(fmt.Errorf("HTTP_ADDR: %w", err), a.Close(ctx))

@@ -43,7 +43,7 @@ func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
 		case err != nil:
 			return holdfast.Event{}, mongodb.Translate(err)
 		case !found:
-			return holdfast.Event{}, holdfast.Refuse(holdfast.CodeEventNotFound, "There is no such event.")
+			return holdfast.Event{}, holdfast.NotFound(holdfast.CodeEventNotFound)
 		}
 		return doc.event(), nil
 	})
@@ -69,7 +69,7 @@ func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
 		case err != nil:
 			return holdfast.Lock{}, mongodb.Translate(err)
 		case !found:
-			return holdfast.Lock{}, holdfast.Refuse(holdfast.CodeLockNotFound, "There is no such lock.")
+			return holdfast.Lock{}, holdfast.NotFound(holdfast.CodeLockNotFound)
 		}
 		return doc.lock(), nil
 	})
@@ -90,7 +90,7 @@ func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
 		case err != nil:
 			return holdfast.Booking{}, mongodb.Translate(err)
 		case len(found) == 0:
-			return holdfast.Booking{}, holdfast.Refuse(holdfast.CodeBookingNotFound, "There is no such booking.")
+			return holdfast.Booking{}, holdfast.NotFound(holdfast.CodeBookingNotFound)
 		}
 		return found[0], nil
 	})

@@ -29,7 +29,7 @@ func (c Acquire) decide(d *decision) Result {
 		return Result{Err: refusal}
 	}
 	if !d.hasEvent() {
-		return d.refuse(errEventNotFound(), UserKey{})
+		return d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{})
 	}
 	if made, read := d.state.Locks[c.LockID]; d.state.Settling && !read {
 		d.needs.Locks = append(d.needs.Locks, c.LockID)
@@ -195,10 +195,6 @@ func (d *decision) tooFew(requested int64) error {
 
 func limitReached(limit int64, held *int64, format string, args ...any) *holdfast.Error {
 	return holdfast.Refuse(holdfast.CodeSeatLimitReached, format, args...).With(holdfast.LimitReached{Limit: limit, Held: held})
-}
-
-func errEventNotFound() error {
-	return holdfast.Refuse(holdfast.CodeEventNotFound, "There is no such event.")
 }
 
 func errNotOnSale() error {

@@ -20,7 +20,7 @@ func (c Extend) decide(d *decision) Result {
 	case !read:
 		return Result{}
 	case !exists:
-		return Result{Err: errLockNotFound()}
+		return Result{Err: holdfast.NotFound(holdfast.CodeLockNotFound)}
 	}
 	if err := lock.Ended(d.state.Now); err != nil {
 		d.bump(lock)
@@ -51,7 +51,7 @@ func (c Book) decide(d *decision) Result {
 	case !read || !d.needs.None():
 		return Result{}
 	case !exists || lock.UserID != c.UserID || lock.EventID != c.EventID:
-		return Result{Err: errLockNotFound()}
+		return Result{Err: holdfast.NotFound(holdfast.CodeLockNotFound)}
 	}
 	now := d.state.Now
 	err := lock.Ended(now)
@@ -95,7 +95,7 @@ func (c Pay) decide(d *decision) Result {
 	case !read:
 		return Result{}
 	case !exists:
-		return Result{Err: errBookingNotFound()}
+		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
 	now := d.state.Now
 	action := holdfast.PayBooking
@@ -132,7 +132,7 @@ func (c Confirm) decide(d *decision) Result {
 	case !read:
 		return Result{}
 	case !exists:
-		return Result{Err: errBookingNotFound()}
+		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
 	if b.Status == holdfast.BookingConfirmed && (c.Reference == "" || c.Reference == b.PaymentReference) {
 		return Result{Booking: b}
@@ -202,7 +202,7 @@ func (d *decision) refuseBooking(b holdfast.Booking, lock Lock, err error) Resul
 func (d *decision) checkNotCancelled() error {
 	switch {
 	case !d.hasEvent():
-		return errEventNotFound()
+		return holdfast.NotFound(holdfast.CodeEventNotFound)
 	case d.event.Status == holdfast.Cancelled:
 		return errNotOnSale()
 	default:

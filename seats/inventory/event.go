@@ -9,7 +9,7 @@ type ChangeEvent struct{ holdfast.EventChange }
 
 func (c ChangeEvent) decide(d *decision) Result {
 	if !d.hasEvent() {
-		return d.refuse(errEventNotFound(), UserKey{})
+		return d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{})
 	}
 	if c.Status != nil && *c.Status != holdfast.Cancelled && d.event.Status == holdfast.Cancelled {
 		return d.refuse(holdfast.Refuse(holdfast.CodeEventNotOnSale, "The event is cancelled, which is final."), UserKey{})
@@ -63,7 +63,7 @@ func (c Repair) decide(d *decision) Result {
 		return Result{}
 	}
 	if !d.hasEvent() {
-		return Result{Err: errEventNotFound()}
+		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
 	if !d.event.HasTotal {
 		return Result{Err: holdfast.Refuse(holdfast.CodeInvalid, "The event's totalSeats is no whole number ≥ 0.")}

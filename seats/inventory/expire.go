@@ -29,7 +29,7 @@ func (c ExpireLocks) decide(d *decision) Result {
 		return Result{}
 	}
 	if !d.hasEvent() {
-		return Result{Err: errEventNotFound()}
+		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
 	if !d.hasCounter() {
 		return Result{}

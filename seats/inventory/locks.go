@@ -152,11 +152,3 @@ func checkBooking(b holdfast.Booking, a holdfast.BookingAction, lock holdfast.Lo
 	}
 	return lock.Ended(now)
 }
-
-func errLockNotFound() error {
-	return holdfast.Refuse(holdfast.CodeLockNotFound, "There is no such lock.")
-}
-
-func errBookingNotFound() error {
-	return holdfast.Refuse(holdfast.CodeBookingNotFound, "There is no such booking.")
-}

@@ -17,7 +17,7 @@ func (c Release) decide(d *decision) Result {
 		return Result{}
 	}
 	if !exists {
-		return d.refuse(errLockNotFound(), UserKey{})
+		return d.refuse(holdfast.NotFound(holdfast.CodeLockNotFound), UserKey{})
 	}
 	err := lock.Ended(d.state.Now)
 	if holdfast.HasCode(err, holdfast.CodeLockReleased) {
@@ -53,7 +53,7 @@ func (c Cancel) decide(d *decision) Result {
 		return Result{}
 	}
 	if !exists {
-		return d.refuse(errBookingNotFound(), UserKey{})
+		return d.refuse(holdfast.NotFound(holdfast.CodeBookingNotFound), UserKey{})
 	}
 	if b.Status == holdfast.BookingCancelled {
 		return Result{Booking: b}
