@@ -4,37 +4,36 @@ import (
 	"context"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// State is a job as operators see it.
+// State is a job with its last run and its lease.
 type State struct {
 	Job
-	Last  *Record // nil: never run, or long ago
-	Lease Holder
+	Last  *Record // nil if the job never ran, or its record has expired
+	Lease LeaseState
 }
 
-// Holder is who has a lease, if that is known.
-type Holder struct {
+// LeaseState is who holds a lease.
+type LeaseState struct {
 	Name  string
-	Known bool // false: the store of leases is unavailable
+	Known bool // false: the lease store is unavailable
 	lease.Holding
 }
 
-// States are all jobs, and who schedules them. A store of leases that does not
-// answer is asked once, not for each job.
-func (r *Runner) States(ctx context.Context) (states []State, leader Holder, err error) {
-	leader = r.holder(ctx, lease.Leader)
+// States returns the state of all jobs, and the leader's lease. If the lease
+// store does not answer for the leader's lease, it is not asked for the jobs'.
+func (r *Runner) States(ctx context.Context) (states []State, leader LeaseState, err error) {
+	leader = r.leaseState(ctx, lease.Leader)
 	for _, job := range r.jobs {
-		s := State{Job: job, Lease: Holder{Name: lease.Of(job.Name)}}
+		s := State{Job: job, Lease: LeaseState{Name: lease.Of(job.Name)}}
 		if leader.Known {
-			s.Lease = r.holder(ctx, s.Lease.Name)
+			s.Lease = r.leaseState(ctx, s.Lease.Name)
 		}
 		last, found, err := r.History.last(ctx, job.Name)
 		if err != nil {
-			return nil, Holder{}, err
+			return nil, LeaseState{}, err
 		}
 		if found {
 			s.Last = &last
@@ -44,50 +43,51 @@ func (r *Runner) States(ctx context.Context) (states []State, leader Holder, err
 	return states, leader, nil
 }
 
-func (r *Runner) holder(ctx context.Context, name string) Holder {
-	h, err := r.Leases.Look(ctx, name)
-	return Holder{Name: name, Known: err == nil, Holding: h}
+func (r *Runner) leaseState(ctx context.Context, name string) LeaseState {
+	h, err := r.Leases.Read(ctx, name)
+	return LeaseState{Name: name, Known: err == nil, Holding: h}
 }
 
-// Runs lists a job's runs, newest first, and the token of the next page.
-func (r *Runner) Runs(ctx context.Context, job string, page mongodb.Page) ([]Record, string, error) {
+// Runs returns a page of a job's runs, newest first, and the next page's token.
+func (r *Runner) Runs(ctx context.Context, job string, page holdfast.Page) ([]Record, string, error) {
 	if _, found := r.job(job); !found {
-		return nil, "", noSuchJob()
+		return nil, "", errNoSuchJob()
 	}
 	return r.History.list(ctx, job, page)
 }
 
-// Failures lists the latest runs that failed, of all jobs, newest first.
+// Failures returns the latest failed runs of all jobs, newest first.
 func (r *Runner) Failures(ctx context.Context, limit int) ([]Record, error) {
 	return r.History.failed(ctx, limit)
 }
 
-// RunNow runs a job at once, on this process, whoever leads, and returns its
-// run: ended, or, once patience is over or ctx ends, still under way. The run
-// goes on until its end, or until Stop. CodeRunning: somebody runs it, who is
-// named in the field holder. mongodb.CodeUnavailable: its lease can't be had.
-func (r *Runner) RunNow(ctx context.Context, name string, patience time.Duration) (Record, error) {
+// RunNow runs a job at once on this process, whether it leads or not. It returns
+// the finished run or, after timeout or the end of ctx, the run in progress,
+// which goes on until it ends or Stop is called. CodeRunning: another run is in
+// progress; the field holder names its process. holdfast.CodeUnavailable: the
+// lease is unavailable, and the job did not run.
+func (r *Runner) RunNow(ctx context.Context, name string, timeout time.Duration) (Record, error) {
 	job, found := r.job(name)
 	if !found {
-		return Record{}, noSuchJob()
+		return Record{}, errNoSuchJob()
 	}
 	started, ended := make(chan Record, 1), make(chan Result, 1)
 	r.mu.Lock()
-	if r.process.Err() != nil {
+	if r.manualCtx.Err() != nil {
 		r.mu.Unlock()
-		return Record{}, fault.New(mongodb.CodeUnavailable, "This process is stopping; ask again.")
+		return Record{}, holdfast.Refuse(holdfast.CodeUnavailable, "This process is stopping; retry.")
 	}
-	r.byHand.Go(func() {
-		result, _ := r.runExclusive(r.process, job, Manual, exclusive{ //nolint:errcheck // it is in the record
-			alone: r.AloneWhenDown, started: func(run Record) { started <- run }})
+	r.manualRuns.Go(func() {
+		result, _ := r.runExclusive(r.manualCtx, job, Manual, exclusive{ // the record has the error
+			runWithoutStore: r.RunWithoutStore, onStart: func(run Record) { started <- run }})
 		ended <- result
 	})
 	r.mu.Unlock()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case result := <-ended:
-		return result.Record, refusal(result.Why)
+		return result.Record, refusal(result.SkipErr)
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -95,41 +95,41 @@ func (r *Runner) RunNow(ctx context.Context, name string, patience time.Duration
 	case run := <-started:
 		return run, nil
 	case result := <-ended:
-		return result.Record, refusal(result.Why)
-	default: // it still asks for its lease
-		return Record{}, fault.New(mongodb.CodeUnavailable, "The job has not started yet; look at its runs.").By(ctx.Err())
+		return result.Record, refusal(result.SkipErr)
+	default: // it is still acquiring its lease
+		return Record{}, holdfast.Refuse(holdfast.CodeUnavailable, "The job has not started yet; see its runs.").By(ctx.Err())
 	}
 }
 
-// refusal tells a client why its run was skipped.
-func refusal(why error) error {
-	if why == nil {
+// refusal tells the client why its run was skipped.
+func refusal(skipErr error) error {
+	if skipErr == nil {
 		return nil
 	}
-	if held, ok := lease.IsHeld(why); ok {
-		return fault.New(CodeRunning, "The job is being run; see holder.").With(RunningBy{Holder: held.Holder}).By(why)
+	if held, ok := lease.IsHeld(skipErr); ok {
+		return holdfast.Refuse(CodeRunning, "The job is already running; see holder.").With(RunningBy{Holder: held.Holder}).By(skipErr)
 	}
-	return fault.New(mongodb.CodeUnavailable, "The job's lease can't be had at present, so the job waits; ask again.").By(why)
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The job's lease is unavailable, so the job waits; retry.").By(skipErr)
 }
 
-// FreeLease takes a lease away from its holder, dead or alive, and returns who
-// that was; nobody is fine too. name is a job's, or that of a lease which
-// belongs to none, such as leader. A run that lives is cancelled when its
-// process next renews the lease.
-func (r *Runner) FreeLease(ctx context.Context, name string) (Holder, error) {
+// FreeLease removes a lease, whoever holds it, and returns its former holder,
+// which is empty if it was free. name is a job, or a lease that belongs to no
+// job, such as leader. A run in progress is cancelled when its process next
+// renews the lease.
+func (r *Runner) FreeLease(ctx context.Context, name string) (LeaseState, error) {
 	if _, found := r.job(name); !found && lease.Of(name) != lease.Leader {
-		return Holder{}, noSuchJob()
+		return LeaseState{}, errNoSuchJob()
 	}
 	key := lease.Of(name)
 	h, err := r.Leases.Free(ctx, key)
 	if err != nil {
-		return Holder{}, fault.New(mongodb.CodeUnavailable, "The store of leases does not answer; ask again.").By(err)
+		return LeaseState{}, holdfast.Refuse(holdfast.CodeUnavailable, "The lease store does not answer; retry.").By(err)
 	}
-	r.Log.WarnContext(ctx, "Lease freed by hand", "lockKey", key, "holder", h.Holder)
-	return Holder{key, true, h}, nil
+	r.Log.WarnContext(ctx, "Lease freed manually", "lockKey", key, "holder", h.Holder)
+	return LeaseState{Name: key, Known: true, Holding: h}, nil
 }
 
-func noSuchJob() error { return fault.New(CodeNotFound, "There is no such job.") }
+func errNoSuchJob() error { return holdfast.Refuse(CodeNotFound, "There is no such job.") }
 
-// RunningBy says who runs a job.
+// RunningBy says which process runs a job: <pod>/<pid>/<random>.
 type RunningBy struct{ Holder string }

@@ -6,24 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// Two runs by hand at once on two processes: one runs, the other is told who.
-func TestRunNow_TheSecondIsToldTheHolder(t *testing.T) {
+// Of two simultaneous manual runs on two processes, one runs and the other is
+// refused with the holder.
+func TestRunNow_SecondRunIsRefusedWithTheHolder(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
-	begun, end := make(chan struct{}, 1), make(chan struct{})
+	env := testenv.New(t)
+	started, finish := make(chan struct{}, 1), make(chan struct{})
 	j := job("j", func(context.Context) error {
-		begun <- struct{}{}
-		<-end
+		started <- struct{}{}
+		<-finish
 		return nil
 	})
-	a, b := open(t, w, []jobs.Job{j}), open(t, w, []jobs.Job{j})
+	a, b := open(t, env, []jobs.Job{j}), open(t, env, []jobs.Job{j})
 	first := make(chan jobs.Record, 1)
 	go func() {
 		r, err := a.RunNow(t.Context(), "j", time.Minute)
@@ -32,38 +32,38 @@ func TestRunNow_TheSecondIsToldTheHolder(t *testing.T) {
 		}
 		first <- r
 	}()
-	<-begun
+	<-started
 	_, err := b.RunNow(t.Context(), "j", time.Minute)
-	if !fault.Is(err, jobs.CodeRunning) || !strings.Contains(err.Error(), a.Holder) {
-		t.Errorf("the second: %v", err)
+	if !holdfast.HasCode(err, jobs.CodeRunning) || !strings.Contains(err.Error(), a.Holder) {
+		t.Errorf("the second run: %v", err)
 	}
 	states, leader, err := b.States(t.Context())
 	if err != nil || len(states) != 1 || states[0].Lease.Holder != a.Holder || states[0].Last.Outcome != jobs.Running || leader.Held() {
-		t.Errorf("told as %+v, led by %+v, %v", states, leader, err)
+		t.Errorf("states %+v, leader %+v, %v", states, leader, err)
 	}
-	close(end)
+	close(finish)
 	if r := <-first; r.Outcome != jobs.Completed || r.Trigger != jobs.Manual || r.Pod != a.Holder {
-		t.Errorf("the first: %+v", r)
+		t.Errorf("the first run: %+v", r)
 	}
-	if _, err := b.RunNow(t.Context(), "nonsense", time.Minute); !fault.Is(err, jobs.CodeNotFound) {
+	if _, err := b.RunNow(t.Context(), "nonsense", time.Minute); !holdfast.HasCode(err, jobs.CodeNotFound) {
 		t.Error(err)
 	}
 }
 
-// A long run is answered while it goes on, survives its request, and ends with
-// the process, in order.
+// A long run is returned while it is in progress. It goes on after its request, and
+// Stop cancels it.
 func TestRunNow_OutlivesItsRequestAndEndsWithTheProcess(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
+	env := testenv.New(t)
 	j := job("j", func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	p := open(t, w, []jobs.Job{j})
-	request, leave := context.WithCancel(t.Context())
-	const patience = 5 * time.Second // to start within, on a busy machine
-	run, err := p.RunNow(request, "j", patience)
-	leave()
+	p := open(t, env, []jobs.Job{j})
+	request, cancel := context.WithCancel(t.Context())
+	const timeout = 5 * time.Second // on a busy machine, the run may start late
+	run, err := p.RunNow(request, "j", timeout)
+	cancel()
 	if err != nil || run.Outcome != jobs.Running || run.ID == "" {
 		t.Fatalf("%+v, %v", run, err)
 	}
@@ -72,24 +72,24 @@ func TestRunNow_OutlivesItsRequestAndEndsWithTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept := p.runs(t, "j"); len(kept) != 1 || kept[0].ID != run.ID || kept[0].Outcome != jobs.Failed || kept[0].Reason != "the process was stopped" {
-		t.Errorf("kept as %+v", kept)
+		t.Errorf("records: %+v", kept)
 	}
 	if n := p.leases(t); n != 0 {
 		t.Errorf("%d leases are left", n)
 	}
-	if _, err := p.RunNow(t.Context(), "j", time.Minute); !fault.Is(err, mongodb.CodeUnavailable) {
-		t.Errorf("after the stop: %v", err)
+	if _, err := p.RunNow(t.Context(), "j", time.Minute); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
+		t.Errorf("after Stop: %v", err)
 	}
 }
 
-func TestRunNow_WaitsWithRedisDown(t *testing.T) {
+func TestRunNow_IsRefusedWhileRedisIsDown(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
-	p := open(t, w, []jobs.Job{job("j", nothing)}, withRedis(t, "redis://127.0.0.1:1", false))
-	if _, err := p.RunNow(t.Context(), "j", time.Minute); !fault.Is(err, mongodb.CodeUnavailable) {
+	env := testenv.New(t)
+	p := open(t, env, []jobs.Job{job("j", succeed)}, waitForRedis(t, "redis://127.0.0.1:1"))
+	if _, err := p.RunNow(t.Context(), "j", time.Minute); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
 		t.Error(err)
 	}
-	if _, err := p.FreeLease(t.Context(), "j"); !fault.Is(err, mongodb.CodeUnavailable) {
+	if _, err := p.FreeLease(t.Context(), "j"); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
 		t.Error(err)
 	}
 	states, leader, err := p.States(t.Context())
@@ -98,11 +98,11 @@ func TestRunNow_WaitsWithRedisDown(t *testing.T) {
 	}
 }
 
-func TestRuns_PagesNewestFirst(t *testing.T) {
+func TestRuns_AreListedNewestFirst(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
-	j := job("j", nothing)
-	p := open(t, w, []jobs.Job{j, job("j-2", nothing)})
+	env := testenv.New(t)
+	j := job("j", succeed)
+	p := open(t, env, []jobs.Job{j, job("j-2", succeed)})
 	var want []string
 	for range 5 {
 		result, err := p.RunExclusive(t.Context(), j, jobs.Manual)
@@ -111,11 +111,11 @@ func TestRuns_PagesNewestFirst(t *testing.T) {
 		}
 		want = append([]string{result.ID}, want...)
 	}
-	if _, err := p.RunExclusive(t.Context(), job("j-2", nothing), jobs.Manual); err != nil {
+	if _, err := p.RunExclusive(t.Context(), job("j-2", succeed), jobs.Manual); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for page := (mongodb.Page{Size: 2}); ; {
+	for page := (holdfast.Page{Size: 2}); ; {
 		records, next, err := p.Runs(t.Context(), "j", page)
 		if err != nil {
 			t.Fatal(err)
@@ -130,26 +130,24 @@ func TestRuns_PagesNewestFirst(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if _, _, err := p.Runs(t.Context(), "j", mongodb.Page{Token: "nonsense"}); !fault.Is(err, fault.CodeInvalid) {
+	if _, _, err := p.Runs(t.Context(), "j", holdfast.Page{Token: "nonsense"}); !holdfast.HasCode(err, holdfast.CodeInvalid) {
 		t.Error(err)
 	}
 }
 
-// The leader's lease can be freed too; the leader then campaigns again.
-func TestFreeLease_OfTheLeader(t *testing.T) {
+// The process that lost the leader's lease campaigns again.
+func TestFreeLease_FreesTheLeadersLease(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
-	p := open(t, w, nil)
+	env := testenv.New(t)
+	p := open(t, env, nil)
 	p.schedule(t)
 	p.awaitLeader(t)
 	freed, err := p.FreeLease(t.Context(), "leader")
 	if err != nil || freed.Holder != p.Holder || freed.Name != lease.Leader {
 		t.Errorf("%+v, %v", freed, err)
 	}
-	for len(w.Log.Lines("Lease acquired")) < 2 {
-		<-time.After(5 * time.Millisecond)
-	}
-	if len(w.Log.Lines("WARN Lease lost")) != 1 {
-		t.Error("the loss went unsaid")
+	testenv.WaitFor(t, func() bool { return len(env.Log.Lines("Lease acquired")) >= 2 })
+	if len(env.Log.Lines("WARN Lease lost")) != 1 {
+		t.Error("the loss was not logged")
 	}
 }

@@ -2,46 +2,45 @@ package jobs
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// Waiting for another process's run: the pause between two looks.
+// The delay between two polls for another process's run grows between these.
 const (
-	firstLook = 50 * time.Millisecond
-	lastLook  = time.Second
+	minBootPollDelay = 50 * time.Millisecond
+	maxBootPollDelay = time.Second
 )
 
-// RunAtBoot runs a job that every process wants done as it starts. If another
-// process runs it, it waits for that run's end and doesn't repeat it: a run that
-// completed after since, by the database's clock, is enough. Unlike other runs
-// it goes on while the store of leases is unavailable. A result that is Skipped
-// means that others have done it.
+// RunAtBoot runs a job that every process needs when it starts. If another
+// process runs it, RunAtBoot waits for the end of that run and does not repeat
+// it: a run that completed after since, by the database's clock, is enough.
+// Unlike other runs, it does not wait for an unavailable lease store. The outcome
+// Skipped means that another process completed the job.
 func (r *Runner) RunAtBoot(ctx context.Context, job Job, since time.Time) (Result, error) {
-	x := exclusive{alone: true, unless: func(ctx context.Context) (bool, error) {
+	options := exclusive{runWithoutStore: true, unneeded: func(ctx context.Context) (bool, error) {
 		return r.History.completedSince(ctx, job.Name, since)
 	}}
-	pause, said := firstLook, false
+	delay, logged := minBootPollDelay, false
 	for {
-		result, err := r.runExclusive(ctx, job, Startup, x)
-		held, waits := lease.IsHeld(result.Why)
-		if !waits {
+		result, err := r.runExclusive(ctx, job, Startup, options)
+		held, wait := lease.IsHeld(result.SkipErr)
+		if !wait {
 			if result.Outcome == Skipped {
 				r.Log.InfoContext(ctx, "Another process has just completed the run; it is not repeated", "job", job.Name)
 			}
 			return result, err
 		}
-		if !said {
-			said = true
+		if !logged {
+			logged = true
 			r.Log.InfoContext(ctx, "Another process runs this job; waiting for the run's end", "job", job.Name, "holder", held.Holder)
 		}
 		select {
 		case <-ctx.Done():
 			return result, ctx.Err()
-		case <-time.After(pause/2 + rand.N(pause)): //nolint:gosec // a pause is no secret
+		case <-time.After(jitter(delay)):
 		}
-		pause = min(lastLook, pause+pause/2)
+		delay = min(maxBootPollDelay, delay+delay/2)
 	}
 }

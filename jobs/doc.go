@@ -1,26 +1,26 @@
-// Package jobs schedules work that has to be done again and again: a job is a
-// name, an interval and a function. The package knows nothing of what jobs do.
+// Package jobs schedules recurring work. A job is a name, an interval and a
+// function; the package does not know what a job does.
 //
-// Many processes schedule the same jobs. Of them one leads, by the elector, and
-// gocron asks it at each tick whether to run:
+// Many processes schedule the same jobs. An elector makes one of them the
+// leader, and gocron asks the elector at each tick whether to run:
 //
-//	tick ── IsLeader, from memory ──no──▶ skipped: no query is made
+//	tick ── IsLeader, from memory ──no──▶ skipped, without a query
 //	            │ yes
-//	        lease of the job ──held──▶ skipped: somebody runs it
+//	        lease of the job ──held──▶ skipped: another process runs it
 //	            │ acquired          └─unavailable──▶ waits, or runs as a single instance
-//	        run ── its context ends with the lease, its time, or the process
+//	        run ── its context ends with the lease, its time limit, or the process
 //	            │
-//	        history, lease given back, whatever became of the run
+//	        run record written, lease released, whatever the outcome
 //
-// RunExclusive is the part below the tick. Runs by hand, recovery at the boot
-// and migrations go the same way, on processes that do not lead too.
+// RunExclusive is the part below the tick. Manual runs, recovery at startup and
+// migrations use it too, also on processes that do not lead.
 //
-// Ticks are multiples of the interval on the wall clock, the same ones in every
-// process, so that one is not run twice when the leadership changes hands.
+// Ticks are multiples of the interval on the wall clock, the same in every
+// process. So a tick does not run twice when the leader changes.
 //
-// What is guaranteed: a run ends with its own lease at the latest, and a run
-// that panics, fails or hangs harms no other. What is not: that no two runs of
-// a job are ever under way at once. A process can be paused between a look at
-// its lease and its next write. Jobs are written so that this changes nothing
-// twice; see package lease.
+// The package guarantees that a run ends with its own lease at the latest, and
+// that a run which panics, fails or hangs does not harm another. It does not
+// guarantee that two runs of a job never overlap: a process can be paused
+// between the check of its lease and its next write. Jobs are written so that an
+// overlap changes nothing twice; see package lease.
 package jobs

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -10,63 +11,64 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// elector campaigns for the leadership in the background and answers gocron
+// elector campaigns for the leader's lease in the background and answers gocron
 // from memory.
 type elector struct {
-	runner *Runner
-	until  atomic.Pointer[time.Time] // leader until then, by the monotonic clock
-	away   atomic.Bool               // the last campaign found the store unavailable
-	sole   atomic.Bool               // no campaign: there are no leases, and this process schedules
+	runner    *Runner
+	until     atomic.Pointer[time.Time] // leader until then, by the monotonic clock
+	storeDown atomic.Bool               // the last attempt found the store unavailable
+	noLeases  atomic.Bool               // there is no election: this process always schedules
 }
 
-// ErrNotLeader says that another process schedules, or none can.
+// ErrNotLeader means that another process schedules, or that none can.
 var ErrNotLeader = errors.New("this process does not lead")
 
 // IsLeader returns nil if this process schedules. It makes no query.
 func (e *elector) IsLeader(context.Context) error {
-	if e.leads() || e.sole.Load() || (e.away.Load() && e.runner.AloneWhenDown) {
+	if e.holdsLease() || e.noLeases.Load() || (e.storeDown.Load() && e.runner.RunWithoutStore) {
 		return nil
 	}
 	return ErrNotLeader
 }
 
-func (e *elector) leads() bool {
+func (e *elector) holdsLease() bool {
 	until := e.until.Load()
 	return until != nil && e.runner.Clock().Before(*until)
 }
 
-// Between two tries of one who does not lead.
+// Delays between two attempts of a process that does not lead.
 const (
-	leastPause = 20 * time.Millisecond
-	awayPause  = time.Second // while the store does not answer, at most
-	awayShare  = 6           // of a term
-	awayLog    = time.Minute // between two lines about that
+	minCampaignDelay     = 20 * time.Millisecond
+	maxUnavailableDelay  = time.Second // while the store does not answer
+	unavailableShare     = 6           // of StoreTTL
+	unavailableLogPeriod = time.Minute // between two log lines about it
 )
 
-// run campaigns until ctx ends, and then gives the leadership back.
+// run campaigns until ctx ends, and then releases the lease.
 func (e *elector) run(ctx context.Context) {
-	var state campaign
+	var logged loggedState
 	for ctx.Err() == nil {
-		l, deadline, pause := e.try(ctx, &state)
+		l, deadline, delay := e.campaign(ctx, &logged)
 		if l != nil {
 			e.lead(ctx, l, deadline)
 			continue
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(delay):
 		}
 	}
 }
 
-// campaign is what was logged, so that it is not said at each try.
-type campaign struct {
-	leader string    // who was seen to lead
-	told   time.Time // that the store is away
+// loggedState is what was logged last, so that not every attempt logs a line.
+type loggedState struct {
+	leader        string
+	unavailableAt time.Time
 }
 
-// try asks for the leadership once. Without it, pause is the time to the next try.
-func (e *elector) try(ctx context.Context, seen *campaign) (l lease.Lease, deadline time.Time, pause time.Duration) {
+// campaign tries once to acquire the leader's lease. If it fails, l is nil and
+// delay is the time to the next attempt.
+func (e *elector) campaign(ctx context.Context, logged *loggedState) (l lease.Lease, deadline time.Time, delay time.Duration) {
 	r, sent := e.runner, e.runner.Clock()
 	l, err := r.Leases.Acquire(ctx, lease.Leader, r.Holder)
 	took := r.Clock.Since(sent)
@@ -74,63 +76,67 @@ func (e *elector) try(ctx context.Context, seen *campaign) (l lease.Lease, deadl
 		return nil, time.Time{}, 0
 	}
 	r.Metrics.acquired(lease.Leader, err, took)
-	line := []any{"lockKey", lease.Leader, "acquired", err == nil, "ttlMs", ms(r.Terms.Term()), "durationMs", ms(took)}
-	_, away := lease.IsUnavailable(err)
-	if e.away.Swap(away) && !away {
-		r.Log.InfoContext(ctx, "Leases are available again", "lockKey", lease.Leader)
+	_, unavailable := lease.IsUnavailable(err)
+	if e.storeDown.Swap(unavailable) && !unavailable {
+		r.Log.InfoContext(ctx, "The lease store is available again", "lockKey", lease.Leader)
 	}
+	line := leaseLine{key: lease.Leader, acquired: err == nil, duration: took}
 	if err == nil {
-		*seen = campaign{}
-		r.Log.InfoContext(ctx, "Lease acquired", append(line, "holder", r.Holder)...)
-		return l, sent.Add(r.Terms.Valid()), 0
+		*logged = loggedState{}
+		r.logLease(ctx, r.Log, slog.LevelInfo, "Lease acquired", line, holderAttr(r.Holder))
+		return l, sent.Add(r.Terms.HolderTTL()), 0
 	}
 	if held, ok := lease.IsHeld(err); ok {
-		if held.Holder != seen.leader {
-			*seen = campaign{leader: held.Holder}
-			r.Log.InfoContext(ctx, "Lease contention", append(line, "holder", held.Holder, "reason", "contention")...)
+		if held.Holder != logged.leader {
+			*logged = loggedState{leader: held.Holder}
+			r.logLease(ctx, r.Log, slog.LevelInfo, "Lease contention", line, holderAttr(held.Holder), reasonAttr(err))
 		}
-		return nil, time.Time{}, e.untilFree(held.Left)
+		return nil, time.Time{}, e.contentionDelay(held.Remaining)
 	}
-	if seen.told.IsZero() || r.Clock.Since(seen.told) >= awayLog {
-		*seen = campaign{told: r.Clock()}
-		mode := "disable"
-		if r.AloneWhenDown {
-			mode, line[3] = "single-instance", true
+	if logged.unavailableAt.IsZero() || r.Clock.Since(logged.unavailableAt) >= unavailableLogPeriod {
+		*logged = loggedState{unavailableAt: r.Clock()}
+		fallback := fallbackDisable
+		if r.RunWithoutStore {
+			fallback, line.acquired = fallbackSingleInstance, true
 		}
-		r.Log.WarnContext(ctx, "Lease unavailable", append(line, "reason", reasonOf(err), "fallbackMode", mode, "error", err)...)
+		r.logLease(ctx, r.Log, slog.LevelWarn, "Lease unavailable", line, reasonAttr(err), fallback, errorAttr(err))
 	}
-	return nil, time.Time{}, jitter(min(awayPause, r.Terms.Term()/awayShare))
+	return nil, time.Time{}, jitter(min(maxUnavailableDelay, r.Terms.StoreTTL()/unavailableShare))
 }
 
-// untilFree is the pause of one who waits for a lease: to the end of its term,
-// and not so long that a lease given back early stays free.
-func (e *elector) untilFree(left time.Duration) time.Duration {
-	every := jitter(e.runner.Terms.Every())
-	if left > 0 {
-		every = min(every, left+jitter(leastPause))
+// contentionDelay ends when the present lease expires, and after RenewInterval
+// at the latest, so that a lease which is released early does not stay free.
+func (e *elector) contentionDelay(remaining time.Duration) time.Duration {
+	delay := jitter(e.runner.Terms.RenewInterval())
+	if remaining > 0 {
+		delay = min(delay, remaining+jitter(minCampaignDelay))
 	}
-	return max(leastPause, every)
+	return max(minCampaignDelay, delay)
 }
 
-// jitter keeps processes from asking all at once.
+// jitter returns between half of d and d, so that processes do not ask all at
+// the same time.
 func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2) //nolint:gosec // a pause is no secret
+	return d/2 + rand.N(d/2) //nolint:gosec // a delay needs no cryptographic randomness
 }
 
-// lead keeps the leadership until it is lost or ctx ends.
+// lead renews the lease until it is lost or ctx ends, and then releases it.
 func (e *elector) lead(ctx context.Context, l lease.Lease, deadline time.Time) {
 	r, since := e.runner, e.runner.Clock()
 	e.until.Store(&deadline)
-	keeper := lease.Keeper{Terms: r.Terms, Clock: r.Clock, Renewed: func(deadline time.Time) { e.until.Store(&deadline) }}
-	err := keeper.Keep(ctx, l, deadline)
+	keeper := lease.Keeper{Terms: r.Terms, Clock: r.Clock, OnRenew: func(deadline time.Time) { e.until.Store(&deadline) }}
+	lost := keeper.Keep(ctx, l, deadline)
 	e.until.Store(nil)
-	line := []any{"lockKey", lease.Leader, "acquired", false, "ttlMs", ms(r.Terms.Term()), "durationMs", ms(r.Clock.Since(since)), "holder", r.Holder}
-	if err != nil {
-		r.Log.WarnContext(ctx, "Lease lost", append(line, "reason", reasonOf(err), "error", err)...)
+	line := leaseLine{key: lease.Leader, duration: r.Clock.Since(since)}
+	if lost != nil {
+		r.logLease(ctx, r.Log, slog.LevelWarn, "Lease lost", line, holderAttr(r.Holder), reasonAttr(lost), errorAttr(lost))
 	}
-	if gone := l.Release(ctx); gone != nil { // also after a loss that was only feared
-		r.Log.WarnContext(ctx, "Lease not given back; it ends with its term", append(line, "reason", reasonOf(gone), "error", gone)...)
-	} else if err == nil {
-		r.Log.InfoContext(ctx, "Lease released", line...)
+	// A lease that seems lost may still be stored under this holder.
+	if err := l.Release(ctx); err != nil {
+		r.logLease(ctx, r.Log, slog.LevelWarn, releaseFailed, line, holderAttr(r.Holder), reasonAttr(err), errorAttr(err))
+	} else if lost == nil {
+		r.logLease(ctx, r.Log, slog.LevelInfo, "Lease released", line, holderAttr(r.Holder))
 	}
 }
+
+const releaseFailed = "Could not release the lease; it expires by itself"

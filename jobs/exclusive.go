@@ -10,181 +10,193 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// Result is what became of RunExclusive.
+// Result is what RunExclusive did.
 type Result struct {
 	Record
-	// Why is set if the job was not run, which makes the outcome Skipped: a
-	// *lease.HeldError or a *lease.UnavailableError; nil if it needed no run.
-	Why error
+	// SkipErr says why the job did not run, which makes the outcome Skipped: a
+	// *lease.HeldError or a *lease.UnavailableError. It is nil if no run was needed.
+	SkipErr error
 }
 
-// ErrLeaseLost ends the context of a run whose lease is no longer its own.
+// ErrLeaseLost is the cause that cancels a run which lost its lease.
 var ErrLeaseLost = errors.New("the run's lease was lost")
 
-// errStopped ends the runs of a process that stops.
+// errStopped is the cause that cancels the runs of a process that stops.
 var errStopped = errors.New("the process was stopped")
 
-// RunExclusive acquires the job's lease, runs it and gives the lease back,
-// whatever becomes of the run. A lease that is held, or can't be had, means
-// that the job is skipped, which is no error. The error is the run's own.
-func (r *Runner) RunExclusive(process context.Context, job Job, t Trigger) (Result, error) {
-	return r.runExclusive(process, job, t, exclusive{alone: r.AloneWhenDown})
+// RunExclusive acquires the job's lease, runs the job and releases the lease,
+// whatever the outcome. If the lease is held or unavailable, the job is skipped,
+// which is no error. The returned error is the run's own.
+func (r *Runner) RunExclusive(ctx context.Context, job Job, t Trigger) (Result, error) {
+	return r.runExclusive(ctx, job, t, exclusive{runWithoutStore: r.RunWithoutStore})
 }
 
+// exclusive are the options of runExclusive.
 type exclusive struct {
-	alone   bool                                // run although the store is unavailable
-	unless  func(context.Context) (bool, error) // asked under the lease: no run is needed
-	started func(Record)                        // hears of the run once it is under way
+	runWithoutStore bool                                // run although the lease store is unavailable
+	unneeded        func(context.Context) (bool, error) // asked under the lease; true skips the run
+	onStart         func(Record)                        // called once the run has started
 }
 
-func (r *Runner) runExclusive(process context.Context, job Job, t Trigger, x exclusive) (Result, error) {
+func (r *Runner) runExclusive(ctx context.Context, job Job, t Trigger, o exclusive) (Result, error) {
 	run := r.newRun(job.Name, t)
-	h, err := r.acquire(process, run, x.alone)
+	skipped := Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: t}}
+	l, err := r.acquire(ctx, run, o)
 	if err != nil {
 		r.Metrics.skipped(job.Name)
-		return Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: t}, Why: err}, nil
+		skipped.SkipErr = err
+		return skipped, nil
 	}
-	ctx, cancel := context.WithCancelCause(process)
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	release := r.keep(process, run, h, cancel)
+	release := r.keep(ctx, run, l, cancel)
 	defer release()
-	if x.unless != nil {
-		if done, err := x.unless(ctx); err == nil && done {
+	if o.unneeded != nil {
+		if unneeded, err := o.unneeded(ctx); err == nil && unneeded {
 			r.Metrics.skipped(job.Name)
-			return Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: t}}, nil
+			return skipped, nil
 		}
 	}
-	record, err := r.execute(ctx, job, run, h, x.started)
+	record, err := r.execute(ctx, job, run, l, o.onStart)
 	return Result{Record: record}, err
 }
 
-// holding is a lease of a run under way.
-type holding struct {
+// runLease is the lease of a run.
+type runLease struct {
 	lease.Lease
-	since    time.Time
-	deadline time.Time
-	solo     bool // of this process only: the store is unavailable
+	acquiredAt time.Time
+	deadline   time.Time
+	local      bool // known to this process alone, because the store is unavailable
 }
 
-// acquire takes a job's lease and says so. Its errors are the store's.
-func (r *Runner) acquire(ctx context.Context, run Run, alone bool) (holding, error) {
+// acquire acquires a job's lease and logs the result. Its errors are the store's.
+func (r *Runner) acquire(ctx context.Context, run Run, o exclusive) (runLease, error) {
 	key, sent := lease.Of(run.Job), r.Clock()
 	l, err := r.Leases.Acquire(ctx, key, r.Holder)
 	took := r.Clock.Since(sent)
 	r.Metrics.acquired(key, err, took)
-	line := []any{"lockKey", key, "acquired", err == nil, "ttlMs", ms(r.Terms.Term()), "durationMs", ms(took)}
+	line := leaseLine{key: key, acquired: err == nil, duration: took}
 	if err == nil {
-		run.Log.InfoContext(ctx, "Lease acquired", append(line, "holder", r.Holder)...)
-		return holding{Lease: l, since: sent, deadline: sent.Add(r.Terms.Valid())}, nil
+		r.logLease(ctx, run.Log, slog.LevelInfo, "Lease acquired", line, holderAttr(r.Holder))
+		return runLease{Lease: l, acquiredAt: sent, deadline: sent.Add(r.Terms.HolderTTL())}, nil
 	}
 	if held, ok := lease.IsHeld(err); ok {
-		run.Log.InfoContext(ctx, "Lease contention", append(line, "holder", held.Holder, "reason", "contention")...)
-		r.History.contended(ctx, run.Job)
-		return holding{}, err
+		r.logLease(ctx, run.Log, slog.LevelInfo, "Lease contention", line, holderAttr(held.Holder), reasonAttr(err))
+		r.History.countContention(ctx, run.Job)
+		return runLease{}, err
 	}
-	if !alone {
-		run.Log.WarnContext(ctx, "Lease unavailable", append(line, "reason", reasonOf(err), "fallbackMode", "disable", "error", err)...)
-		return holding{}, err
+	if !o.runWithoutStore {
+		r.logLease(ctx, run.Log, slog.LevelWarn, "Lease unavailable", line, reasonAttr(err), fallbackDisable, errorAttr(err))
+		return runLease{}, err
 	}
-	l, heldHere := r.alone.Acquire(ctx, key, r.Holder)
-	line[3] = heldHere == nil
-	run.Log.WarnContext(ctx, "Lease unavailable", append(line, "reason", reasonOf(err), "fallbackMode", "single-instance", "error", err)...)
-	return holding{Lease: l, since: sent, solo: true}, heldHere
+	l, heldHere := r.localLeases.Acquire(ctx, key, r.Holder)
+	line.acquired = heldHere == nil
+	r.logLease(ctx, run.Log, slog.LevelWarn, "Lease unavailable", line, reasonAttr(err), fallbackSingleInstance, errorAttr(err))
+	return runLease{Lease: l, acquiredAt: sent, local: true}, heldHere
 }
 
-func reasonOf(err error) string {
-	if down, ok := lease.IsUnavailable(err); ok {
-		return down.Reason
-	}
-	return "contention"
-}
-
-// keep renews the run's lease in the background and cancels the run if it is
-// lost. The returned function ends that and gives the lease back.
-func (r *Runner) keep(process context.Context, run Run, h holding, cancel context.CancelCauseFunc) (release func()) {
-	key, last := lease.Of(run.Job), context.WithoutCancel(process)
-	ctx, done := context.WithCancel(last)
-	var keeping sync.WaitGroup
+// keep renews the run's lease in the background and cancels the run if the lease
+// is lost. The returned function ends the renewals and releases the lease.
+func (r *Runner) keep(ctx context.Context, run Run, l runLease, cancel context.CancelCauseFunc) (release func()) {
+	key, detached := lease.Of(run.Job), context.WithoutCancel(ctx)
+	renewing, stop := context.WithCancel(detached)
+	var renewals sync.WaitGroup
 	lost := false
-	if !h.solo {
-		keeping.Go(func() {
-			err := lease.Keeper{Terms: r.Terms, Clock: r.Clock}.Keep(ctx, h, h.deadline)
+	if !l.local {
+		renewals.Go(func() {
+			err := lease.Keeper{Terms: r.Terms, Clock: r.Clock}.Keep(renewing, l, l.deadline)
 			if err == nil {
 				return
 			}
-			line := []any{"lockKey", key, "acquired", false, "ttlMs", ms(r.Terms.Term()), "durationMs", ms(r.Clock.Since(h.since)), "reason", reasonOf(err), "error", err}
-			if down, ok := lease.IsUnavailable(err); ok && r.AloneWhenDown {
-				line[3] = true
-				run.Log.WarnContext(ctx, "Lease unavailable", append(line, "fallbackMode", "single-instance", "error", down)...)
+			line := leaseLine{key: key, duration: r.Clock.Since(l.acquiredAt)}
+			if _, ok := lease.IsUnavailable(err); ok && r.RunWithoutStore {
+				line.acquired = true
+				r.logLease(detached, run.Log, slog.LevelWarn, "Lease unavailable", line, reasonAttr(err), fallbackSingleInstance, errorAttr(err))
 				return
 			}
 			lost = true
-			run.Log.WarnContext(ctx, "Lease lost", line...)
+			r.logLease(detached, run.Log, slog.LevelWarn, "Lease lost", line, reasonAttr(err), errorAttr(err))
 			cancel(fmt.Errorf("%w: %w", ErrLeaseLost, err))
 		})
 	}
 	return func() {
-		done()
-		keeping.Wait()
-		err := h.Release(last) // also after a loss that may only be feared
+		stop()
+		renewals.Wait()
+		// A lease that seems lost may still be stored under this holder.
+		err := l.Release(detached)
 		if lost {
 			return
 		}
-		line := []any{"lockKey", key, "acquired", false, "ttlMs", ms(r.Terms.Term()), "durationMs", ms(r.Clock.Since(h.since)), "holder", r.Holder}
+		line := leaseLine{key: key, duration: r.Clock.Since(l.acquiredAt)}
 		if err != nil {
-			run.Log.WarnContext(last, "Lease not given back; it ends with its term", append(line, "reason", reasonOf(err), "error", err)...)
+			r.logLease(detached, run.Log, slog.LevelWarn, releaseFailed, line, holderAttr(r.Holder), reasonAttr(err), errorAttr(err))
 			return
 		}
-		run.Log.InfoContext(last, "Lease released", line...)
+		r.logLease(detached, run.Log, slog.LevelInfo, "Lease released", line, holderAttr(r.Holder))
 	}
 }
 
-// execute runs the job once, in this goroutine, and writes its history.
-func (r *Runner) execute(process context.Context, job Job, run Run, h holding, started func(Record)) (Record, error) {
+// execute runs the job once, in this goroutine, and writes its record.
+func (r *Runner) execute(ctx context.Context, job Job, run Run, l runLease, onStart func(Record)) (Record, error) {
 	start := r.Clock()
-	record := r.History.start(process, Record{ID: run.ID, Job: job.Name, Pod: r.Holder, Trigger: run.Trigger, StartedAt: start.UTC(), Outcome: Running}, !h.solo)
-	if started != nil {
-		started(record)
+	if !l.local {
+		r.History.failAbandoned(ctx, run)
 	}
-	limit := fmt.Errorf("the run lasted longer than %v, which is its limit", job.MaxDuration)
-	ctx, cancel := context.WithTimeoutCause(process, job.MaxDuration, limit)
+	record := r.History.start(ctx, Record{
+		ID: run.ID, Job: job.Name, Pod: r.Holder, Trigger: run.Trigger, StartedAt: start.UTC(), Outcome: Running,
+	})
+	if onStart != nil {
+		onStart(record)
+	}
+	overrun := fmt.Errorf("the run lasted longer than its limit of %v", job.MaxDuration)
+	runCtx, cancel := context.WithTimeoutCause(ctx, job.MaxDuration, overrun)
 	defer cancel()
-	ctx, ended := telemetry.TraceRun(ctx, job.Name, run.ID)
-	counts, err := guarded(ctx, job, run)
-	ended(err)
+	runCtx, endTrace := telemetry.TraceRun(runCtx, job.Name, run.ID)
+	counts, err := recoverPanic(runCtx, job, run)
+	endTrace(err)
 	took := r.Clock.Since(start)
 	record.Counts, record.Outcome, record.FinishedAt = counts, Completed, r.Clock().UTC()
 	if err != nil {
-		record.Outcome = Failed
-		cause := context.Cause(ctx)
-		if errors.Is(cause, context.Canceled) { // nothing is wrong: the next process goes on
-			cause = errStopped
+		err = withCause(err, context.Cause(runCtx))
+		record.Outcome, record.Reason = Failed, reasonOf(err)
+		logFailure(runCtx, run.Log, err, counts, took)
+		if errors.Is(err, overrun) {
+			r.Metrics.overran(job.Name)
 		}
-		if cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", cause, err)
-		}
-		record.Reason = reasonFor(err)
-		level, line := slog.LevelError, "Run failed"
-		if errors.Is(err, errStopped) {
-			level, line = slog.LevelInfo, "Run ended by the process's stop"
-		}
-		run.Log.Log(ctx, level, line, "error", err, "durationMs", ms(took),
-			"found", counts.Found, "applied", counts.Applied, "errors", counts.Errors)
-		r.Metrics.overrun(job.Name, errors.Is(err, limit))
 	}
-	r.Metrics.ran(record, took, r.Clock())
-	return r.History.finish(process, record), err
+	r.Metrics.finished(record, took, r.Clock())
+	return r.History.finish(ctx, record), err
+}
+
+// withCause adds the cause that cancelled the run to the run's error.
+func withCause(err, cause error) error {
+	if errors.Is(cause, context.Canceled) {
+		cause = errStopped
+	}
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}
+
+func logFailure(ctx context.Context, log *slog.Logger, err error, c Counts, took time.Duration) {
+	level, message := slog.LevelError, "Run failed"
+	if errors.Is(err, errStopped) { // no fault: the next leader continues
+		level, message = slog.LevelInfo, "Run ended because the process stops"
+	}
+	log.LogAttrs(ctx, level, message, errorAttr(err), slog.Int64("durationMs", took.Milliseconds()),
+		slog.Int("found", c.Found), slog.Int("applied", c.Applied), slog.Int("errors", c.Errors))
 }
 
 var errPanicked = errors.New("the run panicked")
 
-// guarded turns a panic into an error: a job must not end the process.
-func guarded(ctx context.Context, job Job, run Run) (counts Counts, err error) {
+// recoverPanic turns a panic of the job into an error, so that the process goes on.
+func recoverPanic(ctx context.Context, job Job, run Run) (counts Counts, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v\n%s", errPanicked, p, debug.Stack())
@@ -193,18 +205,19 @@ func guarded(ctx context.Context, job Job, run Run) (counts Counts, err error) {
 	return job.Do(ctx, run)
 }
 
-// reasonFor is what the history tells of a failure; the log tells the rest.
-func reasonFor(err error) string {
-	const longest = 300 // bytes
-	var f *fault.Error
-	text, _, _ := strings.Cut(err.Error(), "\n")
+// reasonOf is the part of an error that the run's record keeps. It holds no
+// cause, which may name servers; the log has the whole error.
+func reasonOf(err error) string {
+	const maxBytes = 300
 	for _, known := range []error{errStopped, ErrLeaseLost, errPanicked} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
 	}
+	var f *holdfast.Error
 	if errors.As(err, &f) {
 		return string(f.Code) + ": " + f.Message
 	}
-	return strings.ToValidUTF8(text[:min(len(text), longest)], "")
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.ToValidUTF8(text[:min(len(text), maxBytes)], "")
 }

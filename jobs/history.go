@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -13,43 +12,38 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-const runsName = "jobruns"
-
-// How long runs are kept. Scheduled ones that found nothing tell only that the
-// job is alive.
 const (
-	keepRuns      = 30 * 24 * time.Hour
-	keepEmptyRuns = time.Hour
+	runsCollection = "jobruns"
+	runTTL         = 30 * 24 * time.Hour
+	emptyRunTTL    = time.Hour       // of scheduled runs that found nothing
+	historyTimeout = 2 * time.Second // to write a record
 )
 
-// Collections is what this package wants MongoDB to hold.
+// Collections returns the collections and indexes of this package.
 func Collections() []mongodb.Collection {
 	return []mongodb.Collection{{
-		Name: runsName,
+		Name: runsCollection,
 		Indexes: []mongodb.Index{
 			{Keys: mongodb.Keys("job", "startedAt", "_id")},
 			{Keys: mongodb.Keys("job"), Partial: mongodb.Is("outcome", string(Running))},
 			{Keys: mongodb.Keys("outcome", "startedAt"), Partial: mongodb.Is("outcome", string(Failed))},
-			{Keys: mongodb.Keys("startedAt"), ExpireAfter: keepRuns},
-			{Keys: mongodb.Keys("finishedAt"), ExpireAfter: keepEmptyRuns, Partial: bson.D{
+			{Keys: mongodb.Keys("startedAt"), ExpireAfter: runTTL},
+			{Keys: mongodb.Keys("finishedAt"), ExpireAfter: emptyRunTTL, Partial: bson.D{
 				{Key: "trigger", Value: string(Scheduled)}, {Key: "outcome", Value: string(Completed)}, {Key: "found", Value: 0},
 			}},
 		},
 	}}
 }
 
-// History keeps runs in MongoDB. To write it is never a reason for a run to
-// fail: without a database there is no work to do either.
+// History keeps the records of runs in MongoDB. A record that cannot be written
+// is logged; the run does not fail.
 type History struct{ DB *mongodb.DB }
 
-// historyTime bounds the writing of a record.
-const historyTime = 2 * time.Second
-
-func (h *History) runs() *mongo.Collection { return h.DB.Collection(runsName) }
+func (h *History) runs() *mongo.Collection { return h.DB.Collection(runsCollection) }
 
 type runDoc struct {
 	ID         mongodb.Text  `bson:"_id"`
@@ -77,27 +71,31 @@ func (d runDoc) record() Record {
 	}
 }
 
-// start notes that a run is under way. If it is the only one, others of its job
-// that are still noted as running were left behind by dead processes.
-func (h *History) start(ctx context.Context, r Record, exclusive bool) Record {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTime)
+// failAbandoned marks the job's other runs in progress as failed. The caller
+// holds the job's lease, so the processes of those runs have died or lost it.
+func (h *History) failAbandoned(ctx context.Context, run Run) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()
-	if exclusive {
-		_, err := h.runs().UpdateMany(ctx, bson.D{{Key: "job", Value: r.Job}, {Key: "outcome", Value: string(Running)}},
-			mongo.Pipeline{{{Key: "$set", Value: bson.D{
-				{Key: "outcome", Value: string(Failed)}, {Key: "finishedAt", Value: "$$NOW"},
-				{Key: "reason", Value: "its process ended, or lost its lease, before the run's end; " + r.ID + " came after it"},
-			}}}})
-		if err != nil {
-			h.DB.Log().WarnContext(ctx, "Runs left behind could not be noted", "correlationId", r.ID, "error", err)
-		}
+	_, err := h.runs().UpdateMany(ctx, bson.D{{Key: "job", Value: run.Job}, {Key: "outcome", Value: string(Running)}},
+		mongo.Pipeline{{{Key: "$set", Value: bson.D{
+			{Key: "outcome", Value: string(Failed)}, {Key: "finishedAt", Value: "$$NOW"},
+			{Key: "reason", Value: "its process ended, or lost its lease, before the run ended; the next run is " + run.ID},
+		}}}})
+	if err != nil {
+		h.DB.Log().WarnContext(ctx, "Could not mark abandoned runs as failed", "correlationId", run.ID, "error", err)
 	}
+}
+
+// start records that a run is in progress.
+func (h *History) start(ctx context.Context, r Record) Record {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
+	defer cancel()
 	return h.write(ctx, r, bson.D{{Key: "startedAt", Value: "$$NOW"}, {Key: "outcome", Value: string(Running)}})
 }
 
-// finish notes how a run ended.
+// finish records how a run ended.
 func (h *History) finish(ctx context.Context, r Record) Record {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()
 	fields := bson.D{
 		{Key: "finishedAt", Value: "$$NOW"}, {Key: "outcome", Value: string(r.Outcome)},
@@ -111,7 +109,7 @@ func (h *History) finish(ctx context.Context, r Record) Record {
 	return h.write(ctx, r, fields)
 }
 
-// write sets fields of a run's document and returns it as it then is.
+// write sets fields of a run's document and returns the updated record.
 func (h *History) write(ctx context.Context, r Record, fields bson.D) Record {
 	fields = append(fields, bson.E{Key: "job", Value: r.Job}, bson.E{Key: "trigger", Value: string(r.Trigger)},
 		bson.E{Key: "pod", Value: bson.D{{Key: "$literal", Value: r.Pod}}})
@@ -119,35 +117,36 @@ func (h *History) write(ctx context.Context, r Record, fields bson.D) Record {
 	err := h.runs().FindOneAndUpdate(ctx, mongodb.Is("_id", r.ID), mongo.Pipeline{{{Key: "$set", Value: fields}}},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&doc)
 	if err != nil {
-		h.DB.Log().Log(ctx, slog.LevelWarn, "A run's history could not be written", "correlationId", r.ID, "error", err)
+		h.DB.Log().WarnContext(ctx, "Could not write the run's record", "correlationId", r.ID, "error", err)
 		return r
 	}
 	return doc.record()
 }
 
-// contended notes on a job's run that another process wanted to run the job too.
-func (h *History) contended(ctx context.Context, job string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTime)
+// countContention records, on the job's run in progress, that another process
+// tried to run the job too.
+func (h *History) countContention(ctx context.Context, job string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()
 	_, err := h.runs().UpdateOne(ctx, bson.D{{Key: "job", Value: job}, {Key: "outcome", Value: string(Running)}},
 		bson.D{{Key: "$inc", Value: bson.D{{Key: "contended", Value: 1}}}})
 	if err != nil {
-		h.DB.Log().WarnContext(ctx, "Contention could not be noted", "job", job, "error", err)
+		h.DB.Log().WarnContext(ctx, "Could not record the contention", "job", job, "error", err)
 	}
 }
 
-// completedSince reports whether a run of the job completed after a time of the
+// completedSince reports whether a run of the job completed after since, by the
 // database's clock.
 func (h *History) completedSince(ctx context.Context, job string, since time.Time) (bool, error) {
 	_, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("job", job), mongodb.Is("outcome", string(Completed)),
-			bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: since.Add(-keepRuns)}}}},
+			bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: since.Add(-runTTL)}}}},
 			bson.D{{Key: "finishedAt", Value: bson.D{{Key: "$gt", Value: since}}}}),
 	})
 	return found, mongodb.Translate(err)
 }
 
-// last is a job's latest run.
+// last returns a job's latest run.
 func (h *History) last(ctx context.Context, job string) (Record, bool, error) {
 	doc, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{mongodb.Match(mongodb.Is("job", job)), newestFirst})
 	return doc.record(), found, mongodb.Translate(err)
@@ -155,7 +154,7 @@ func (h *History) last(ctx context.Context, job string) (Record, bool, error) {
 
 var newestFirst = bson.D{{Key: "$sort", Value: bson.D{{Key: "startedAt", Value: -1}, {Key: "_id", Value: -1}}}}
 
-// failed are the latest runs that failed, of all jobs.
+// failed returns the latest failed runs of all jobs.
 func (h *History) failed(ctx context.Context, limit int) (records []Record, err error) {
 	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("outcome", string(Failed))), newestFirst, mongodb.Limit(limit),
@@ -166,18 +165,18 @@ func (h *History) failed(ctx context.Context, limit int) (records []Record, err 
 	return records, mongodb.Translate(err)
 }
 
-// list is a page of a job's runs, newest first, and the token of the next one.
-func (h *History) list(ctx context.Context, job string, page mongodb.Page) (records []Record, next string, err error) {
-	before, err := readToken(page.Token)
+// list returns a page of a job's runs, newest first, and the next page's token.
+func (h *History) list(ctx context.Context, job string, page holdfast.Page) (records []Record, next string, err error) {
+	after, err := readToken(page.Token)
 	if err != nil {
 		return nil, "", err
 	}
 	size := page.Size
 	if size == 0 {
-		size = mongodb.DefaultPageSize
+		size = holdfast.DefaultPageSize
 	}
 	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("job", job), before), newestFirst, mongodb.Limit(size + 1),
+		mongodb.Match(mongodb.Is("job", job), after), newestFirst, mongodb.Limit(size + 1),
 	})
 	if err != nil {
 		return nil, "", mongodb.Translate(err)
@@ -192,7 +191,7 @@ func (h *History) list(ctx context.Context, job string, page mongodb.Page) (reco
 	return records, next, nil
 }
 
-// A page's token is the place behind its last run.
+// A page token is the position after the page's last run.
 func writeToken(r Record) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", r.StartedAt.UnixMilli(), r.ID))
 }
@@ -203,13 +202,13 @@ func readToken(token string) (bson.D, error) {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	at, id, _ := strings.Cut(string(raw), " ")
-	milli, notNumber := strconv.ParseInt(at, 10, 64)
-	if err != nil || notNumber != nil || id == "" {
-		return nil, fault.Invalid("query.pageToken", "The page token is none that this list gave.")
+	millis, parseErr := strconv.ParseInt(at, 10, 64)
+	if err != nil || parseErr != nil || id == "" {
+		return nil, holdfast.RefuseInput("query.pageToken", "Invalid page token.")
 	}
-	when := time.UnixMilli(milli)
+	startedAt := time.UnixMilli(millis)
 	return bson.D{{Key: "$or", Value: bson.A{
-		bson.D{{Key: "startedAt", Value: bson.D{{Key: "$lt", Value: when}}}},
-		bson.D{{Key: "startedAt", Value: when}, {Key: "_id", Value: bson.D{{Key: "$lt", Value: id}}}},
+		bson.D{{Key: "startedAt", Value: bson.D{{Key: "$lt", Value: startedAt}}}},
+		bson.D{{Key: "startedAt", Value: startedAt}, {Key: "_id", Value: bson.D{{Key: "$lt", Value: id}}}},
 	}}}, nil
 }

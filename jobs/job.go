@@ -5,14 +5,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 )
 
-// Job is work that is done every Interval.
+// Job is work that recurs every Interval.
 type Job struct {
 	Name        string
 	Interval    time.Duration // 0: not scheduled
-	MaxDuration time.Duration // a run past it is cancelled
+	MaxDuration time.Duration // a run that exceeds it is cancelled
 	Do          func(ctx context.Context, run Run) (Counts, error)
 }
 
@@ -24,7 +24,7 @@ type Run struct {
 	Log     *slog.Logger // carries correlationId and job
 }
 
-// Counts are what a run reports.
+// Counts is what a run reports.
 type Counts struct {
 	Found, Applied, Skipped, Errors int
 	SeatsRestored                   int64
@@ -43,8 +43,8 @@ const (
 // Outcome of a run.
 type Outcome string
 
-// A run is completed, or it failed: by an error, a panic, its time, or the loss
-// of its lease. One that was not begun is skipped: counted, never stored.
+// A run fails by an error, a panic, its time limit, or the loss of its lease. A
+// run that does not start is skipped: it is counted, but not stored.
 const (
 	Running   Outcome = "running"
 	Completed Outcome = "completed"
@@ -52,25 +52,25 @@ const (
 	Skipped   Outcome = "skipped"
 )
 
-// Record is what the history keeps of a run. Its times are the database's.
+// Record is a run as it is stored. Its times are from the database's clock.
 type Record struct {
 	ID         string // correlation ID
 	Job        string
 	Pod        string // the holder
 	Trigger    Trigger
 	StartedAt  time.Time
-	FinishedAt time.Time // zero while it runs
+	FinishedAt time.Time // zero while the run is in progress
 	Outcome    Outcome
-	Reason     string // why it failed
-	Contended  int    // tries of others to run the job meanwhile
+	Reason     string // why the run failed
+	Contended  int    // how often another process tried to run the job meanwhile
 	Counts
 }
 
-// Codes of what this package refuses.
+// Error codes.
 const (
-	CodeNotFound fault.Code = "JOB_NOT_FOUND"
-	CodeRunning  fault.Code = "JOB_RUNNING" // with holder
+	CodeNotFound holdfast.Code = "JOB_NOT_FOUND"
+	CodeRunning  holdfast.Code = "JOB_RUNNING" // the field holder names the process
 )
 
-// Codes lists this package's codes.
-var Codes = []fault.Code{CodeNotFound, CodeRunning}
+// Codes are all codes of this package.
+var Codes = []holdfast.Code{CodeNotFound, CodeRunning}

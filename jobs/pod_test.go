@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -19,21 +19,21 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// pod is one process's runner, with its own view of the database and its leases.
+// pod is the runner of one process.
 type pod struct {
 	*jobs.Runner
-	w        *testenv.World
+	env      *testenv.Env
 	registry *prometheus.Registry
 }
 
-// open returns a pod on the world's database, with MongoDB's leases unless
-// change says otherwise.
-func open(t *testing.T, w *testenv.World, jobList []jobs.Job, change ...func(*jobs.Options)) pod {
+// open returns a pod on env's database. Its leases are in MongoDB unless change sets
+// another store.
+func open(t *testing.T, env *testenv.Env, jobList []jobs.Job, change ...func(*jobs.Options)) pod {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	o := jobs.Options{
-		Log: slog.New(w.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(w.DB, terms), Terms: terms,
-		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(registry),
+		Log: slog.New(env.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(env.DB, terms), Terms: terms,
+		History: &jobs.History{DB: env.DB}, Metrics: jobs.NewMetrics(registry),
 	}
 	for _, c := range change {
 		c(&o)
@@ -45,18 +45,24 @@ func open(t *testing.T, w *testenv.World, jobList []jobs.Job, change ...func(*jo
 			t.Error(err)
 		}
 	})
-	return pod{r, w, registry}
+	return pod{Runner: r, env: env, registry: registry}
 }
 
-func withRedis(t *testing.T, url string, alone bool) func(*jobs.Options) {
+// waitForRedis and runWithoutRedis keep leases in Redis; they differ in what happens
+// while it is down.
+func waitForRedis(t *testing.T, url string) func(*jobs.Options) { return withRedis(t, url, false) }
+
+func runWithoutRedis(t *testing.T, url string) func(*jobs.Options) { return withRedis(t, url, true) }
+
+func withRedis(t *testing.T, url string, runWithoutStore bool) func(*jobs.Options) {
 	return func(o *jobs.Options) {
 		parsed, err := redis.ParseURL(url)
 		if err != nil {
 			t.Fatal(err)
 		}
 		store := lease.NewRedis(*parsed, terms, o.Clock)
-		t.Cleanup(func() { store.Close() }) //nolint:errcheck // the test is over
-		o.Leases, o.AloneWhenDown = store, alone
+		testenv.CloseAfter(t, store)
+		o.Leases, o.RunWithoutStore = store, runWithoutStore
 	}
 }
 
@@ -66,9 +72,9 @@ func job(name string, do func(ctx context.Context) error) jobs.Job {
 	}}
 }
 
-func nothing(context.Context) error { return nil }
+func succeed(context.Context) error { return nil }
 
-// count sums a metric over all its labels but those given.
+// count sums a metric over all series with the given labels.
 func (p pod) count(t *testing.T, metric string, labels ...string) float64 {
 	t.Helper()
 	families, err := p.registry.Gather()
@@ -99,7 +105,7 @@ func (p pod) count(t *testing.T, metric string, labels ...string) float64 {
 
 func (p pod) leases(t *testing.T) int64 {
 	t.Helper()
-	n, err := p.w.DB.Collection(lease.Collection).CountDocuments(t.Context(), bson.D{})
+	n, err := p.env.DB.Collection(lease.Collection).CountDocuments(t.Context(), bson.D{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +114,7 @@ func (p pod) leases(t *testing.T) int64 {
 
 func (p pod) runs(t *testing.T, job string) []jobs.Record {
 	t.Helper()
-	records, _, err := p.Runs(t.Context(), job, mongodb.Page{Size: 500})
+	records, _, err := p.Runs(t.Context(), job, holdfast.Page{Size: 500})
 	if err != nil {
 		t.Fatal(err)
 	}

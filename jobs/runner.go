@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -22,57 +21,56 @@ type Options struct {
 	Terms   lease.Terms
 	History *History
 	Metrics *Metrics
-	// AloneWhenDown: while the store of leases is unavailable, this process runs
-	// its jobs as if it were the only one. Else they wait.
-	AloneWhenDown bool
+	// RunWithoutStore makes this process run its jobs as a single instance while
+	// the lease store is unavailable. Otherwise the jobs wait.
+	RunWithoutStore bool
 }
 
-// Runner runs jobs: on schedule, by hand and at the boot.
+// Runner runs jobs: on schedule, on request and at startup.
 type Runner struct {
 	Options
-	jobs    []Job
-	elector *elector
-	alone   *lease.Local // leases of this process, while the store is away
+	jobs        []Job
+	elector     *elector
+	localLeases *lease.Local // while the lease store is unavailable
 
-	process context.Context //nolint:containedctx // ends runs by hand, which outlive their request
-	stop    context.CancelFunc
-	byHand  sync.WaitGroup
-	mu      sync.Mutex // guards the start of runs by hand against Stop
+	manualCtx  context.Context //nolint:containedctx // manual runs outlive the request that started them
+	stopManual context.CancelFunc
+	manualRuns sync.WaitGroup
+	mu         sync.Mutex // no manual run starts after Stop
 }
 
 // New returns a runner of jobs.
 func New(o Options, jobs ...Job) *Runner {
-	r := &Runner{Options: o, jobs: jobs, alone: lease.NewLocal()}
-	r.process, r.stop = context.WithCancel(context.Background())
+	r := &Runner{Options: o, jobs: jobs, localLeases: lease.NewLocal()}
+	r.manualCtx, r.stopManual = context.WithCancel(context.Background())
 	r.elector = &elector{runner: r}
-	o.Metrics.watch(r)
+	o.Metrics.registerGauges(r)
 	return r
 }
 
-// Stop cancels the runs by hand; Wait waits for their end.
+// Stop cancels the manual runs; Wait waits for their end.
 func (r *Runner) Stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop()
+	r.stopManual()
 }
 
-// Wait waits, after Stop, until runs by hand have ended and given their leases
-// back, or ctx ends.
+// Wait waits, after Stop, until the manual runs have ended and released their
+// leases, or until ctx ends.
 func (r *Runner) Wait(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
-		r.byHand.Wait()
+		r.manualRuns.Wait()
 		close(ended)
 	}()
 	select {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("runs by hand have not ended: %w", ctx.Err())
+		return fmt.Errorf("manual runs have not ended: %w", ctx.Err())
 	}
 }
 
-// job finds a job by its name.
 func (r *Runner) job(name string) (Job, bool) {
 	for _, j := range r.jobs {
 		if j.Name == name {
@@ -82,39 +80,36 @@ func (r *Runner) job(name string) (Job, bool) {
 	return Job{}, false
 }
 
-// newRun gives a run its identity.
+// newRun gives a run its correlation ID and its log.
 func (r *Runner) newRun(job string, t Trigger) Run {
-	const enough = 8
-	id := fmt.Sprintf("%s-%s-%s", job, r.Clock().UTC().Format("20060102T150405.000Z"), strings.ToLower(rand.Text()[:enough]))
+	const randomLength = 8
+	id := fmt.Sprintf("%s-%s-%s", job, r.Clock().UTC().Format("20060102T150405.000Z"), strings.ToLower(rand.Text()[:randomLength]))
 	return Run{ID: id, Job: job, Trigger: t, Log: r.Log.With("correlationId", id, "job", job)}
 }
 
-// Mode is how jobs are kept apart at present.
+// Mode says how processes currently share the jobs.
 type Mode string
 
-// The modes. The first three are kinds of stores.
+// The modes. The first three are kinds of lease stores.
 const (
-	ModeRedis   Mode = lease.KindRedis
-	ModeMongo   Mode = lease.KindMongo
-	ModeNone    Mode = lease.KindNone
-	ModeWaiting Mode = "waiting"         // the store is away, and jobs wait for it
-	ModeAlone   Mode = "single-instance" // the store is away, and this process runs its jobs all the same
+	ModeRedis          Mode = lease.KindRedis
+	ModeMongo          Mode = lease.KindMongo
+	ModeNone           Mode = lease.KindNone
+	ModeWaiting        Mode = "waiting"         // the store is unavailable, and jobs wait for it
+	ModeSingleInstance Mode = "single-instance" // the store is unavailable, and this process runs its jobs without it
 )
 
-var modes = []Mode{ModeRedis, ModeMongo, ModeNone, ModeWaiting, ModeAlone}
+var modes = []Mode{ModeRedis, ModeMongo, ModeNone, ModeWaiting, ModeSingleInstance}
 
-// Mode asks the store of leases whether it is there.
+// Mode asks whether the lease store answers. The error is the store's.
 func (r *Runner) Mode(ctx context.Context) (Mode, error) {
 	err := r.Leases.Ping(ctx)
 	switch {
 	case err == nil:
 		return Mode(r.Leases.Kind()), nil
-	case r.AloneWhenDown:
-		return ModeAlone, err
+	case r.RunWithoutStore:
+		return ModeSingleInstance, err
 	default:
 		return ModeWaiting, err
 	}
 }
-
-// ms is a duration as log lines give it.
-func ms(d time.Duration) int64 { return d.Milliseconds() }

@@ -13,18 +13,18 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// stopTimeout is how long runs in progress may take to end once they are told
-// to; a transaction is the longest thing that they finish first.
+// stopTimeout bounds the wait for cancelled runs. A run ends after its current
+// transaction.
 const stopTimeout = 5 * time.Second
 
-// Schedule runs the jobs at their intervals, as long as this process leads,
-// until ctx ends; then it lets runs in progress end at their next transaction
-// and gives all leases back.
+// Schedule runs the jobs at their intervals while this process leads, until ctx
+// ends. Then it waits until the runs in progress have ended after their current
+// transaction, and releases all leases.
 func (r *Runner) Schedule(ctx context.Context) error {
 	options := []gocron.SchedulerOption{
-		gocron.WithClock(clock.Work()),
+		gocron.WithClock(clock.Clockwork()),
 		gocron.WithStopTimeout(stopTimeout),
-		gocron.WithLogger(quietly{r.Log}),
+		gocron.WithLogger(gocronLog{r.Log}),
 		gocron.WithGlobalJobOptions(gocron.WithSingletonMode(gocron.LimitModeReschedule)),
 	}
 	options = append(options, r.Metrics.gocron.Options()...)
@@ -43,28 +43,28 @@ func (r *Runner) Schedule(ctx context.Context) error {
 			return fmt.Errorf("job %s: %w", job.Name, err)
 		}
 	}
-	campaign, resign := context.WithCancel(context.WithoutCancel(ctx))
-	defer resign()
-	var electing sync.WaitGroup
+	electorCtx, stopElector := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopElector()
+	var electors sync.WaitGroup
 	if r.Leases.Kind() != lease.KindNone {
-		electing.Go(func() { r.elector.run(campaign) })
+		electors.Go(func() { r.elector.run(electorCtx) })
 	} else {
-		r.elector.sole.Store(true)
+		r.elector.noLeases.Store(true)
 	}
 	scheduler.Start()
 	<-ctx.Done()
-	err = scheduler.Shutdown() // first: who leads next should find no run of ours
-	resign()
-	electing.Wait()
-	r.elector.sole.Store(false)
+	err = scheduler.Shutdown() // before the lease is released, so that the next leader's runs do not overlap these
+	stopElector()
+	electors.Wait()
+	r.elector.noLeases.Store(false)
 	return err
 }
 
 func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) error {
 	_, err := scheduler.NewJob(gocron.DurationJob(job.Interval),
 		gocron.NewTask(func(ctx context.Context) error {
-			_, err := r.runExclusive(ctx, job, Scheduled, exclusive{alone: r.AloneWhenDown, unless: r.ledByAnother})
-			return err // logged and counted there
+			_, err := r.runExclusive(ctx, job, Scheduled, exclusive{runWithoutStore: r.RunWithoutStore, unneeded: r.notLeading})
+			return err
 		}),
 		gocron.WithName(job.Name), gocron.WithContext(ctx),
 		gocron.WithStartAt(gocron.WithStartDateTime(nextTick(clock.System(), job.Interval))))
@@ -74,22 +74,23 @@ func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) e
 	return err
 }
 
-// ledByAnother is asked again under a run's lease: this process may have been
-// paused since its tick, and another one has run that.
-func (r *Runner) ledByAnother(ctx context.Context) (bool, error) {
+// notLeading is checked again under the run's lease. This process may have been
+// paused since the tick, and another one may have run it.
+func (r *Runner) notLeading(ctx context.Context) (bool, error) {
 	return r.elector.IsLeader(ctx) != nil, nil
 }
 
-// nextTick is, by the clock that gocron goes by, the first multiple of the interval that leaves time to start.
+// nextTick returns the first multiple of the interval that gocron still accepts as
+// a start.
 func nextTick(now time.Time, interval time.Duration) time.Time {
-	const lead = 50 * time.Millisecond // gocron refuses a start that has passed
-	return now.Add(lead).Truncate(interval).Add(interval)
+	const margin = 50 * time.Millisecond // gocron refuses a start in the past
+	return now.Add(margin).Truncate(interval).Add(interval)
 }
 
-// quietly is gocron's log: what it reports as info is routine.
-type quietly struct{ log *slog.Logger }
+// gocronLog logs what gocron reports as info at debug, because it is routine.
+type gocronLog struct{ log *slog.Logger }
 
-func (q quietly) Debug(msg string, args ...any) { q.log.Debug(msg, args...) }
-func (q quietly) Info(msg string, args ...any)  { q.log.Debug(msg, args...) }
-func (q quietly) Warn(msg string, args ...any)  { q.log.Warn(msg, args...) }
-func (q quietly) Error(msg string, args ...any) { q.log.Error(msg, args...) }
+func (g gocronLog) Debug(msg string, args ...any) { g.log.Debug(msg, args...) }
+func (g gocronLog) Info(msg string, args ...any)  { g.log.Debug(msg, args...) }
+func (g gocronLog) Warn(msg string, args ...any)  { g.log.Warn(msg, args...) }
+func (g gocronLog) Error(msg string, args ...any) { g.log.Error(msg, args...) }

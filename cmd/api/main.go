@@ -1,4 +1,4 @@
-// Command api is the HTTP booking API.
+// Command api serves the HTTP booking API.
 package main
 
 import (
@@ -33,7 +33,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	}
 	hub := live.NewHub(a.Store, log)
 	defer hub.Close()
-	a.Metrics.Listeners(hub.Listeners)
+	a.Metrics.RegisterListeners(hub.Listeners)
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
 		Users: a.Users, Store: a.Store, Seats: a.Seats, Bookings: a.Bookings, Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics,
 		Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates, Limits: httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser},
@@ -60,7 +60,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	}
 	a.Stopping()
 	hub.Close()
-	a.Jobs.Stop() // requests wait for the runs that they started
+	a.Jobs.Stop() // a request waits for the run that it started
 	drain, cancel := app.DrainContext(ctx)
 	defer cancel()
 	err = errors.Join(err, api.Drain(drain))
@@ -68,8 +68,8 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	return errors.Join(err, operations.Drain(drain), a.Close(drain))
 }
 
-// schedule runs the jobs in this process if the settings ask for it; the
-// returned function ends them and waits.
+// schedule runs the jobs in this process if RUN_JOBS is set. stop cancels them and
+// waits for their end.
 func schedule(ctx context.Context, a *app.App) (stop func()) {
 	if !a.Config.RunJobs {
 		return func() {}

@@ -1,4 +1,4 @@
-// Command seatctl is the operators' tool: it looks at a database and mends it.
+// Command seatctl is the operators' tool: it checks and repairs a database.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command worker expires what is due and proves the counters, on schedule.
+// Command worker runs the scheduled jobs: it expires due locks and bookings, and
+// compares the counters with the locks.
 package main
 
 import (
@@ -13,10 +14,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
-// Where the worker tells its state: at the first of these ports that is free.
+// By default /metrics, /livez and /readyz are on the first free port of these.
 const (
 	firstPort = 8081
-	ports     = 100
+	portCount = 100
 )
 
 func main() {
@@ -52,11 +53,11 @@ func serve(c *config.Config, a *app.App, log *slog.Logger) (*app.Server, error) 
 		return server, nil
 	}
 	var err error
-	for port := firstPort; port < firstPort+ports; port++ {
+	for port := firstPort; port < firstPort+portCount; port++ {
 		var server *app.Server
 		if server, err = app.Serve(fmt.Sprintf("127.0.0.1:%d", port), handler, log); err == nil {
 			return server, nil
 		}
 	}
-	return nil, fmt.Errorf("no port for /metrics, /livez and /readyz from %d on is free: set METRICS_ADDR: %w", firstPort, err)
+	return nil, fmt.Errorf("no port from %d to %d is free for /metrics, /livez and /readyz: set METRICS_ADDR: %w", firstPort, firstPort+portCount-1, err)
 }

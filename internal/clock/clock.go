@@ -1,5 +1,5 @@
-// Package clock is the one place that asks the machine for the time. It serves
-// durations, deadlines and names of runs; whether a lock or a booking is due is
+// Package clock is the only package that reads the machine's clock. It is used for
+// durations, deadlines and names of runs. Whether a lock or a booking is due is
 // decided by the database's clock alone.
 package clock
 
@@ -9,32 +9,33 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Clock tells the time. Tests pass one of their own.
+// Clock returns the current time. Tests pass their own.
 type Clock func() time.Time
 
-// skew is how far the machine's clock is off, such as 10m. Only the linker sets
-// it (-X), in builds of tests that prove that no pod's clock decides anything.
+// skew is added to the machine's clock, such as 10m. Only the linker sets it (-X),
+// for tests which show that no decision depends on a pod's clock.
 var skew string
 
-var off = func() time.Duration {
-	d, _ := time.ParseDuration(skew) //nolint:errcheck // unset is 0
+var offset = func() time.Duration {
+	d, _ := time.ParseDuration(skew) // 0 if skew is not set
 	return d
 }()
 
-// System is the machine's clock.
-func System() time.Time { return time.Now().Add(off) }
+// System reads the machine's clock.
+func System() time.Time { return time.Now().Add(offset) }
 
-// Since is the time passed from start.
+// Since returns the time elapsed since start.
 func (c Clock) Since(start time.Time) time.Duration { return c().Sub(start) }
 
-// Deadline is for connections, whose deadlines are the runtime's own.
-func Deadline(in time.Duration) time.Time { return time.Now().Add(in) }
+// Deadline returns a deadline for a connection. The runtime compares it with its
+// own clock, so skew does not apply.
+func Deadline(timeout time.Duration) time.Time { return time.Now().Add(timeout) }
 
-// Work is the machine's clock for libraries that want one of clockwork's.
-func Work() clockwork.Clock { return work{clockwork.NewRealClock()} }
+// Clockwork returns the machine's clock as a clockwork.Clock.
+func Clockwork() clockwork.Clock { return systemClock{clockwork.NewRealClock()} }
 
-type work struct{ clockwork.Clock }
+type systemClock struct{ clockwork.Clock }
 
-func (work) Now() time.Time                      { return System() }
-func (work) Since(start time.Time) time.Duration { return System().Sub(start) }
-func (work) Until(t time.Time) time.Duration     { return t.Sub(System()) }
+func (systemClock) Now() time.Time                      { return System() }
+func (systemClock) Since(start time.Time) time.Duration { return System().Sub(start) }
+func (systemClock) Until(t time.Time) time.Duration     { return t.Sub(System()) }

@@ -1,5 +1,5 @@
-// Package config reads the settings of a process from flags and the
-// environment, once, and refuses wrong ones with what to do about them.
+// Package config reads the settings of a process from flags and the environment.
+// The error of an invalid setting says how to correct it.
 package config
 
 import (
@@ -17,54 +17,54 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
-// Config is every setting, of the API and the worker alike, so that both take
-// the same flags.
+// Config holds all settings. The API and the worker have the same ones, so that
+// both accept the same flags.
 type Config struct {
 	MongoDBURI      string `name:"mongodb-uri" env:"MONGODB_URI" help:"Connection string of a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0."`
 	MongoDBDatabase string `name:"mongodb-database" env:"MONGODB_DATABASE" default:"holdfast" help:"Database that holds all collections."`
 
-	HTTPAddr    string `name:"http-addr" env:"HTTP_ADDR" default:"127.0.0.1:8080" help:"Address that the API listens on; without API_KEYS it has to be a loopback one."`
-	MetricsAddr string `name:"metrics-addr" env:"METRICS_ADDR" help:"Another address for /metrics, /livez and /readyz. The worker's default is 127.0.0.1:8081, or the next free port."`
-	APIKeys     string `name:"api-keys" env:"API_KEYS" help:"Keys as name:scope:secret, comma-separated; scopes are booking and admin."`
+	HTTPAddr    string `name:"http-addr" env:"HTTP_ADDR" default:"127.0.0.1:8080" help:"Address that the API listens on; without API_KEYS it must be a loopback address."`
+	MetricsAddr string `name:"metrics-addr" env:"METRICS_ADDR" help:"Separate address for /metrics, /livez and /readyz. The worker's default is 127.0.0.1:8081, or the next free port."`
+	APIKeys     string `name:"api-keys" env:"API_KEYS" help:"Comma-separated keys name:scope:secret; the scopes are booking and admin."`
 
 	LockExpiryInterval    time.Duration `name:"lock-expiry-interval" env:"LOCK_EXPIRY_INTERVAL" default:"1m" help:"How often due locks are expired."`
 	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
-	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are proved against the locks."`
-	EndedRetention        time.Duration `name:"ended-retention" env:"ENDED_RETENTION" default:"0s" help:"Ended locks older than this, with their ended bookings and idempotency keys, are removed by the job retention; 0 keeps them."`
+	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are compared with the locks, and corrected."`
+	EndedRetention        time.Duration `name:"ended-retention" env:"ENDED_RETENTION" default:"0s" help:"The job retention removes ended locks older than this, with their ended bookings and idempotency keys; 0 keeps them."`
 	SweepBatch            int           `name:"sweep-batch" env:"SWEEP_BATCH" default:"500" help:"Documents in one transaction of a sweep."`
 
-	LockDefaultTTL time.Duration `name:"lock-default-ttl" env:"LOCK_DEFAULT_TTL" default:"10m" help:"Life of a lock that asks for none."`
-	LockMaxTTL     time.Duration `name:"lock-max-ttl" env:"LOCK_MAX_TTL" default:"2h" help:"Longest life of a lock, from its creation."`
-	PaymentMaxTTL  time.Duration `name:"payment-max-ttl" env:"PAYMENT_MAX_TTL" default:"24h" help:"Longest payment window, from a booking's creation."`
+	LockDefaultTTL time.Duration `name:"lock-default-ttl" env:"LOCK_DEFAULT_TTL" default:"10m" help:"Lifetime of a lock if the request does not set one."`
+	LockMaxTTL     time.Duration `name:"lock-max-ttl" env:"LOCK_MAX_TTL" default:"2h" help:"Maximum lifetime of a lock, from its creation."`
+	PaymentMaxTTL  time.Duration `name:"payment-max-ttl" env:"PAYMENT_MAX_TTL" default:"24h" help:"Maximum payment window, from a booking's creation."`
 
-	LockExpiryMaxDuration    time.Duration `name:"lock-expiry-max-duration" env:"LOCK_EXPIRY_MAX_DURATION" default:"5m" help:"A run past it is cancelled and counts as failed."`
-	BookingExpiryMaxDuration time.Duration `name:"booking-expiry-max-duration" env:"BOOKING_EXPIRY_MAX_DURATION" default:"5m" help:"A run past it is cancelled and counts as failed."`
-	RecoveryMaxDuration      time.Duration `name:"recovery-max-duration" env:"RECOVERY_MAX_DURATION" default:"30m" help:"A run past it is cancelled and counts as failed."`
-	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run past it is cancelled and counts as failed."`
+	LockExpiryMaxDuration    time.Duration `name:"lock-expiry-max-duration" env:"LOCK_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is cancelled and counts as failed."`
+	BookingExpiryMaxDuration time.Duration `name:"booking-expiry-max-duration" env:"BOOKING_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is cancelled and counts as failed."`
+	RecoveryMaxDuration      time.Duration `name:"recovery-max-duration" env:"RECOVERY_MAX_DURATION" default:"30m" help:"A run that takes longer is cancelled and counts as failed."`
+	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run that takes longer is cancelled and counts as failed."`
 
 	Leases
 	Access
 
-	Demo      bool       `name:"demo" env:"DEMO" default:"false" help:"Serve a small shop at /demo, to try Holdfast with."`
+	Demo      bool       `name:"demo" env:"DEMO" default:"false" help:"Serve a demo shop at /demo."`
 	RunJobs   bool       `name:"run-jobs" env:"RUN_JOBS" default:"false" help:"Run the scheduler inside the API process."`
 	LogLevel  slog.Level `name:"log-level" env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
-	LogFormat string     `name:"log-format" env:"LOG_FORMAT" enum:",json,text" default:"" help:"json or text; text on a terminal, else json."`
+	LogFormat string     `name:"log-format" env:"LOG_FORMAT" enum:",json,text" default:"" help:"json or text; the default is text on a terminal, else json."`
 
 	Keys []Key `kong:"-"`
 }
 
-// Parse reads args (without the program's name) and the environment. It ends
-// the process for --help.
+// Parse reads the environment and args, which exclude the program's name. For
+// --help it ends the process.
 func Parse(program, description string, args []string) (*Config, error) {
 	var c Config
 	_, err := ParseInto(&c, &c, program, description, args)
 	return &c, err
 }
 
-// ParseInto is Parse for a program that has commands and flags of its own: into
-// holds them, and c.
+// ParseInto is Parse for a program with commands and flags of its own. into is the
+// struct of these, and embeds c.
 func ParseInto(into any, c *Config, program, description string, args []string) (*kong.Context, error) {
-	dropEmptyVariables(*c)
+	unsetEmptyVariables(*c)
 	parser, err := kong.New(into, kong.Name(program), kong.Description(description))
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func ParseInto(into any, c *Config, program, description string, args []string) 
 	return parsed, c.check()
 }
 
-// dropEmptyVariables unsets what is set to nothing: X="" means the default.
-func dropEmptyVariables(c Config) {
+// unsetEmptyVariables unsets empty variables, because X="" means the default.
+func unsetEmptyVariables(c Config) {
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(c)) {
 		if name := field.Tag.Get("env"); name != "" && os.Getenv(name) == "" {
 			os.Unsetenv(name) //nolint:errcheck // fails only for an invalid name
@@ -93,7 +93,7 @@ func dropEmptyVariables(c Config) {
 
 func (c *Config) check() error {
 	if c.MongoDBURI == "" {
-		return errors.New("MONGODB_URI is not set: name a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0, or use scripts/run, which brings its own")
+		return errors.New("MONGODB_URI is not set: set it to a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0, or use scripts/run, which starts a MongoDB")
 	}
 	positive := map[string]time.Duration{
 		"LOCK_EXPIRY_INTERVAL": c.LockExpiryInterval, "BOOKING_EXPIRY_INTERVAL": c.BookingExpiryInterval,
@@ -104,21 +104,21 @@ func (c *Config) check() error {
 	}
 	for name, d := range positive {
 		if d < time.Millisecond {
-			return fmt.Errorf("%s is %v, but has to be above 0, such as 30s or 5m", name, d)
+			return fmt.Errorf("%s is %v, but must be greater than 0, such as 30s or 5m", name, d)
 		}
 	}
-	const mostInBatch = 5000
-	if c.SweepBatch < 1 || c.SweepBatch > mostInBatch {
-		return fmt.Errorf("SWEEP_BATCH is %d, but has to be between 1 and %d", c.SweepBatch, mostInBatch)
+	const maxBatch = 5000
+	if c.SweepBatch < 1 || c.SweepBatch > maxBatch {
+		return fmt.Errorf("SWEEP_BATCH is %d, but must be between 1 and %d", c.SweepBatch, maxBatch)
 	}
 	if c.EndedRetention < 0 || (c.EndedRetention > 0 && c.EndedRetention < time.Millisecond) {
-		return fmt.Errorf("ENDED_RETENTION is %v, but has to be above 0, such as 720h, or 0 to keep ended locks", c.EndedRetention)
+		return fmt.Errorf("ENDED_RETENTION is %v, but must be greater than 0, such as 720h, or 0 to keep ended locks", c.EndedRetention)
 	}
 	if c.LockDefaultTTL > c.LockMaxTTL {
-		return fmt.Errorf("LOCK_DEFAULT_TTL (%v) is above LOCK_MAX_TTL (%v): lower the one or raise the other", c.LockDefaultTTL, c.LockMaxTTL)
+		return fmt.Errorf("LOCK_DEFAULT_TTL (%v) is greater than LOCK_MAX_TTL (%v): lower the first or raise the second", c.LockDefaultTTL, c.LockMaxTTL)
 	}
 	if strings.ContainsAny(c.MongoDBDatabase, `/\. "$*<>:|?`) || len(c.MongoDBDatabase) > 63 {
-		return fmt.Errorf("MONGODB_DATABASE %q is no name for a database: use up to 63 letters, digits, - and _", c.MongoDBDatabase)
+		return fmt.Errorf("MONGODB_DATABASE %q is not a valid database name: use up to 63 letters, digits, - and _", c.MongoDBDatabase)
 	}
 	if err := c.Leases.check(); err != nil {
 		return err
@@ -135,20 +135,20 @@ func (c *Config) checkAddresses() (err error) {
 	}
 	host, _, err := net.SplitHostPort(c.HTTPAddr)
 	if err != nil {
-		return fmt.Errorf("HTTP_ADDR %q is no address: write host:port, such as 127.0.0.1:8080", c.HTTPAddr)
+		return fmt.Errorf("HTTP_ADDR %q is not a valid address: use host:port, such as 127.0.0.1:8080", c.HTTPAddr)
 	}
 	if len(c.Keys) == 0 && !IsLoopback(host) {
-		return fmt.Errorf("HTTP_ADDR %q is reachable from elsewhere, but no API_KEYS are set: set keys, or listen on 127.0.0.1", c.HTTPAddr)
+		return fmt.Errorf("HTTP_ADDR %q is reachable from other machines, but API_KEYS is not set: set keys, or listen on 127.0.0.1", c.HTTPAddr)
 	}
 	if c.MetricsAddr != "" {
 		if _, _, err := net.SplitHostPort(c.MetricsAddr); err != nil {
-			return fmt.Errorf("METRICS_ADDR %q is no address: write host:port, such as 127.0.0.1:9090", c.MetricsAddr)
+			return fmt.Errorf("METRICS_ADDR %q is not a valid address: use host:port, such as 127.0.0.1:9090", c.MetricsAddr)
 		}
 	}
 	return nil
 }
 
-// IsLoopback reports whether a host names this machine alone.
+// IsLoopback reports whether a host is a loopback address.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())

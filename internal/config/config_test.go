@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
-// Where leases live, by what is set.
-func TestLeaseStore_BySettings(t *testing.T) {
+func TestLeaseStore_FollowsTheSettings(t *testing.T) {
 	for settings, want := range map[string]string{
 		"":                                      "mongo",
 		"REDIS_URL=redis://r:1":                 "redis r:1",
@@ -27,18 +26,18 @@ func TestLeaseStore_BySettings(t *testing.T) {
 	} {
 		t.Run(settings, func(t *testing.T) {
 			c := parse(t, settings)
-			store, why := c.LeaseStore()
+			store, reason := c.LeaseStore()
 			if store == "redis" {
 				store += " " + c.Redis().Addr
 			}
-			if store != want || why == "" {
-				t.Errorf("got %s (%s), want %s", store, why, want)
+			if store != want || reason == "" {
+				t.Errorf("got %s (%s), want %s", store, reason, want)
 			}
 		})
 	}
 }
 
-func TestRedis_TakesNameSecretAndTLS(t *testing.T) {
+func TestRedis_HasUserPasswordAndTLS(t *testing.T) {
 	o := parse(t, "REDIS_HOST=r REDIS_TLS=true REDIS_USERNAME=u REDIS_PASSWORD=p").Redis()
 	if o.Username != "u" || o.Password != "p" || o.TLSConfig == nil || o.TLSConfig.ServerName != "r" {
 		t.Errorf("%+v", o)
@@ -48,14 +47,13 @@ func TestRedis_TakesNameSecretAndTLS(t *testing.T) {
 	}
 }
 
-// The defaults are the contract's.
-func TestDefaults_OfTheJobs(t *testing.T) {
+func TestLeases_HaveTheDocumentedDefaults(t *testing.T) {
 	c := parse(t, "")
 	if c.LeaseTTL.String() != "30s" || !c.DisableCronsOnRedisDown || c.EndedRetention != 0 || c.PodName == "" {
 		t.Errorf("%+v", c.Leases)
 	}
 	if parse(t, "DISABLE_CRONS_ON_REDIS_DOWN=false").DisableCronsOnRedisDown {
-		t.Error("false is not heard")
+		t.Error("DISABLE_CRONS_ON_REDIS_DOWN=false is ignored")
 	}
 }
 

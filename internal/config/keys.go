@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Scope is what a key may do; admin may do all.
+// Scope says which routes a key may call. ScopeAdmin may call all.
 type Scope string
 
 // The scopes of keys.
@@ -16,14 +16,14 @@ const (
 	ScopeAdmin   Scope = "admin"
 )
 
-// Key lets a back end in. It prints without its secret.
+// Key is an API key. When printed or logged, it hides its secret.
 type Key struct {
 	Name   string
 	Scope  Scope
 	Secret Secret
 }
 
-// Secret is text that no log shows.
+// Secret is text that must not be logged.
 type Secret string
 
 // String hides the secret.
@@ -41,22 +41,22 @@ func parseKeys(list string) ([]Key, error) {
 		const parts = 3
 		part := strings.SplitN(strings.TrimSpace(entry), ":", parts)
 		if len(part) != parts || part[0] == "" || part[2] == "" {
-			return nil, fmt.Errorf("API_KEYS, entry %d: write name:scope:secret", i+1)
+			return nil, fmt.Errorf("API_KEYS, entry %d: use the form name:scope:secret", i+1)
 		}
-		key := Key{part[0], Scope(part[1]), Secret(part[2])}
+		key := Key{Name: part[0], Scope: Scope(part[1]), Secret: Secret(part[2])}
 		if key.Scope != ScopeBooking && key.Scope != ScopeAdmin {
-			return nil, fmt.Errorf("API_KEYS, key %q: the scope is booking or admin", key.Name)
+			return nil, fmt.Errorf("API_KEYS, key %q: the scope must be booking or admin", key.Name)
 		}
 		keys = append(keys, key)
 	}
-	return keys, uniqueSecrets(keys)
+	return keys, checkUnique(keys)
 }
 
-func uniqueSecrets(keys []Key) error {
+func checkUnique(keys []Key) error {
 	seen := map[Secret]bool{}
 	for _, k := range keys {
 		if seen[k.Secret] {
-			return errors.New("API_KEYS: two keys have the same secret; give each its own")
+			return errors.New("API_KEYS: two keys have the same secret; give each key its own")
 		}
 		seen[k.Secret] = true
 	}

@@ -13,26 +13,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Leases are the settings of how several processes share the jobs.
+// Leases holds the settings of the leases by which processes share the jobs.
 type Leases struct {
-	JobLeases string        `name:"job-leases" env:"JOB_LEASES" enum:"auto,redis,mongo,none" default:"auto" help:"Where leases live: auto (Redis where it is enabled, else MongoDB), redis, mongo, or none for a single instance."`
-	LeaseTTL  time.Duration `name:"lease-ttl" env:"LEASE_TTL" default:"30s" help:"A holder that died or hangs is succeeded within this time and one tick."`
-	PodName   string        `name:"pod-name" env:"POD_NAME" help:"This process's name as a holder of leases; the host's name if empty."`
+	JobLeases string        `name:"job-leases" env:"JOB_LEASES" enum:"auto,redis,mongo,none" default:"auto" help:"Where leases are kept: auto (Redis if enabled, else MongoDB), redis, mongo, or none for a single instance."`
+	LeaseTTL  time.Duration `name:"lease-ttl" env:"LEASE_TTL" default:"30s" help:"Another process takes over from a holder that died or hangs within this time and one tick."`
+	PodName   string        `name:"pod-name" env:"POD_NAME" help:"Name of this process as a holder of leases; the host name if empty."`
 
-	RedisEnabled  *bool  `name:"redis-enabled" env:"REDIS_ENABLED" help:"Keep leases in Redis; true where REDIS_URL or REDIS_HOST is set."`
-	RedisURL      string `name:"redis-url" env:"REDIS_URL" help:"Redis, such as redis://user:password@localhost:6379/0; wins over the parts below."`
+	RedisEnabled  *bool  `name:"redis-enabled" env:"REDIS_ENABLED" help:"Keep leases in Redis; true if REDIS_URL or REDIS_HOST is set."`
+	RedisURL      string `name:"redis-url" env:"REDIS_URL" help:"Address of Redis, such as redis://user:password@localhost:6379/0; overrides the settings below."`
 	RedisHost     string `name:"redis-host" env:"REDIS_HOST" help:"Host of Redis; localhost if empty."`
 	RedisPort     int    `name:"redis-port" env:"REDIS_PORT" default:"6379" help:"Port of Redis."`
-	RedisTLS      bool   `name:"redis-tls" env:"REDIS_TLS" default:"false" help:"Connect to Redis by TLS."`
-	RedisUsername string `name:"redis-username" env:"REDIS_USERNAME" help:"User of Redis."`
-	RedisPassword string `name:"redis-password" env:"REDIS_PASSWORD" help:"Password of Redis."`
+	RedisTLS      bool   `name:"redis-tls" env:"REDIS_TLS" default:"false" help:"Connect to Redis with TLS."`
+	RedisUsername string `name:"redis-username" env:"REDIS_USERNAME" help:"User name for Redis."`
+	RedisPassword string `name:"redis-password" env:"REDIS_PASSWORD" help:"Password for Redis."`
 
-	DisableCronsOnRedisDown bool `name:"disable-crons-on-redis-down" env:"DISABLE_CRONS_ON_REDIS_DOWN" default:"true" negatable:"" help:"While Redis is down, jobs wait; false runs them as if this process were the only one."`
+	DisableCronsOnRedisDown bool `name:"disable-crons-on-redis-down" env:"DISABLE_CRONS_ON_REDIS_DOWN" default:"true" negatable:"" help:"While Redis is down, jobs wait; if false, this process runs them as a single instance."`
 
 	redis *redis.Options
 }
 
-// Stores of leases.
+// Values of JOB_LEASES.
 const (
 	leasesAuto  = "auto"
 	leasesRedis = "redis"
@@ -40,27 +40,27 @@ const (
 	leasesNone  = "none"
 )
 
-var goodPodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+var podNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
 func (l *Leases) check() (err error) {
 	if l.LeaseTTL < time.Second || l.LeaseTTL > time.Hour {
-		return fmt.Errorf("LEASE_TTL is %v, but has to be between 1s and 1h", l.LeaseTTL)
+		return fmt.Errorf("LEASE_TTL is %v, but must be between 1s and 1h", l.LeaseTTL)
 	}
 	if l.PodName == "" {
-		var noName error
-		if l.PodName, noName = os.Hostname(); noName != nil || !goodPodName.MatchString(l.PodName) {
+		var hostErr error
+		if l.PodName, hostErr = os.Hostname(); hostErr != nil || !podNamePattern.MatchString(l.PodName) {
 			l.PodName = "unknown"
 		}
 	}
-	if !goodPodName.MatchString(l.PodName) {
-		return fmt.Errorf("POD_NAME %q is no name for a pod: use letters, digits, . - and _", l.PodName)
+	if !podNamePattern.MatchString(l.PodName) {
+		return fmt.Errorf("POD_NAME %q is not a valid pod name: use letters, digits, . - and _", l.PodName)
 	}
 	if l.JobLeases == leasesRedis && l.RedisEnabled != nil && !*l.RedisEnabled {
 		return errors.New("JOB_LEASES is redis, but REDIS_ENABLED is false: change one of them")
 	}
-	const ports = 1 << 16
-	if l.RedisPort < 1 || l.RedisPort >= ports {
-		return fmt.Errorf("REDIS_PORT is %d, but has to be between 1 and %d", l.RedisPort, ports-1)
+	const maxPort = 1<<16 - 1
+	if l.RedisPort < 1 || l.RedisPort > maxPort {
+		return fmt.Errorf("REDIS_PORT is %d, but must be between 1 and %d", l.RedisPort, maxPort)
 	}
 	l.redis, err = l.redisOptions()
 	return err
@@ -69,8 +69,8 @@ func (l *Leases) check() (err error) {
 func (l *Leases) redisOptions() (*redis.Options, error) {
 	if l.RedisURL != "" {
 		o, err := redis.ParseURL(l.RedisURL)
-		if err != nil { // its message may quote the password
-			return nil, errors.New("REDIS_URL is not a valid address: its form is redis://user:password@host:port/database, rediss:// with TLS")
+		if err != nil { // the error may quote the password, so it is not wrapped
+			return nil, errors.New("REDIS_URL is not a valid address: use redis://user:password@host:port/database, or rediss:// for TLS")
 		}
 		return o, nil
 	}
@@ -85,16 +85,17 @@ func (l *Leases) redisOptions() (*redis.Options, error) {
 	return o, nil
 }
 
-// redisNamed reports whether there is a Redis to be used.
-func (l *Leases) redisNamed() bool {
+// hasRedis reports whether a Redis is configured and enabled.
+func (l *Leases) hasRedis() bool {
 	if l.RedisEnabled != nil {
 		return *l.RedisEnabled
 	}
 	return l.RedisURL != "" || l.RedisHost != ""
 }
 
-// LeaseStore is where leases live, redis, mongo or none, and why.
-func (l *Leases) LeaseStore() (store, why string) {
+// LeaseStore returns where leases are kept (redis, mongo or none), and the setting
+// that decided it.
+func (l *Leases) LeaseStore() (store, reason string) {
 	switch {
 	case l.JobLeases != leasesAuto:
 		return l.JobLeases, "JOB_LEASES=" + l.JobLeases
@@ -102,20 +103,20 @@ func (l *Leases) LeaseStore() (store, why string) {
 		return leasesMongo, "REDIS_ENABLED=false"
 	case l.RedisEnabled != nil:
 		return leasesRedis, "REDIS_ENABLED=true"
-	case l.redisNamed():
+	case l.hasRedis():
 		return leasesRedis, "REDIS_URL or REDIS_HOST is set"
 	default:
-		return leasesMongo, "no Redis is named"
+		return leasesMongo, "no Redis is configured"
 	}
 }
 
-// Redis says how to reach Redis.
+// Redis returns the options of the Redis for leases.
 func (l *Leases) Redis() redis.Options { return *l.redis }
 
-// SharedRedis says how to reach the Redis that processes share for other things
-// than leases; nil where there is none.
+// SharedRedis returns the options of the Redis that processes share for other
+// purposes than leases, or nil if none is configured.
 func (l *Leases) SharedRedis() *redis.Options {
-	if !l.redisNamed() {
+	if !l.hasRedis() {
 		return nil
 	}
 	o := *l.redis

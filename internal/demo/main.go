@@ -1,6 +1,6 @@
-// Command demo plays, against a running scripts/run or one that it starts, the
-// three tests that Holdfast was asked for with, and then an on-sale. It prints
-// each step with what was expected and what was seen, and fails where they differ.
+// Command demo runs three acceptance tests and an on-sale against a running
+// scripts/run, or one that it starts. It prints the expected and the actual result of
+// each step, and fails if they differ.
 package main
 
 import (
@@ -9,36 +9,38 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := play(ctx); err != nil {
+	if err := runAll(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "\nThe demo failed:", err)
 		os.Exit(1)
 	}
-	fmt.Println("\nAll steps went as expected.")
+	fmt.Println("\nAll results are as expected.")
 }
 
-func play(ctx context.Context) error {
+func runAll(ctx context.Context) error {
 	s, err := findOrStart(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	for _, act := range []struct {
+	for _, scenario := range []struct {
 		title string
-		play  func(context.Context, *stage) error
+		run   func(context.Context, *setup) error
 	}{
-		{"Test 1: an expired lock gives its seats back", lockExpiry},
+		{"Test 1: an expired lock returns its seats", lockExpiry},
 		{"Test 2: an unpaid booking expires with its lock", bookingExpiry},
 		{"Test 3: a restart recovers from partial failures", recoveryAtRestart},
 		{"On-sale: 500 customers at once for 100 seats", onSale},
 	} {
-		fmt.Printf("\n%s\n", act.title)
-		if err := act.play(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", act.title, err)
+		fmt.Printf("\n%s\n", scenario.title)
+		if err := scenario.run(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", scenario.title, err)
 		}
 	}
 	return nil

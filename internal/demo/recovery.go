@@ -11,17 +11,18 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
-// server is an API process of the demo's own, on a database where no worker
-// runs, so that nobody but recovery mends what is broken there.
+// server is an API process on a database without a worker, so that only recovery
+// can repair it.
 type server struct {
 	process *devserver.Process
-	stage
-	url string
+	setup
 	log *output
 }
 
@@ -42,14 +43,15 @@ func (o *output) has(line string) bool {
 	return strings.Contains(o.text.String(), line)
 }
 
-func (s *stage) startAPI(ctx context.Context, database string) (*server, error) {
-	port, err := devserver.KeepPort()
+func (s *setup) startAPI(ctx context.Context, database string) (*server, error) {
+	port, err := devserver.ReservePort()
 	if err != nil {
 		return nil, err
 	}
-	defer port.Close() //nolint:errcheck // nothing was written
-	a := &server{url: "http://" + port.Addr(), log: &output{}}
-	a.api = client.New(a.url)
+	defer port.Close() //nolint:errcheck // the only effect of an error is a port that stays reserved
+	url := "http://" + port.Addr()
+	a := &server{log: &output{}}
+	a.api = client.New(url)
 	a.process, err = devserver.Start(devserver.Command{
 		Args: []string{".build/api", "--http-addr=" + port.Addr(), "--log-format=json"}, Output: a.log,
 		Env: []string{"MONGODB_URI=" + s.state.MongoDBURI, "MONGODB_DATABASE=" + database, "API_KEYS=", "METRICS_ADDR="},
@@ -58,7 +60,7 @@ func (s *stage) startAPI(ctx context.Context, database string) (*server, error) 
 		return nil, err
 	}
 	for {
-		if ready(ctx, a.url) {
+		if devserver.IsReady(ctx, url) {
 			return a, nil
 		}
 		select {
@@ -67,15 +69,15 @@ func (s *stage) startAPI(ctx context.Context, database string) (*server, error) 
 		case <-ctx.Done():
 			a.process.Stop()
 			return nil, ctx.Err()
-		case <-time.After(poll):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-func recoveryAtRestart(ctx context.Context, s *stage) error {
+func recoveryAtRestart(ctx context.Context, s *setup) error {
 	database := "holdfast_demo_" + ids.New().String()
 	db := s.mongo.Database(database)
-	defer db.Drop(context.WithoutCancel(ctx)) //nolint:errcheck // a leftover harms nobody
+	defer db.Drop(context.WithoutCancel(ctx)) //nolint:errcheck // a leftover database is harmless
 	before, err := s.startAPI(ctx, database)
 	if err != nil {
 		return err
@@ -86,10 +88,10 @@ func recoveryAtRestart(ctx context.Context, s *stage) error {
 		return err
 	}
 	lock, booking := ids.New(), ids.New()
-	if err := breakThings(ctx, s, database, user, event, lock, booking); err != nil {
+	if err := corruptDatabase(ctx, s, database, user, event, lock, booking); err != nil {
 		return err
 	}
-	fmt.Println("  Put a stale lock, a stale booking and a wrong counter into MongoDB; starting the server again ...")
+	fmt.Println("  Wrote a stale lock, a stale booking and a wrong counter to MongoDB; restarting the server ...")
 	after, err := s.startAPI(ctx, database)
 	if err != nil {
 		return err
@@ -109,17 +111,17 @@ func recoveryAtRestart(ctx context.Context, s *stage) error {
 		}
 	}
 	return errors.Join(err,
-		after.lockIs(ctx, lock.String(), "EXPIRED", 0), after.bookingIs(ctx, booking.String(), "EXPIRED", 0), after.available(ctx, event, 100))
+		after.expectLock(ctx, lock.String(), "EXPIRED", 0), after.expectBooking(ctx, booking.String(), "EXPIRED", 0), after.expectAvailable(ctx, event, 100))
 }
 
-// breakThings writes what a crash of hand-written code leaves, past Holdfast.
-func breakThings(ctx context.Context, s *stage, database, user, event string, lock, booking ids.ID) error {
+// corruptDatabase writes the documents that a crash of other software may leave.
+func corruptDatabase(ctx context.Context, s *setup, database, user, event string, lock, booking holdfast.ID) error {
 	db := s.mongo.Database(database)
-	userID, err := ids.Parse(user)
+	userID, err := holdfast.ParseID(user)
 	if err != nil {
 		return err
 	}
-	eventID, err := ids.Parse(event)
+	eventID, err := holdfast.ParseID(event)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,11 @@
 // Package devserver finds, fetches and runs the servers that development and
 // tests need: a mongod as a replica set of one, and a redis-server.
 //
-// It guarantees that a server listens on loopback only, on a free port, and
-// ends with the process that started it, even if that one is killed: a shell
-// between the two holds the reading end of a pipe and ends the server when the
-// pipe closes.
+// A server listens on a free port of loopback only. It ends with the process that
+// started it, even if that process is killed: a shell between the two reads from
+// a pipe, and ends the server when the pipe closes.
 //
-// It is for development and tests only. The mongod that it fetches where none
-// is on the path is 6.0.24, which its makers no longer mend; run MongoDB 8.0
-// for customers.
+// The package is for development and tests only. If no mongod is on the path, it
+// fetches version 6.0.24, which no longer gets security fixes. Use MongoDB 8.0 in
+// production.
 package devserver

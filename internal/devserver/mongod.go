@@ -21,15 +21,15 @@ import (
 const (
 	replicaSet   = "holdfast"
 	startTimeout = 60 * time.Second
-	// cacheGB bounds mongod's memory: tests start several beside each other.
+	fetchTimeout = 10 * time.Minute // a slow connection may take long to fetch
+	// cacheGB limits the memory of a mongod, because tests start several.
 	cacheGB = "0.5"
 )
 
 // Mongod is a running replica set of one.
 type Mongod struct {
 	*Process
-	// URI connects to it, replica set named.
-	URI string
+	URI string // with the name of the replica set
 }
 
 // ReplicaSet is a running replica set of several members.
@@ -38,7 +38,7 @@ type ReplicaSet struct {
 	URI     string
 }
 
-// Member is a mongod at its address.
+// Member is a mongod of a replica set.
 type Member struct {
 	*Process
 	Host    string
@@ -48,7 +48,7 @@ type Member struct {
 	log     string
 }
 
-// Restart starts a member again that was killed, on its data and its port.
+// Restart starts a member that was killed, with its data and on its port.
 func (m *Member) Restart() (err error) {
 	m.Process, err = Start(m.command)
 	return err
@@ -61,46 +61,46 @@ func (r *ReplicaSet) Stop() {
 		all.Go(m.Stop)
 	}
 	all.Wait()
-	r.letPortsGo()
+	r.releasePorts()
 }
 
-// letPortsGo is for members that have stopped, or are not restarted.
-func (r *ReplicaSet) letPortsGo() {
+// releasePorts ends the reservations; the members cannot be restarted after it.
+func (r *ReplicaSet) releasePorts() {
 	for _, m := range r.Members {
 		m.port.Close() //nolint:errcheck,gosec // nothing was written
 	}
 }
 
-// MongodOptions say how: DataDir "" means a throw-away folder; Test allows fail
-// points. Front returns an address that passes connections on to a member's, by
-// which then everybody reaches it, the other members too; nil: its own.
+// MongodOptions configures a mongod.
 type MongodOptions struct {
-	DataDir  string
-	Test     bool
-	Progress io.Writer
-	Front    func(host string) (string, error)
+	DataDir  string    // "" for a temporary folder
+	Test     bool      // enables fail points
+	Progress io.Writer // reports a fetch
+	// Proxy returns the address of a proxy to a member. Clients and the other
+	// members then use that address. nil: they connect directly.
+	Proxy func(host string) (string, error)
 }
 
-// StartMongod finds or fetches a mongod, starts it and waits until it takes
-// writes. A data folder of an earlier start is taken on, on a new port.
+// StartMongod finds or fetches a mongod, starts it and waits until it accepts
+// writes. A data folder of an earlier start is reused, on a new port.
 func StartMongod(ctx context.Context, o MongodOptions) (*Mongod, error) {
 	set, err := startMembers(ctx, o, 1)
 	if err != nil {
 		return nil, err
 	}
-	set.letPortsGo()
+	set.releasePorts()
 	return &Mongod{Process: set.Members[0].Process, URI: set.URI}, nil
 }
 
-// StartReplicaSet is StartMongod for a set of several members with throw-away
-// folders. Without a primary, they elect one after two seconds.
+// StartReplicaSet starts a set of several members with temporary folders. They
+// elect a new primary after two seconds without one.
 func StartReplicaSet(ctx context.Context, o MongodOptions, members int) (*ReplicaSet, error) {
 	o.DataDir = ""
 	return startMembers(ctx, o, members)
 }
 
 func startMembers(ctx context.Context, o MongodOptions, members int) (set *ReplicaSet, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // a slow line may take long to fetch
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	binary, libraries, err := mongodBundle.find(ctx, o.Progress)
 	if err != nil {
@@ -120,8 +120,8 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 		}
 		set.Members = append(set.Members, m)
 		host := m.Host
-		if o.Front != nil {
-			if host, err = o.Front(m.Host); err != nil {
+		if o.Proxy != nil {
+			if host, err = o.Proxy(m.Host); err != nil {
 				return set, err
 			}
 		}
@@ -132,25 +132,25 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 	first := set.Members[0]
 	if err := initiate(ctx, first.Process, hosts); err != nil {
 		first.Stop()
-		return set, fmt.Errorf("%w\n%s\nIts log is %s; if another process uses the same data folder, stop that first", err, lastLines(first.output.Bytes()), first.log)
+		return set, fmt.Errorf("%w\n%s\nSee its log %s. If another process uses the same data folder, stop that process first", err, lastLines(first.output.Bytes()), first.log)
 	}
 	set.URI = "mongodb://" + strings.Join(hosts, ",") + "/?replicaSet=" + replicaSet
 	return set, nil
 }
 
 func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
-	dir, scratch := o.DataDir, ""
+	dir, tempDir := o.DataDir, ""
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "mongod-"); err != nil {
 			return nil, err
 		}
-		scratch = dir
+		tempDir = dir
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	port, err := KeepPort()
+	port, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
 	m := &Member{Host: port.Addr(), port: port, output: output, log: filepath.Join(dir, "mongod.log"), command: Command{
 		Args:    mongodArgs(binary, dir, port.Number, o.Test),
 		Env:     libraryPath(libraries),
-		Scratch: scratch,
+		TempDir: tempDir,
 		Output:  output,
 	}}
 	if err := m.Restart(); err != nil {
@@ -173,7 +173,7 @@ func mongodArgs(binary, dir string, port int, test bool) []string {
 		"--bind_ip", "127.0.0.1", "--port", strconv.Itoa(port), "--nounixsocket",
 		"--networkMessageCompressors", "snappy,zstd", // zlib off: CVE-2025-14847
 		"--wiredTigerCacheSizeGB", cacheGB, "--oplogSize", "256",
-		// A process that dies in a transaction holds its event up for as long.
+		// A process that dies in a transaction blocks its event for this long.
 		"--setParameter", "transactionLifetimeLimitSeconds=10",
 		"--setParameter", "diagnosticDataCollectionEnabled=false",
 	}
@@ -183,8 +183,9 @@ func mongodArgs(binary, dir string, port int, test bool) []string {
 	return args
 }
 
-// initiate makes the servers a replica set and waits until the first one is its
-// primary. A set of one that was made at another port moves to this one.
+// initiate configures the servers as a replica set and waits until the first one
+// is the primary. A set of one that was created on another port is moved to the
+// present one.
 func initiate(ctx context.Context, first *Process, hosts []string) error {
 	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + hosts[0] + "/?directConnection=true").
 		SetServerSelectionTimeout(2 * time.Second))
@@ -193,7 +194,7 @@ func initiate(ctx context.Context, first *Process, hosts []string) error {
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx)) //nolint:errcheck // a helper connection
 	admin := client.Database("admin")
-	asked := false
+	configured := false
 	return first.await(ctx, "mongod", func(ctx context.Context) error {
 		var hello struct {
 			Primary bool   `bson:"isWritablePrimary"`
@@ -205,13 +206,13 @@ func initiate(ctx context.Context, first *Process, hosts []string) error {
 		if hello.Primary && hello.Me == hosts[0] {
 			return nil
 		}
-		if !asked {
+		if !configured {
 			if err := configure(ctx, admin, hosts); err != nil {
 				return err
 			}
-			asked = true
+			configured = true
 		}
-		return errors.New("not yet primary")
+		return errors.New("it is not yet primary")
 	})
 }
 
@@ -228,7 +229,7 @@ func configure(ctx context.Context, admin *mongo.Database, hosts []string) error
 	for i, host := range hosts {
 		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: host}, {Key: "priority", Value: len(hosts) - i}})
 	}
-	// A set of one has nobody to wait for at an election.
+	// An election in a set of one does not wait for other members.
 	settings := bson.D{{Key: "electionTimeoutMillis", Value: 1000 * min(len(hosts), 2)}}
 	err := admin.RunCommand(ctx, bson.D{{Key: "replSetGetConfig", Value: 1}}).Decode(&got)
 	const notYetInitialized = 94
@@ -261,9 +262,9 @@ func libraryPath(dir string) []string {
 }
 
 func lastLines(output []byte) []byte {
-	const enough = 2000
-	if len(output) > enough {
-		return output[len(output)-enough:]
+	const maxBytes = 2000
+	if len(output) > maxBytes {
+		return output[len(output)-maxBytes:]
 	}
 	return bytes.TrimSpace(output)
 }

@@ -9,19 +9,22 @@ import (
 	"syscall"
 )
 
-// Port is a port of loopback that is kept for whoever is told its number, from
-// before he listens there until Close, and between two times that he does:
-// Linux gives no port away, to a listener or to a connection, that a socket is
-// bound to, and lets one that names it listen there, if both say SO_REUSEADDR,
-// as Go, mongod and redis-server do, and only one of them listens (socket(7),
-// ip(7)). Elsewhere it is a port that was free a moment ago.
+// Port is a reserved port of loopback, from ReservePort until Close. The process
+// that is told its number may listen there, stop and listen again. Other
+// processes do not get the port.
+//
+// It relies on Linux (socket(7), ip(7)): the kernel gives a port to which a
+// socket is bound neither to a listener nor to a connection that asks for any
+// port. A process that names the port may listen there if both sockets set
+// SO_REUSEADDR, as Go, mongod and redis-server do, and only one of them listens.
+// On other systems it is a port that was free a moment ago.
 type Port struct {
 	Number int
-	socket *os.File
+	socket *os.File // nil where nothing is reserved
 }
 
-// KeepPort keeps a port that is free.
-func KeepPort() (*Port, error) {
+// ReservePort reserves a free port.
+func ReservePort() (*Port, error) {
 	syscall.ForkLock.RLock()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -56,8 +59,16 @@ func (p *Port) bind(fd int) error {
 	return nil
 }
 
-// Addr is where to listen.
+// Addr is the address to listen on.
 func (p *Port) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Number)) }
 
-// Close lets the port go; who listens there goes on.
-func (p *Port) Close() error { return p.socket.Close() }
+// Close ends the reservation. A process that listens there is not affected.
+// Close may be called again.
+func (p *Port) Close() error {
+	if p.socket == nil {
+		return nil
+	}
+	socket := p.socket
+	p.socket = nil
+	return socket.Close()
+}

@@ -9,10 +9,11 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 )
 
-// A kept port is for who names it, again and again, and taken for all others.
-func TestKeepPort(t *testing.T) {
+// A process that names a reserved port can listen there repeatedly. Other processes do
+// not get it.
+func TestReservePort_IsOnlyForProcessesThatNameIt(t *testing.T) {
 	t.Parallel()
-	port, err := devserver.KeepPort()
+	port, err := devserver.ReservePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,8 +21,8 @@ func TestKeepPort(t *testing.T) {
 		listenAt(t, port.Addr(), 1)
 	}
 	if runtime.GOOS == "linux" {
-		if l, err := reusing(0).Listen(t.Context(), "tcp", port.Addr()); err == nil {
-			t.Errorf("the port was free: %v", l.Close())
+		if l, err := listenConfig(0).Listen(t.Context(), "tcp", port.Addr()); err == nil {
+			t.Errorf("the port was not reserved: %v", l.Close())
 		}
 	}
 	if err := port.Close(); err != nil {
@@ -30,9 +31,9 @@ func TestKeepPort(t *testing.T) {
 	listenAt(t, port.Addr(), 0)
 }
 
-// reusing listens with SO_REUSEADDR as given; without, as the kernel does
-// when it looks for a port to give away, it takes none that a socket is bound to.
-func reusing(reuse int) *net.ListenConfig {
+// listenConfig sets SO_REUSEADDR to reuse. With 0 it gets no port to which a socket is
+// bound; the kernel chooses free ports in the same way.
+func listenConfig(reuse int) *net.ListenConfig {
 	return &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		if failed := c.Control(func(fd uintptr) {
 			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, reuse)
@@ -45,7 +46,7 @@ func reusing(reuse int) *net.ListenConfig {
 
 func listenAt(t *testing.T, addr string, reuse int) {
 	t.Helper()
-	l, err := reusing(reuse).Listen(t.Context(), "tcp", addr)
+	l, err := listenConfig(reuse).Listen(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

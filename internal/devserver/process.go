@@ -11,48 +11,47 @@ import (
 	"time"
 )
 
-// supervisor runs the command of its arguments until that ends by itself or
-// descriptor 3 closes, which happens when the process that started us ends, in
-// whatever way; then it removes the scratch folder, if one was named.
+// supervisor runs the command in its arguments. It ends the command when
+// descriptor 3 closes, which happens when the parent process ends, even if it is
+// killed. Then it removes the temporary folder, if there is one.
 const supervisor = `"$@" 3<&- &
 p=$!
 { read -r _ <&3; kill -TERM $p; } 2>/dev/null &
 w=$!
 wait $p; s=$?
 kill $w 2>/dev/null
-if [ -n "$DEVSERVER_SCRATCH" ]; then rm -rf "$DEVSERVER_SCRATCH"; fi
+if [ -n "$DEVSERVER_TEMP_DIR" ]; then rm -rf "$DEVSERVER_TEMP_DIR"; fi
 exit $s`
 
-// stopTimeout is how long a server may take to end before it is killed; a
-// mongod flushes its data within that.
+// stopTimeout is how long Stop waits before it kills the child. A mongod needs
+// time to flush its data.
 const stopTimeout = 20 * time.Second
 
 // Process is a child that ends with its parent.
 type Process struct {
 	cmd   *exec.Cmd
-	alive *os.File // the writing end: closing it ends the child
+	alive *os.File // the write end of the pipe; closing it ends the child
 	done  chan struct{}
-	err   error // of the child's end; set before done closes
+	err   error // set before done closes
 }
 
-// Command says what to start: env is added to this process's environment,
-// scratch is a folder to remove once the child ended ("" for none).
+// Command is a program to start.
 type Command struct {
 	Args    []string
-	Env     []string
-	Scratch string
-	Output  io.Writer // nil: dropped
+	Env     []string  // added to this process's environment
+	TempDir string    // removed when the child has ended; "" for none
+	Output  io.Writer // of standard output and error; nil discards it
 }
 
-// Start starts the command as a child of its own process group, so that a
-// Ctrl-C in the terminal reaches only the parent, which ends children in order.
+// Start starts the command in a process group of its own, so that Ctrl-C in the
+// terminal reaches only the parent, which stops its children in order.
 func Start(c Command) (*Process, error) {
 	reading, writing, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "devserver"}, c.Args...)...) //nolint:gosec // our own commands
-	cmd.Env = append(append(os.Environ(), c.Env...), "DEVSERVER_SCRATCH="+c.Scratch)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "devserver"}, c.Args...)...) //nolint:gosec // the arguments are the callers' constants
+	cmd.Env = append(append(os.Environ(), c.Env...), "DEVSERVER_TEMP_DIR="+c.TempDir)
 	cmd.ExtraFiles = []*os.File{reading}
 	cmd.Stdout, cmd.Stderr = c.Output, c.Output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -70,26 +69,32 @@ func Start(c Command) (*Process, error) {
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is why the child ended; valid after Done.
+// Err is the error with which the child ended. It is valid after Done.
 func (p *Process) Err() error { return p.err }
 
-// Pid names the child's process group: a negative Pid signals all of it.
+// Pid is the ID of the child's process group.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Stop asks the child to end, waits, and kills it if it doesn't.
+// Signal sends a signal to the child's process group. It does nothing if the
+// child has ended.
+func (p *Process) Signal(s syscall.Signal) {
+	syscall.Kill(-p.Pid(), s) //nolint:errcheck // the only possible error is that the child has ended
+}
+
+// Stop ends the child, and kills it if it does not end in time.
 func (p *Process) Stop() {
 	p.alive.Close() //nolint:errcheck // nothing was written
 	select {
 	case <-p.done:
 	case <-time.After(stopTimeout):
-		syscall.Kill(-p.Pid(), syscall.SIGKILL) //nolint:errcheck // gone already is as good
+		p.Signal(syscall.SIGKILL)
 		<-p.done
 	}
 }
 
-// Kill ends the child's whole group at once, as a power cut would.
+// Kill kills the child's process group, so that it cannot clean up.
 func (p *Process) Kill() {
-	syscall.Kill(-p.Pid(), syscall.SIGKILL) //nolint:errcheck // gone already is as good
+	p.Signal(syscall.SIGKILL)
 	<-p.done
 	p.alive.Close() //nolint:errcheck // nothing was written
 }
@@ -105,9 +110,9 @@ func (p *Process) await(ctx context.Context, what string, ready func(context.Con
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("%s ended at its start: %w", what, p.err)
+			return fmt.Errorf("%s ended while it started: %w", what, p.err)
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not get ready: %w (last: %w)", what, ctx.Err(), last)
+			return fmt.Errorf("%s did not become ready: %w (last error: %w)", what, ctx.Err(), last)
 		case <-tick.C:
 		}
 	}

@@ -9,21 +9,24 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast/internal/devserver"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// As a child, the test binary starts something that never ends by itself, says
-// so, and waits to be killed.
+// pidFile is the environment variable with the file for the child's process ID.
+const pidFile = "DEVSERVER_TEST_PID_FILE"
+
+// If pidFile is set, the test binary is a parent process in a test: it starts a child
+// that does not end by itself, and waits until it is killed.
 func TestMain(m *testing.M) {
-	if mark := os.Getenv("DEVSERVER_TEST_MARK"); mark != "" {
+	if file := os.Getenv(pidFile); file != "" {
 		_, err := devserver.Start(devserver.Command{
-			Args: []string{"/bin/sh", "-c", `echo $$ > "` + mark + `"; exec sleep 1000`}, Scratch: filepath.Dir(mark),
+			Args: []string{"/bin/sh", "-c", `echo $$ > "` + file + `"; exec sleep 1000`}, TempDir: filepath.Dir(file),
 		})
 		if err != nil {
 			os.Exit(1)
@@ -33,32 +36,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func waitUntil(t *testing.T, what string, ready func() bool) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	for !ready() {
-		select {
-		case <-deadline:
-			t.Fatal(what)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-func TestStart_ChildEndsWithAParentThatIsKilled(t *testing.T) {
+func TestStart_ChildEndsWhenItsParentIsKilled(t *testing.T) {
 	t.Parallel()
-	mark := filepath.Join(t.TempDir(), "scratch", "pid")
-	if err := os.Mkdir(filepath.Dir(mark), 0o700); err != nil {
+	file := filepath.Join(t.TempDir(), "child", "pid")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	parent := exec.Command(os.Args[0]) //nolint:gosec // this very binary
-	parent.Env = append(os.Environ(), "DEVSERVER_TEST_MARK="+mark)
+	parent := exec.Command(os.Args[0]) //nolint:gosec // the path of this test binary
+	parent.Env = append(os.Environ(), pidFile+"="+file)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var pid int
-	waitUntil(t, "the child did not start", func() bool {
-		text, err := os.ReadFile(mark) //nolint:gosec // our own file
+	testenv.WaitFor(t, func() bool {
+		text, err := os.ReadFile(file) //nolint:gosec // the file of this test
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		return err == nil && pid > 0
 	})
@@ -66,9 +57,9 @@ func TestStart_ChildEndsWithAParentThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent.Wait() //nolint:errcheck // it was killed
-	waitUntil(t, "the child outlived its parent", func() bool { return syscall.Kill(pid, 0) != nil })
-	waitUntil(t, "the scratch folder is still there", func() bool {
-		_, err := os.Stat(filepath.Dir(mark))
+	testenv.WaitFor(t, func() bool { return syscall.Kill(pid, 0) != nil })
+	testenv.WaitFor(t, func() bool { // the temporary folder is removed
+		_, err := os.Stat(filepath.Dir(file))
 		return os.IsNotExist(err)
 	})
 }
@@ -77,7 +68,7 @@ func TestStartMongod_KeepsItsDataOnAnotherPort(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	uris := map[string]bool{}
-	for i := range int64(2) {
+	for start := range int64(2) {
 		server, err := devserver.StartMongod(t.Context(), devserver.MongodOptions{DataDir: dir, Progress: os.Stderr})
 		if err != nil {
 			t.Fatal(err)
@@ -87,11 +78,11 @@ func TestStartMongod_KeepsItsDataOnAnotherPort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		things := client.Database("test").Collection("things")
-		if n, err := things.CountDocuments(t.Context(), bson.D{}); err != nil || n != i {
-			t.Errorf("start %d: %d documents, %v", i, n, err)
+		documents := client.Database("test").Collection("things")
+		if n, err := documents.CountDocuments(t.Context(), bson.D{}); err != nil || n != start {
+			t.Errorf("start %d: %d documents, %v", start, n, err)
 		}
-		if _, err := things.InsertOne(t.Context(), bson.D{}); err != nil {
+		if _, err := documents.InsertOne(t.Context(), bson.D{}); err != nil {
 			t.Error(err)
 		}
 		if err := client.Disconnect(context.Background()); err != nil {
@@ -100,7 +91,7 @@ func TestStartMongod_KeepsItsDataOnAnotherPort(t *testing.T) {
 		server.Stop()
 	}
 	if len(uris) != 2 {
-		t.Logf("both starts had the port of %v", uris)
+		t.Logf("both starts had the same port: %v", uris)
 	}
 }
 

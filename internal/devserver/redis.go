@@ -11,17 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis is a running redis-server that keeps nothing on disk.
+// Redis is a running redis-server without persistence.
 type Redis struct {
 	*Process
-	// URL connects to it.
 	URL string
 }
 
-// RedisOptions say how: Port is where, nil for any. Progress hears about a fetch.
+// RedisOptions configures a redis-server.
 type RedisOptions struct {
-	Port     *Port
-	Progress io.Writer
+	Port     *Port     // nil for any
+	Progress io.Writer // reports a fetch
 }
 
 // StartRedis finds or fetches a redis-server, starts it and waits until it
@@ -33,7 +32,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	}
 	port := o.Port
 	if port == nil {
-		if port, err = KeepPort(); err != nil {
+		if port, err = ReservePort(); err != nil {
 			return nil, err
 		}
 		defer port.Close() //nolint:errcheck // nothing was written
@@ -47,7 +46,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		Args: []string{binary, "--bind", "127.0.0.1", "--port", strconv.Itoa(port.Number),
 			"--save", "", "--appendonly", "no", "--dir", dir},
 		Env:     libraryPath(libraries),
-		Scratch: dir,
+		TempDir: dir,
 		Output:  &output,
 	})
 	if err != nil {

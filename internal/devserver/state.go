@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 )
 
-// Home is the folder, in the repository and ignored by git, of what scripts/run
-// keeps: its data, and its State while it runs.
+// Home is the folder of scripts/run in the repository: its data and, while it
+// runs, its State. Git ignores it.
 const Home = ".holdfast"
 
-// State tells where a running scripts/run is.
+// State is the addresses of a running scripts/run.
 type State struct {
 	MongoDBURI string `json:"mongodbUri"`
 	Database   string `json:"database"`
@@ -19,8 +19,8 @@ type State struct {
 
 func stateFile() string { return filepath.Join(Home, "run.json") }
 
-// Tell writes the state for others to read.
-func (s State) Tell() error {
+// Save writes the state for other commands.
+func (s State) Save() error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -32,10 +32,10 @@ func (s State) Tell() error {
 	return os.WriteFile(stateFile(), append(text, '\n'), ownerOnly)
 }
 
-// Forget removes what Tell wrote.
-func (State) Forget() error { return os.Remove(stateFile()) }
+// Remove deletes the saved state.
+func (State) Remove() error { return os.Remove(stateFile()) }
 
-// ReadState reads what Tell wrote; whoever wrote it may be gone since.
+// ReadState reads the saved state. The process that saved it may have ended.
 func ReadState() (s State, err error) {
 	text, err := os.ReadFile(stateFile())
 	if err != nil {

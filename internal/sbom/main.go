@@ -1,5 +1,5 @@
-// Command sbom writes a CycloneDX bill of materials of a Go binary, from what
-// was built into it: sbom BINARY > FILE.
+// Command sbom writes a CycloneDX bill of materials of a Go binary, from the
+// binary's build information: sbom BINARY > FILE.
 package main
 
 import (

@@ -1,7 +1,8 @@
-// Package seatctl is the commands of the operators' tool. It works on the database
-// itself, as the API and the workers do, by the same settings; what changes
-// something goes through the jobs' leases, so that it never runs beside them.
+// Package seatctl implements the commands of the operators' tool. It accesses the
+// database directly, with the same settings as the API and the workers. Commands
+// that change something acquire the jobs' leases, so that they do not overlap with
+// the scheduled runs.
 //
-// Its exit codes are for scripts: 0 all is well, 1 it failed, 2 it was called
-// wrongly, 3 there is something for people to look at.
+// The exit codes are for scripts: 0 no findings, 1 the command failed, 2 wrong
+// usage, 3 findings that a person must look at.
 package seatctl

@@ -16,66 +16,66 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// doctor looks at everything that operators would.
-type doctor struct{}
+// doctorCmd checks servers, schema, jobs and data.
+type doctorCmd struct{}
 
-// States of a check.
+// States of a finding.
 const (
 	stateOK      = "ok"
-	stateNote    = "note"    // good to know, and no reason to act
-	stateFinding = "FINDING" // people have to look
-	stateFailed  = "FAILED"  // it could not be looked at
+	stateNote    = "note"    // information; no action is necessary
+	stateFinding = "FINDING" // a person must look at it
+	stateFailed  = "FAILED"  // the check itself failed
 )
 
-// finding is what a check found.
+// finding is a result of a check.
 type finding struct {
-	State string `json:"state"`
-	What  string `json:"what"`
-	Count int64  `json:"count"`
-	Says  string `json:"says,omitempty"`
-	Do    string `json:"do,omitempty"`
+	State  string `json:"state"`
+	What   string `json:"what"`
+	Count  int64  `json:"count"`
+	Detail string `json:"says,omitempty"`
+	Action string `json:"do,omitempty"`
 }
 
-func ok(what, says string) finding { return finding{State: stateOK, What: what, Says: says} }
+func ok(what, detail string) finding { return finding{State: stateOK, What: what, Detail: detail} }
 
-func (d *doctor) run(ctx context.Context, s *session) (int, error) {
+func (d *doctorCmd) run(ctx context.Context, s *session) (int, error) {
 	var all []finding
 	for _, check := range []func(context.Context, *session) []finding{
 		checkServer, checkSchema, checkClock, checkLeases, checkOverdue, checkData,
 	} {
 		all = append(all, check(ctx, s)...)
 		if ctx.Err() != nil {
-			return failed, ctx.Err()
+			return exitFailed, ctx.Err()
 		}
 	}
-	return tell(s.out, all)
+	return printFindings(s.out, all)
 }
 
-// unreachable is the doctor's word where there is no database to look at.
-func (d *doctor) unreachable(s *session, err error) (int, error) {
-	_, printed := tell(s.out, []finding{{State: stateFailed, What: "connection", Says: err.Error(), Do: "start MongoDB, or mend MONGODB_URI"}})
-	return failed, printed
+// unreachable reports that the database cannot be reached.
+func (d *doctorCmd) unreachable(s *session, err error) (int, error) {
+	_, err = printFindings(s.out, []finding{{State: stateFailed, What: "connection", Detail: err.Error(), Action: "start MongoDB, or correct MONGODB_URI"}})
+	return exitFailed, err
 }
 
-// tell prints findings and chooses the exit code.
-func tell(out printer, all []finding) (code int, err error) {
+// printFindings prints findings and returns the exit code.
+func printFindings(out printer, all []finding) (code int, err error) {
 	for _, f := range all {
 		switch {
 		case f.State == stateFailed:
-			code = failed
-		case f.State == stateFinding && code == well:
-			code = findings
+			code = exitFailed
+		case f.State == stateFinding && code == exitOK:
+			code = exitFindings
 		}
 	}
-	return code, rows(out, all, []any{"", "what", "says", "what to do"}, func(f finding) []any { return []any{f.State, f.What, f.Says, f.Do} })
+	return code, printRows(out, all, []any{"", "check", "detail", "action"}, func(f finding) []any { return []any{f.State, f.What, f.Detail, f.Action} })
 }
 
 func failedCheck(what string, err error) []finding {
-	return []finding{{State: stateFailed, What: what, Says: err.Error(), Do: "mend that and ask again"}}
+	return []finding{{State: stateFailed, What: what, Detail: err.Error(), Action: "correct the cause and run the command again"}}
 }
 
-// oldServer is the first major version of MongoDB that is kept.
-const oldServer = 7
+// minServerVersion is the oldest major version of MongoDB that is supported.
+const minServerVersion = 7
 
 func checkServer(ctx context.Context, s *session) []finding {
 	var hello struct {
@@ -95,15 +95,15 @@ func checkServer(ctx context.Context, s *session) []finding {
 		return failedCheck("connection", err)
 	}
 	found := []finding{ok("connection", "MongoDB "+build.Version)}
-	if len(build.Parts) > 0 && build.Parts[0] < oldServer {
-		found = append(found, finding{State: stateNote, What: "version", Says: "MongoDB " + build.Version + " is past its end of life", Do: "use 8.0 in production"})
+	if len(build.Parts) > 0 && build.Parts[0] < minServerVersion {
+		found = append(found, finding{State: stateNote, What: "version", Detail: "MongoDB " + build.Version + " is past its end of life", Action: "use 8.0 in production"})
 	}
 	switch n := len(hello.Hosts); {
 	case hello.Msg == "isdbgrid":
 		found = append(found, ok("replica set", "a sharded cluster"))
-	case n < 3: //nolint:mnd // a majority that survives a loss
-		found = append(found, finding{State: stateNote, What: "replica set", Count: int64(n), Says: fmt.Sprintf("%s has %d members that hold data", hello.SetName, n),
-			Do: "three or more survive the loss of one"})
+	case n < 3: // a majority does not survive the loss of a member
+		found = append(found, finding{State: stateNote, What: "replica set", Count: int64(n), Detail: fmt.Sprintf("%s has %d data-bearing members", hello.SetName, n),
+			Action: "use three or more, which survive the loss of one"})
 	default:
 		found = append(found, ok("replica set", fmt.Sprintf("%s of %s", hello.SetName, strings.Join(hello.Hosts, ", "))))
 	}
@@ -116,21 +116,21 @@ func checkSchema(ctx context.Context, s *session) (found []finding) {
 		return failedCheck("indexes and validators", err)
 	}
 	for _, gap := range gaps {
-		says, do, _ := strings.Cut(gap, ": ")
-		if do == "" {
-			says, do, _ = strings.Cut(gap, "; ")
+		detail, action, _ := strings.Cut(gap, ": ")
+		if action == "" {
+			detail, action, _ = strings.Cut(gap, "; ")
 		}
-		found = append(found, finding{State: stateFinding, What: "indexes and validators", Count: 1, Says: says, Do: do})
+		found = append(found, finding{State: stateFinding, What: "indexes and validators", Count: 1, Detail: detail, Action: action})
 	}
 	if len(found) == 0 {
-		found = append(found, ok("indexes and validators", "all there"))
+		found = append(found, ok("indexes and validators", "complete"))
 	}
 	return found
 }
 
-// apart is how far this machine's clock may be from the database's. It decides
-// nothing; logs and people go by it.
-const apart = 2 * time.Second
+// maxClockOffset is the tolerated difference between this machine's clock and the
+// database's. No decision depends on this machine's clock, but the log does.
+const maxClockOffset = 2 * time.Second
 
 func checkClock(ctx context.Context, s *session) []finding {
 	before := clock.System()
@@ -138,18 +138,19 @@ func checkClock(ctx context.Context, s *session) []finding {
 	if err != nil {
 		return failedCheck("clock", err)
 	}
-	off := now.Sub(before.Add(clock.Clock(clock.System).Since(before) / 2)).Round(time.Millisecond) //nolint:mnd // there and back
-	if off.Abs() > apart {
-		return []finding{{State: stateFinding, What: "clock", Says: fmt.Sprintf("the database's clock is %v off from this machine's", off),
-			Do: "synchronize both by NTP; expiry goes by the database's alone"}}
+	roundTrip := clock.Clock(clock.System).Since(before)
+	offset := now.Sub(before.Add(roundTrip / 2)).Round(time.Millisecond)
+	if offset.Abs() > maxClockOffset {
+		return []finding{{State: stateFinding, What: "clock", Detail: fmt.Sprintf("the database's clock differs by %v from this machine's", offset),
+			Action: "synchronize both by NTP; the database's clock alone decides about expiry"}}
 	}
-	return []finding{ok("clock", fmt.Sprintf("%v off", off))}
+	return []finding{ok("clock", fmt.Sprintf("differs by %v", offset))}
 }
 
 func checkLeases(ctx context.Context, s *session) (found []finding) {
-	store, why := s.Config.LeaseStore()
+	store, reason := s.Config.LeaseStore()
 	if err := s.Jobs.Leases.Ping(ctx); err != nil {
-		return []finding{{State: stateFinding, What: "leases", Says: store + " (" + why + ") does not answer: " + err.Error(), Do: "start it, or mend its settings; jobs wait meanwhile"}}
+		return []finding{{State: stateFinding, What: "leases", Detail: store + " (" + reason + ") does not answer: " + err.Error(), Action: "start it, or correct its settings; jobs wait meanwhile"}}
 	}
 	states, leader, err := s.Jobs.States(ctx)
 	if err != nil {
@@ -157,9 +158,9 @@ func checkLeases(ctx context.Context, s *session) (found []finding) {
 	}
 	switch {
 	case store == lease.KindNone:
-		found = append(found, finding{State: stateNote, What: "leader", Says: "JOB_LEASES=none: nobody can tell who schedules", Do: "use leases where there is more than one process"})
+		found = append(found, finding{State: stateNote, What: "leader", Detail: "JOB_LEASES=none: the leader is unknown", Action: "use leases if there is more than one process"})
 	case !leader.Held():
-		found = append(found, finding{State: stateFinding, What: "leader", Says: "no process schedules the jobs", Do: "start a worker, or an API with RUN_JOBS=true; the settings of leases have to be the same"})
+		found = append(found, finding{State: stateFinding, What: "leader", Detail: "no process schedules the jobs", Action: "start a worker, or an API with RUN_JOBS=true; the settings of leases must be the same"})
 	default:
 		found = append(found, ok("leader", leader.Holder))
 	}
@@ -170,22 +171,22 @@ func checkLeases(ctx context.Context, s *session) (found []finding) {
 	return found
 }
 
-// checkJob looks at one job's lease and last run.
+// checkJob checks a job's lease and last run.
 func checkJob(state jobs.State, now time.Time) (found []finding) {
 	free := "seatctl leases free " + state.Name
 	l, last := state.Lease, state.Last
 	switch {
 	case l.Known && l.Held() && l.Until.IsZero():
-		found = append(found, finding{State: stateFinding, What: "lease of " + state.Name, Count: 1, Says: "held by " + l.Holder + ", without an end", Do: free})
+		found = append(found, finding{State: stateFinding, What: "lease of " + state.Name, Count: 1, Detail: "held by " + l.Holder + ", without an end", Action: free})
 	case l.Known && l.Held() && (last == nil || last.Outcome != jobs.Running):
-		found = append(found, finding{State: stateFinding, What: "lease of " + state.Name, Count: 1, Says: "held by " + l.Holder + ", which runs nothing",
-			Do: "wait until " + when(l.Until) + ", or " + free})
+		found = append(found, finding{State: stateFinding, What: "lease of " + state.Name, Count: 1, Detail: "held by " + l.Holder + ", but no run is in progress",
+			Action: "wait until " + formatTime(l.Until) + ", or " + free})
 	case last != nil && last.Outcome == jobs.Running && now.Sub(last.StartedAt) > state.MaxDuration+time.Minute:
-		found = append(found, finding{State: stateFinding, What: "job " + state.Name, Count: 1, Says: "runs since " + when(last.StartedAt) + ", longer than it may", Do: free})
+		found = append(found, finding{State: stateFinding, What: "job " + state.Name, Count: 1, Detail: "its run started at " + formatTime(last.StartedAt) + " and exceeds its time limit", Action: free})
 	}
 	if last != nil && last.Outcome == jobs.Failed {
-		found = append(found, finding{State: stateFinding, What: "job " + state.Name, Count: 1, Says: "its last run failed: " + last.Reason,
-			Do: "read the log of " + last.Pod + " by correlationId=" + last.ID})
+		found = append(found, finding{State: stateFinding, What: "job " + state.Name, Count: 1, Detail: "its last run failed: " + last.Reason,
+			Action: "search the log of " + last.Pod + " for correlationId=" + last.ID})
 	}
 	return found
 }
@@ -199,8 +200,8 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 	if err != nil {
 		return failedCheck("overdue locks", err)
 	}
-	patience := 2*s.Config.LockExpiryInterval + s.Config.LeaseTTL //nolint:mnd // a tick that was missed
-	if len(page) == 0 || now.Sub(page[0].ExpiresAt) < patience {
+	tolerance := 2*s.Config.LockExpiryInterval + s.Config.LeaseTTL // one tick may be missed
+	if len(page) == 0 || now.Sub(page[0].ExpiresAt) < tolerance {
 		return []finding{ok("overdue locks", "none")}
 	}
 	n, err := s.Seats.CountDue(ctx, 0)
@@ -208,8 +209,8 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 		return failedCheck("overdue locks", err)
 	}
 	return []finding{{State: stateFinding, What: "overdue locks", Count: n,
-		Says: fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt).Round(time.Second)),
-		Do:   "look why no worker sweeps; seatctl sweep expires them now. Their seats can be sold meanwhile all the same"}}
+		Detail: fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt).Round(time.Second)),
+		Action: "find out why no worker sweeps; seatctl sweep expires them now. Their seats can be sold meanwhile"}}
 }
 
 func checkData(ctx context.Context, s *session) []finding {
@@ -218,31 +219,40 @@ func checkData(ctx context.Context, s *session) []finding {
 		return failedCheck("data", err)
 	}
 	var found []finding
-	for _, f := range surveyed(survey, false) {
+	for _, f := range surveyFindings(survey, recommendedAction) {
 		if f.Count > 0 && f.State == stateFinding {
 			found = append(found, f)
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, ok("data", fmt.Sprintf("%d counters agree with their locks, bookings with theirs", survey.EventsMeasured)))
+		found = append(found, ok("data", fmt.Sprintf("%d counters agree with their locks, and the bookings agree with theirs", survey.EventsMeasured)))
 	}
 	return found
 }
 
-// surveyed tells a survey: with what a pass would do, or with what to do.
-func surveyed(v recovery.Survey, wouldDo bool) (list []finding) {
-	for _, f := range v.Findings() {
-		line := finding{State: stateFinding, What: f.What, Count: f.Count, Says: fmt.Sprint(f.Count), Do: f.Would}
+// surveyFindings lists the findings of a survey. action returns what the pass, or a
+// person, does about a finding.
+func surveyFindings(survey recovery.Survey, action func(recovery.Finding) string) (list []finding) {
+	for _, f := range survey.Findings() {
+		line := finding{State: stateFinding, What: f.What, Count: f.Count, Detail: fmt.Sprint(f.Count), Action: action(f)}
 		if f.Kind == recovery.Ordinary {
 			line.State = stateNote
 		}
-		if f.Kind == recovery.Mendable && !wouldDo {
-			line.Do = "seatctl recover"
-		}
 		if f.Says != "" {
-			line.Says += ", " + f.Says
+			line.Detail += ", " + f.Says
 		}
 		list = append(list, line)
 	}
 	return list
+}
+
+// dryRunAction is what a recovery pass would do.
+func dryRunAction(f recovery.Finding) string { return f.Would }
+
+// recommendedAction is what an operator should do.
+func recommendedAction(f recovery.Finding) string {
+	if f.Kind == recovery.Mendable {
+		return "seatctl recover"
+	}
+	return f.Would
 }

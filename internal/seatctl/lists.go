@@ -9,38 +9,36 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// filter narrows lists.
+// filter selects items of a list.
 type filter struct {
-	Event  string `help:"Of this event."`
-	User   string `help:"Of this user."`
-	Status string `help:"With this status."`
-	Limit  int    `default:"50" help:"Items at most; 0 for all."`
+	Event  string `help:"Only of this event."`
+	User   string `help:"Only of this user."`
+	Status string `help:"Only with this status."`
+	Limit  int    `default:"50" help:"Maximum number of items; 0 for all."`
 }
 
-func (f filter) parse() (event, user ids.ID, err error) {
+func (f filter) parse() (event, user holdfast.ID, err error) {
 	for _, part := range []struct {
 		text, flag string
-		id         *ids.ID
+		id         *holdfast.ID
 	}{{f.Event, "--event", &event}, {f.User, "--user", &user}} {
 		if part.text == "" {
 			continue
 		}
-		if *part.id, err = ids.Parse(part.text); err != nil {
-			return event, user, fmt.Errorf("%s %q is no ID: 24 hex digits", part.flag, part.text)
+		if *part.id, err = holdfast.ParseID(part.text); err != nil {
+			return event, user, fmt.Errorf("%s %q is not a valid ID: use 24 hex digits", part.flag, part.text)
 		}
 	}
 	return event, user, nil
 }
 
-// pages gathers items page after page, up to limit.
-func pages[T any](limit int, read func(mongodb.Page) ([]T, string, error)) (all []T, err error) {
-	page := mongodb.Page{Size: mongodb.MaxPageSize}
+// readPages reads items page by page, up to limit; 0 is no limit.
+func readPages[T any](limit int, read func(holdfast.Page) ([]T, string, error)) (all []T, err error) {
+	page := holdfast.Page{Size: holdfast.MaxPageSize}
 	for {
 		items, next, err := read(page)
 		if err != nil {
@@ -56,9 +54,9 @@ func pages[T any](limit int, read func(mongodb.Page) ([]T, string, error)) (all 
 	}
 }
 
-type events struct {
-	Status string `help:"With this status: ON_SALE, CLOSED or CANCELLED."`
-	Limit  int    `default:"50" help:"Items at most; 0 for all."`
+type eventsCmd struct {
+	Status string `help:"Only with this status: ON_SALE, CLOSED or CANCELLED."`
+	Limit  int    `default:"50" help:"Maximum number of items; 0 for all."`
 }
 
 // eventLine is an event as it is printed, exported and imported.
@@ -73,40 +71,43 @@ type eventLine struct {
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
 }
 
-func lineOf(e seats.Event) eventLine {
-	return eventLine{e.ID.String(), e.Name, e.TotalSeats, e.AvailableSeats, e.Oversold, string(e.Status), e.EventDate, e.MaxSeatsPerUser}
+func newEventLine(e holdfast.Event) eventLine {
+	return eventLine{
+		ID: e.ID.String(), Name: e.Name, TotalSeats: e.TotalSeats, AvailableSeats: e.AvailableSeats, Oversold: e.Oversold,
+		Status: string(e.Status), EventDate: e.EventDate, MaxSeatsPerUser: e.MaxSeatsPerUser,
+	}
 }
 
-func (e *events) run(ctx context.Context, s *session) (int, error) {
-	all, err := pages(0, func(p mongodb.Page) ([]seats.Event, string, error) { return s.Seats.Events(ctx, p) })
+func (e *eventsCmd) run(ctx context.Context, s *session) (int, error) {
+	all, err := readPages(0, func(p holdfast.Page) ([]holdfast.Event, string, error) { return s.Seats.Events(ctx, p) })
 	if err != nil {
-		return failed, err
+		return exitFailed, err
 	}
 	var lines []eventLine
 	for _, event := range all {
 		if (e.Status == "" || e.Status == string(event.Status)) && (e.Limit == 0 || len(lines) < e.Limit) {
-			lines = append(lines, lineOf(event))
+			lines = append(lines, newEventLine(event))
 		}
 	}
-	return well, rows(s.out, lines, []any{"id", "name", "seats", "available", "oversold", "status", "date"}, func(l eventLine) []any {
-		return []any{l.ID, l.Name, l.TotalSeats, l.AvailableSeats, l.Oversold, l.Status, when(l.EventDate)}
+	return exitOK, printRows(s.out, lines, []any{"id", "name", "seats", "available", "oversold", "status", "date"}, func(l eventLine) []any {
+		return []any{l.ID, l.Name, l.TotalSeats, l.AvailableSeats, l.Oversold, l.Status, formatTime(l.EventDate)}
 	})
 }
 
-type locks struct {
+type locksCmd struct {
 	filter `embed:""`
 }
 
-func (f *locks) run(ctx context.Context, s *session) (int, error) {
+func (f *locksCmd) run(ctx context.Context, s *session) (int, error) {
 	event, user, err := f.parse()
 	if err != nil {
-		return usage, err
+		return exitUsage, err
 	}
-	all, err := pages(f.Limit, func(p mongodb.Page) ([]seats.Lock, string, error) {
-		return s.Seats.Locks(ctx, seats.LockFilter{EventID: event, UserID: user, Status: seats.Status(f.Status)}, p)
+	all, err := readPages(f.Limit, func(p holdfast.Page) ([]holdfast.Lock, string, error) {
+		return s.Seats.Locks(ctx, holdfast.LockFilter{EventID: event, UserID: user, Status: holdfast.LockStatus(f.Status)}, p)
 	})
 	if err != nil {
-		return failed, err
+		return exitFailed, err
 	}
 	type line struct {
 		ID        string    `json:"id"`
@@ -118,27 +119,30 @@ func (f *locks) run(ctx context.Context, s *session) (int, error) {
 	}
 	var lines []line
 	for _, l := range all {
-		lines = append(lines, line{l.ID.String(), l.EventID.String(), l.UserID.String(), l.Seats, string(l.Status), l.ExpiresAt})
+		lines = append(lines, line{
+			ID: l.ID.String(), EventID: l.EventID.String(), UserID: l.UserID.String(),
+			Seats: l.Seats, Status: string(l.Status), ExpiresAt: l.ExpiresAt,
+		})
 	}
-	return well, rows(s.out, lines, []any{"id", "event", "user", "seats", "status", "expires at"}, func(l line) []any {
-		return []any{l.ID, l.EventID, l.UserID, l.Seats, l.Status, when(l.ExpiresAt)}
+	return exitOK, printRows(s.out, lines, []any{"id", "event", "user", "seats", "status", "expires at"}, func(l line) []any {
+		return []any{l.ID, l.EventID, l.UserID, l.Seats, l.Status, formatTime(l.ExpiresAt)}
 	})
 }
 
-type bookings struct {
+type bookingsCmd struct {
 	filter `embed:""`
 }
 
-func (f *bookings) run(ctx context.Context, s *session) (int, error) {
+func (f *bookingsCmd) run(ctx context.Context, s *session) (int, error) {
 	event, user, err := f.parse()
 	if err != nil {
-		return usage, err
+		return exitUsage, err
 	}
-	all, err := pages(f.Limit, func(p mongodb.Page) ([]booking.Booking, string, error) {
-		return s.Bookings.List(ctx, booking.Filter{EventID: event, UserID: user, Status: booking.Status(f.Status)}, p)
+	all, err := readPages(f.Limit, func(p holdfast.Page) ([]holdfast.Booking, string, error) {
+		return s.Bookings.List(ctx, holdfast.BookingFilter{EventID: event, UserID: user, Status: holdfast.BookingStatus(f.Status)}, p)
 	})
 	if err != nil {
-		return failed, err
+		return exitFailed, err
 	}
 	type line struct {
 		ID               string     `json:"id"`
@@ -152,47 +156,50 @@ func (f *bookings) run(ctx context.Context, s *session) (int, error) {
 	}
 	var lines []line
 	for _, b := range all {
-		l := line{b.ID.String(), b.LockID.String(), b.EventID.String(), b.UserID.String(), b.Seats, string(b.Status), nil, b.PaymentReference}
+		l := line{
+			ID: b.ID.String(), LockID: b.LockID.String(), EventID: b.EventID.String(), UserID: b.UserID.String(),
+			Seats: b.Seats, Status: string(b.Status), PaymentReference: b.PaymentReference,
+		}
 		if !b.PaymentExpiresAt.IsZero() {
 			l.PaymentExpiresAt = &b.PaymentExpiresAt
 		}
 		lines = append(lines, l)
 	}
-	return well, rows(s.out, lines, []any{"id", "lock", "event", "user", "seats", "status", "payment until", "reference"}, func(l line) []any {
+	return exitOK, printRows(s.out, lines, []any{"id", "lock", "event", "user", "seats", "status", "payment until", "reference"}, func(l line) []any {
 		until := ""
 		if l.PaymentExpiresAt != nil {
-			until = when(*l.PaymentExpiresAt)
+			until = formatTime(*l.PaymentExpiresAt)
 		}
 		return []any{l.ID, l.LockID, l.EventID, l.UserID, l.Seats, l.Status, until, l.PaymentReference}
 	})
 }
 
-// export writes events.
-type export struct{}
+// exportCmd writes all events.
+type exportCmd struct{}
 
-func (*export) run(ctx context.Context, s *session) (int, error) {
-	all, err := pages(0, func(p mongodb.Page) ([]seats.Event, string, error) { return s.Seats.Events(ctx, p) })
+func (*exportCmd) run(ctx context.Context, s *session) (int, error) {
+	all, err := readPages(0, func(p holdfast.Page) ([]holdfast.Event, string, error) { return s.Seats.Events(ctx, p) })
 	if err != nil {
-		return failed, err
+		return exitFailed, err
 	}
 	encoder := json.NewEncoder(s.out.w)
 	for _, e := range all {
-		if err := encoder.Encode(lineOf(e)); err != nil {
-			return failed, err
+		if err := encoder.Encode(newEventLine(e)); err != nil {
+			return exitFailed, err
 		}
 	}
-	return well, nil
+	return exitOK, nil
 }
 
-// imports makes events. A line that is wrong is told with its number, and no
-// later one is read.
-type imports struct{}
+// importCmd creates events. It stops at the first invalid line and reports its
+// number.
+type importCmd struct{}
 
-func (*imports) run(ctx context.Context, s *session) (int, error) {
-	const longest = 1 << 20
+func (*importCmd) run(ctx context.Context, s *session) (int, error) {
+	const maxLineBytes = 1 << 20
 	lines := bufio.NewScanner(s.in)
-	lines.Buffer(nil, longest)
-	made, there := 0, 0
+	lines.Buffer(nil, maxLineBytes)
+	created, existing := 0, 0
 	for n := 1; lines.Scan(); n++ {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
@@ -200,21 +207,21 @@ func (*imports) run(ctx context.Context, s *session) (int, error) {
 		err := s.importLine(ctx, lines.Bytes())
 		switch {
 		case errors.Is(err, seats.ErrEventExists):
-			there++
+			existing++
 		case err != nil:
-			return failed, fmt.Errorf("line %d: %w; %d events were made before it", n, err, made)
+			return exitFailed, fmt.Errorf("line %d: %w; %d events were created before it", n, err, created)
 		default:
-			made++
+			created++
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return failed, err
+		return exitFailed, err
 	}
-	type done struct {
-		Made  int `json:"made"`
-		There int `json:"wereThere"`
+	type line struct {
+		Created  int `json:"made"`
+		Existing int `json:"wereThere"`
 	}
-	return well, rows(s.out, []done{{made, there}}, []any{"made", "were there"}, func(d done) []any { return []any{d.Made, d.There} })
+	return exitOK, printRows(s.out, []line{{Created: created, Existing: existing}}, []any{"created", "existed already"}, func(l line) []any { return []any{l.Created, l.Existing} })
 }
 
 func (s *session) importLine(ctx context.Context, text []byte) error {
@@ -224,25 +231,25 @@ func (s *session) importLine(ctx context.Context, text []byte) error {
 	if err := decoder.Decode(&line); err != nil {
 		return err
 	}
-	n := seats.NewEvent{Name: line.Name, TotalSeats: line.TotalSeats, EventDate: line.EventDate, MaxSeatsPerUser: line.MaxSeatsPerUser}
+	n := holdfast.NewEvent{Name: line.Name, TotalSeats: line.TotalSeats, EventDate: line.EventDate, MaxSeatsPerUser: line.MaxSeatsPerUser}
 	var err error
 	if line.ID != "" {
-		if n.ID, err = ids.Parse(line.ID); err != nil {
+		if n.ID, err = holdfast.ParseID(line.ID); err != nil {
 			return fmt.Errorf("id %q: %w", line.ID, err)
 		}
 	}
-	if n.Name == "" || n.TotalSeats < 1 || n.TotalSeats > seats.MaxSeats || n.MaxSeatsPerUser < 0 {
-		return fmt.Errorf("an event has a name, 1 to %d totalSeats, and no negative maxSeatsPerUser", seats.MaxSeats)
+	if n.Name == "" || n.TotalSeats < 1 || n.TotalSeats > holdfast.MaxSeats || n.MaxSeatsPerUser < 0 {
+		return fmt.Errorf("an event needs a name, 1 to %d totalSeats, and a maxSeatsPerUser that is not negative", holdfast.MaxSeats)
 	}
-	status := seats.SaleStatus(line.Status)
+	status := holdfast.EventStatus(line.Status)
 	switch status {
-	case "", seats.OnSale, seats.Closed, seats.Cancelled:
+	case "", holdfast.OnSale, holdfast.Closed, holdfast.Cancelled:
 	default:
-		return fmt.Errorf("status %q is none of ON_SALE, CLOSED, CANCELLED", line.Status)
+		return fmt.Errorf("invalid status %q: use ON_SALE, CLOSED or CANCELLED", line.Status)
 	}
 	e, err := s.Seats.CreateEvent(ctx, n)
-	if err == nil && status != "" && status != seats.OnSale {
-		_, err = s.Seats.UpdateEvent(ctx, e.ID, seats.EventChange{Status: &status})
+	if err == nil && status != "" && status != holdfast.OnSale {
+		_, err = s.Seats.UpdateEvent(ctx, e.ID, holdfast.EventChange{Status: &status})
 	}
 	return err
 }

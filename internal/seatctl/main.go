@@ -18,34 +18,34 @@ import (
 
 // Exit codes.
 const (
-	well     = 0
-	failed   = 1
-	usage    = 2
-	findings = 3
+	exitOK       = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitFindings = 3
 )
 
 type commands struct {
 	Config config.Config `embed:""`
-	Output string        `short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
+	Output string        `short:"o" enum:"table,json" default:"table" help:"Output format: table or json."`
 
-	Doctor   doctor   `cmd:"" help:"Look whether everything is well, and what to do where it is not. Changes nothing."`
-	Recover  recovers `cmd:"" help:"Expire what is stale, and prove the counters against the locks; see --dry-run."`
-	Sweep    sweep    `cmd:"" help:"Expire what is due now: locks, bookings, or both."`
-	Jobs     jobsList `cmd:"" help:"List the jobs: last run, lease, leader."`
-	Leases   leases   `cmd:"" help:"Free a stuck lease."`
-	Events   events   `cmd:"" help:"List events."`
-	Locks    locks    `cmd:"" help:"List locks."`
-	Bookings bookings `cmd:"" help:"List bookings."`
-	Export   export   `cmd:"" help:"Write all events as JSON lines; their locks and bookings stay."`
-	Import   imports  `cmd:"" help:"Make events from JSON lines; those that there are stay as they are."`
+	Doctor   doctorCmd   `cmd:"" help:"Check servers, schema, jobs and data, and suggest actions. Changes nothing."`
+	Recover  recoverCmd  `cmd:"" help:"Expire stale locks and bookings, and correct the counters; see --dry-run."`
+	Sweep    sweepCmd    `cmd:"" help:"Expire due locks, due bookings, or both, now."`
+	Jobs     jobsCmd     `cmd:"" help:"List the jobs with their last run and lease, and the leader."`
+	Leases   leasesCmd   `cmd:"" help:"Free a stuck lease."`
+	Events   eventsCmd   `cmd:"" help:"List events."`
+	Locks    locksCmd    `cmd:"" help:"List locks."`
+	Bookings bookingsCmd `cmd:"" help:"List bookings."`
+	Export   exportCmd   `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
+	Import   importCmd   `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`
 }
 
-// command is one of them. The code is what to exit with where err is nil.
+// command is a command of seatctl. code is the exit code if err is nil.
 type command interface {
 	run(ctx context.Context, s *session) (code int, err error)
 }
 
-// session is what a command works with.
+// session is what a command runs with.
 type session struct {
 	*app.App
 	out  printer
@@ -53,59 +53,62 @@ type session struct {
 	errs io.Writer
 }
 
-// closeTime is how long the end may take.
-const closeTime = 10 * time.Second
+const closeTimeout = 10 * time.Second
 
-// Main runs a command line and returns what to exit with.
+// Main runs a command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	var c commands
-	if os.Getenv("LOG_LEVEL") == "" && !telemetry.IsTerminal(os.Stderr) { // progress is for people
+	if os.Getenv("LOG_LEVEL") == "" && !telemetry.IsTerminal(os.Stderr) { // do not show progress to scripts
 		os.Setenv("LOG_LEVEL", "warn") //nolint:errcheck // fails only for an invalid name
 	}
-	parsed, err := config.ParseInto(&c, &c.Config, "seatctl", "Looks at Holdfast's database, and mends it. Every flag can be set in the environment.", args)
+	parsed, err := config.ParseInto(&c, &c.Config, "seatctl", "Checks and repairs Holdfast's database. Every flag can be set in the environment.", args)
 	if err != nil {
-		fmt.Fprintln(errs, "seatctl:", err) //nolint:errcheck // nobody reads
-		return usage
+		printError(errs, err)
+		return exitUsage
 	}
 	chosen, ok := parsed.Selected().Target.Addr().Interface().(command)
 	if !ok {
-		fmt.Fprintln(errs, "seatctl: no such command; see --help") //nolint:errcheck // nobody reads
-		return usage
+		printError(errs, errors.New("no such command; see --help"))
+		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	code, err := run(ctx, &c, chosen, in, out, errs)
 	if err != nil {
-		fmt.Fprintln(errs, "seatctl:", err) //nolint:errcheck // nobody reads
-		if code == usage {
-			return usage
+		printError(errs, err)
+		if code == exitUsage {
+			return exitUsage
 		}
-		return failed
+		return exitFailed
 	}
 	return code
 }
 
 func run(ctx context.Context, c *commands, chosen command, in io.Reader, out, errs io.Writer) (code int, err error) {
 	log := telemetry.NewLog(errs, c.Config.LogLevel, c.Config.LogFormat)
-	s := &session{out: printer{out, c.Output}, in: in, errs: errs}
-	if s.App, err = app.Connect(ctx, &c.Config, quiet(chosen, log)); err != nil {
-		if d, is := chosen.(*doctor); is {
+	s := &session{out: printer{w: out, format: c.Output}, in: in, errs: errs}
+	if s.App, err = app.Connect(ctx, &c.Config, logFor(chosen, log)); err != nil {
+		if d, ok := chosen.(*doctorCmd); ok {
 			return d.unreachable(s, err)
 		}
-		return failed, err
+		return exitFailed, err
 	}
 	defer func() {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		err = errors.Join(err, s.Close(last))
+		err = errors.Join(err, s.Close(closeCtx))
 	}()
 	return chosen.run(ctx, s)
 }
 
-// quiet is the log of commands that only look: nothing but warnings.
-func quiet(chosen command, log *slog.Logger) *slog.Logger {
+func printError(w io.Writer, err error) {
+	fmt.Fprintln(w, "seatctl:", err) //nolint:errcheck // there is no other place to report it
+}
+
+// logFor returns the log of a command. Commands that only read do not log.
+func logFor(chosen command, log *slog.Logger) *slog.Logger {
 	switch chosen.(type) {
-	case *recovers, *sweepLocks, *sweepBookings, *sweepAll:
+	case *recoverCmd, *sweepLocksCmd, *sweepBookingsCmd, *sweepAllCmd:
 		return log
 	default:
 		return slog.New(slog.DiscardHandler)

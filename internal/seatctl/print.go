@@ -7,16 +7,19 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+
+
 )
 
-// printer prints rows of one type, as people or as programs read them.
+// printer prints rows as a table or as JSON.
 type printer struct {
 	w      io.Writer
 	format string
 }
 
-// rows prints items: as a JSON array, or by columns, whose cells row gives.
-func rows[T any](p printer, items []T, columns []any, row func(T) []any) error {
+// printRows prints items as a JSON array, or as a table with the cells that row
+// returns.
+func printRows[T any](p printer, items []T, columns []any, row func(T) []any) error {
 	if p.format == "json" {
 		if items == nil {
 			items = []T{}
@@ -28,10 +31,10 @@ func rows[T any](p printer, items []T, columns []any, row func(T) []any) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Options.SeparateColumns, t.Style().Options.DrawBorder = false, false
-	const widest = 80 // letters
+	const maxWidth = 80 // characters of a column
 	var configs []table.ColumnConfig
 	for i := range columns {
-		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widest})
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: maxWidth})
 	}
 	t.SetColumnConfigs(configs)
 	t.AppendHeader(columns)
@@ -42,7 +45,7 @@ func rows[T any](p printer, items []T, columns []any, row func(T) []any) error {
 	return err
 }
 
-func when(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

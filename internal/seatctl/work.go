@@ -9,58 +9,58 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// recovers is the recovery pass.
-type recovers struct {
-	DryRun bool `help:"Tell what the pass would find, and change nothing."`
+// recoverCmd runs a recovery pass.
+type recoverCmd struct {
+	DryRun bool `help:"Print what the pass would do, and change nothing."`
 }
 
-func (r *recovers) run(ctx context.Context, s *session) (int, error) {
+func (r *recoverCmd) run(ctx context.Context, s *session) (int, error) {
 	if !r.DryRun {
-		return s.work(ctx, "recovery")
+		return s.runJobs(ctx, "recovery")
 	}
 	survey, err := s.Recovery.Survey(ctx)
 	if err != nil {
-		return failed, err
+		return exitFailed, err
 	}
-	list := surveyed(survey, true)
-	if err := rows(s.out, list, []any{"what", "how many", "a pass would"}, func(f finding) []any { return []any{f.What, f.Count, f.Do} }); err != nil {
-		return failed, err
+	list := surveyFindings(survey, dryRunAction)
+	if err := printRows(s.out, list, []any{"what", "count", "a pass would"}, func(f finding) []any { return []any{f.What, f.Count, f.Action} }); err != nil {
+		return exitFailed, err
 	}
 	for _, f := range list {
 		if f.Count > 0 && f.State == stateFinding {
-			return findings, nil
+			return exitFindings, nil
 		}
 	}
-	return well, nil
+	return exitOK, nil
 }
 
-// sweep expires what is due.
-type sweep struct {
-	Locks    sweepLocks    `cmd:"" help:"Expire due locks."`
-	Bookings sweepBookings `cmd:"" help:"Expire due bookings."`
-	All      sweepAll      `cmd:"" default:"1" help:"Expire both."`
+// sweepCmd expires due locks and bookings.
+type sweepCmd struct {
+	Locks    sweepLocksCmd    `cmd:"" help:"Expire due locks."`
+	Bookings sweepBookingsCmd `cmd:"" help:"Expire due bookings."`
+	All      sweepAllCmd      `cmd:"" default:"1" help:"Expire both."`
 }
 
 type (
-	sweepLocks    struct{}
-	sweepBookings struct{}
-	sweepAll      struct{}
+	sweepLocksCmd    struct{}
+	sweepBookingsCmd struct{}
+	sweepAllCmd      struct{}
 )
 
-func (*sweepLocks) run(ctx context.Context, s *session) (int, error) {
-	return s.work(ctx, "lock-expiry")
+func (*sweepLocksCmd) run(ctx context.Context, s *session) (int, error) {
+	return s.runJobs(ctx, "lock-expiry")
 }
 
-func (*sweepBookings) run(ctx context.Context, s *session) (int, error) {
-	return s.work(ctx, "booking-expiry")
+func (*sweepBookingsCmd) run(ctx context.Context, s *session) (int, error) {
+	return s.runJobs(ctx, "booking-expiry")
 }
 
-func (*sweepAll) run(ctx context.Context, s *session) (int, error) {
-	return s.work(ctx, "lock-expiry", "booking-expiry")
+func (*sweepAllCmd) run(ctx context.Context, s *session) (int, error) {
+	return s.runJobs(ctx, "lock-expiry", "booking-expiry")
 }
 
-// ran is what a run came to, for print.
-type ran struct {
+// runLine is the result of a run.
+type runLine struct {
 	Job           string `json:"job"`
 	Run           string `json:"run,omitempty"`
 	Outcome       string `json:"outcome"`
@@ -69,35 +69,39 @@ type ran struct {
 	Skipped       int    `json:"skipped"`
 	Errors        int    `json:"errors"`
 	SeatsRestored int64  `json:"seatsRestored"`
-	Why           string `json:"why,omitempty"`
+	Reason        string `json:"why,omitempty"`
 }
 
-// work runs jobs here, under their leases. One that another process is running
-// needs no second run, which is well.
-func (s *session) work(ctx context.Context, names ...string) (int, error) {
-	var done []ran
+// runJobs runs jobs in this process, under their leases. A job that another process
+// is running is not run a second time, which is no error.
+func (s *session) runJobs(ctx context.Context, names ...string) (int, error) {
+	var lines []runLine
 	var failures []error
 	for _, name := range names {
 		result, err := s.RunByHand(ctx, name)
-		r := ran{name, result.ID, string(result.Outcome), result.Found, result.Applied, result.Skipped, result.Errors, result.SeatsRestored, result.Reason}
-		if held, ok := lease.IsHeld(result.Why); ok {
-			r.Why = "it is being run by " + held.Holder
-		} else if result.Outcome == jobs.Skipped {
-			err = fmt.Errorf("%s: %w", name, result.Why)
-			r.Why = "its lease can't be had"
+		line := runLine{
+			Job: name, Run: result.ID, Outcome: string(result.Outcome),
+			Found: result.Found, Applied: result.Applied, Skipped: result.Skipped, Errors: result.Errors,
+			SeatsRestored: result.SeatsRestored, Reason: result.Reason,
 		}
-		done, failures = append(done, r), append(failures, err)
+		if held, ok := lease.IsHeld(result.SkipErr); ok {
+			line.Reason = "already running on " + held.Holder
+		} else if result.Outcome == jobs.Skipped {
+			err = fmt.Errorf("%s: %w", name, result.SkipErr)
+			line.Reason = "its lease is unavailable"
+		}
+		lines, failures = append(lines, line), append(failures, err)
 	}
-	err := rows(s.out, done, []any{"job", "outcome", "found", "applied", "skipped", "errors", "seats restored", "why", "run"}, func(r ran) []any {
-		return []any{r.Job, r.Outcome, r.Found, r.Applied, r.Skipped, r.Errors, r.SeatsRestored, r.Why, r.Run}
+	err := printRows(s.out, lines, []any{"job", "outcome", "found", "applied", "skipped", "errors", "seats restored", "reason", "run"}, func(l runLine) []any {
+		return []any{l.Job, l.Outcome, l.Found, l.Applied, l.Skipped, l.Errors, l.SeatsRestored, l.Reason, l.Run}
 	})
-	return well, errors.Join(append(failures, err)...)
+	return exitOK, errors.Join(append(failures, err)...)
 }
 
-// jobsList lists the jobs.
-type jobsList struct{}
+// jobsCmd lists the jobs.
+type jobsCmd struct{}
 
-type jobState struct {
+type jobLine struct {
 	Job      string `json:"job"`
 	Interval string `json:"interval,omitempty"`
 	LastRun  string `json:"lastRun,omitempty"`
@@ -109,57 +113,58 @@ type jobState struct {
 	Lease    string `json:"lease"`
 }
 
-func (*jobsList) run(ctx context.Context, s *session) (int, error) {
+func (*jobsCmd) run(ctx context.Context, s *session) (int, error) {
 	states, leader, err := s.Jobs.States(ctx)
 	if err != nil {
-		return failed, err
+		return exitFailed, err
 	}
-	list := []jobState{{Job: "leader", Lease: holderOf(leader)}}
+	list := []jobLine{{Job: "leader", Lease: describeLease(leader)}}
 	for _, state := range states {
-		j := jobState{Job: state.Name, Lease: holderOf(state.Lease)}
+		line := jobLine{Job: state.Name, Lease: describeLease(state.Lease)}
 		if state.Interval > 0 {
-			j.Interval = state.Interval.String()
+			line.Interval = state.Interval.String()
 		}
-		if l := state.Last; l != nil {
-			j.LastRun, j.Outcome, j.Found, j.Applied, j.Errors, j.Reason = when(l.StartedAt), string(l.Outcome), l.Found, l.Applied, l.Errors, l.Reason
+		if last := state.Last; last != nil {
+			line.LastRun, line.Outcome, line.Reason = formatTime(last.StartedAt), string(last.Outcome), last.Reason
+			line.Found, line.Applied, line.Errors = last.Found, last.Applied, last.Errors
 		}
-		list = append(list, j)
+		list = append(list, line)
 	}
-	return well, rows(s.out, list, []any{"job", "interval", "last run", "outcome", "found", "applied", "errors", "reason", "lease"}, func(j jobState) []any {
-		return []any{j.Job, j.Interval, j.LastRun, j.Outcome, j.Found, j.Applied, j.Errors, j.Reason, j.Lease}
+	return exitOK, printRows(s.out, list, []any{"job", "interval", "last run", "outcome", "found", "applied", "errors", "reason", "lease"}, func(l jobLine) []any {
+		return []any{l.Job, l.Interval, l.LastRun, l.Outcome, l.Found, l.Applied, l.Errors, l.Reason, l.Lease}
 	})
 }
 
-func holderOf(h jobs.Holder) string {
+func describeLease(l jobs.LeaseState) string {
 	switch {
-	case !h.Known:
-		return "unknown: its store does not answer"
-	case !h.Held():
+	case !l.Known:
+		return "unknown: the lease store does not answer"
+	case !l.Held():
 		return "free"
-	case h.Until.IsZero():
-		return h.Holder + ", without an end"
+	case l.Until.IsZero():
+		return l.Holder + ", without an end"
 	default:
-		return h.Holder + ", until " + when(h.Until)
+		return l.Holder + ", until " + formatTime(l.Until)
 	}
 }
 
-// leases frees one.
-type leases struct {
-	Free freeLease `cmd:"" help:"Take a job's lease away from its holder, dead or alive. A run that lives is cancelled at its next renewal."`
+// leasesCmd changes leases.
+type leasesCmd struct {
+	Free freeLeaseCmd `cmd:"" help:"Remove a job's lease, whoever holds it. If the holder is alive, its run is cancelled at the next renewal."`
 }
 
-type freeLease struct {
-	Job string `arg:"" help:"The job, or leader."`
+type freeLeaseCmd struct {
+	Job string `arg:"" help:"A job, or leader for the leader's lease."`
 }
 
-func (f *freeLease) run(ctx context.Context, s *session) (int, error) {
-	was, err := s.Jobs.FreeLease(ctx, f.Job)
+func (f *freeLeaseCmd) run(ctx context.Context, s *session) (int, error) {
+	former, err := s.Jobs.FreeLease(ctx, f.Job)
 	if err != nil {
-		return failed, err
+		return exitFailed, err
 	}
-	type freed struct {
+	type line struct {
 		Lease  string `json:"lease"`
 		Holder string `json:"wasHeldBy"`
 	}
-	return well, rows(s.out, []freed{{was.Name, was.Holder}}, []any{"lease", "was held by"}, func(f freed) []any { return []any{f.Lease, f.Holder} })
+	return exitOK, printRows(s.out, []line{{Lease: former.Name, Holder: former.Holder}}, []any{"lease", "was held by"}, func(l line) []any { return []any{l.Lease, l.Holder} })
 }

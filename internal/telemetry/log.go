@@ -1,4 +1,4 @@
-// Package telemetry is how a process is watched: its log and its metrics.
+// Package telemetry provides the log, the metrics and the traces of a process.
 package telemetry
 
 import (
@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// NewLog returns the process's log, in the format json or text.
+// NewLog returns a log in the format json or text.
 func NewLog(w io.Writer, level slog.Level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "text" {
@@ -16,7 +16,7 @@ func NewLog(w io.Writer, level slog.Level, format string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, options))
 }
 
-// IsTerminal reports whether a person watches the file.
+// IsTerminal reports whether the file is a terminal.
 func IsTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

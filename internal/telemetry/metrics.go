@@ -6,14 +6,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics are all that a process counts, with the prefix holdfast_.
+// Metrics are the metrics of a process, with the prefix holdfast_. Those of jobs are
+// in package jobs.
 type Metrics struct {
 	Registry *prometheus.Registry
 
 	Requests         *prometheus.CounterVec   // method, route, status
 	RequestSeconds   *prometheus.HistogramVec // method, route
 	InFlight         prometheus.Gauge
-	TurnedAway       prometheus.Counter
+	Rejected         prometheus.Counter // because too many requests were in flight
 	Transactions     *prometheus.CounterVec // outcome
 	Attempts         prometheus.Observer
 	OrphansEnded     prometheus.Counter
@@ -24,10 +25,10 @@ type Metrics struct {
 	RecoveryComplete prometheus.Gauge
 }
 
-// Listeners tells how many listen to streams of availability.
-func (m *Metrics) Listeners(count func() int) {
+// RegisterListeners registers the number of listeners to availability streams.
+func (m *Metrics) RegisterListeners(count func() int) {
 	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Namespace: "holdfast", Name: "stream_listeners",
-		Help: "Listeners to availability, each a connection."}, func() float64 { return float64(count()) })
+		Help: "Open availability streams."}, func() float64 { return float64(count()) })
 }
 
 // NewMetrics registers all metrics, and those of the Go runtime.
@@ -44,20 +45,20 @@ func NewMetrics() *Metrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return f.NewGauge(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help})
 	}
-	requestTime := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+	requestBuckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	return &Metrics{
 		Registry:         r,
-		Requests:         counter("http_requests_total", "Requests answered.", "method", "route", "status"),
-		RequestSeconds:   histogram("http_request_duration_seconds", "Time to the end of the answer.", requestTime, "method", "route"),
-		InFlight:         gauge("http_requests_in_flight", "Requests being worked on."),
-		TurnedAway:       counter("http_requests_turned_away_total", "Requests answered 503 because too many were in flight.").WithLabelValues(),
+		Requests:         counter("http_requests_total", "Answered requests.", "method", "route", "status"),
+		RequestSeconds:   histogram("http_request_duration_seconds", "Time until the response was complete.", requestBuckets, "method", "route"),
+		InFlight:         gauge("http_requests_in_flight", "Requests in progress."),
+		Rejected:         counter("http_requests_turned_away_total", "Requests answered with 503 because too many were in flight.").WithLabelValues(),
 		Transactions:     counter("transactions_total", "MongoDB transactions by outcome: done, refused, conflict, unavailable, unknown.", "outcome"),
-		Attempts:         histogram("transaction_attempts", "Attempts that a transaction took.", []float64{1, 2, 3, 5, 10, 30, 100, 300}).WithLabelValues(),
-		OrphansEnded:     counter("orphaned_transactions_ended_total", "Transactions of dead processes that this one ended.").WithLabelValues(),
-		Corrections:      counter("recovery_corrections_total", "Counters that were mended.").WithLabelValues(),
-		OversoldEvents:   gauge("oversold_events", "Events with seats taken beyond their total, when last looked at."),
-		PaidAndRefused:   counter("paid_and_refused_total", "Refused confirmations that carried a payment reference.").WithLabelValues(),
-		RecoverySeconds:  gauge("recovery_duration_seconds", "Duration of the recovery pass at this process's start."),
-		RecoveryComplete: gauge("recovery_completed", "1 once the recovery pass at this process's start has completed."),
+		Attempts:         histogram("transaction_attempts", "Attempts per transaction.", []float64{1, 2, 3, 5, 10, 30, 100, 300}).WithLabelValues(),
+		OrphansEnded:     counter("orphaned_transactions_ended_total", "Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
+		Corrections:      counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
+		OversoldEvents:   gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
+		PaidAndRefused:   counter("paid_and_refused_total", "Refused confirmations with a payment reference.").WithLabelValues(),
+		RecoverySeconds:  gauge("recovery_duration_seconds", "Duration of the recovery pass when this process started."),
+		RecoveryComplete: gauge("recovery_completed", "1 once the recovery pass of this process's start has completed."),
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Line is one line of the log.
+// Line is a log line.
 type Line struct {
 	At         time.Time
 	Level      string
@@ -17,73 +17,72 @@ type Line struct {
 	Attributes map[string]string
 }
 
-// Recent is a log's handler that keeps the last warnings and errors, for
-// operators to look at, and hands everything on.
+// Recent is a slog.Handler that passes all records on, and keeps the latest
+// warnings and errors in memory for the operators' page.
 type Recent struct {
 	slog.Handler
-	attrs []slog.Attr
-	kept  *kept
+	attrs  []slog.Attr
+	buffer *buffer
 }
 
-// keepLines bounds the memory that they take.
-const keepLines = 50
+const (
+	maxLines          = 50
+	maxAttributeBytes = 400 // a stack, for example, is longer
+)
 
-type kept struct {
+type buffer struct {
 	mu    sync.Mutex
 	lines []Line
 }
 
-// NewRecent keeps what is told to next.
-func NewRecent(next slog.Handler) *Recent { return &Recent{next, nil, &kept{}} }
+// NewRecent returns a Recent that passes records on to next.
+func NewRecent(next slog.Handler) *Recent { return &Recent{Handler: next, buffer: &buffer{}} }
 
-// Lines are the kept ones, newest first.
+// Lines returns the kept lines, newest first.
 func (r *Recent) Lines() []Line {
-	r.kept.mu.Lock()
-	defer r.kept.mu.Unlock()
-	lines := slices.Clone(r.kept.lines)
+	r.buffer.mu.Lock()
+	defer r.buffer.mu.Unlock()
+	lines := slices.Clone(r.buffer.lines)
 	slices.Reverse(lines)
 	return lines
 }
 
-// Handle is slog.Handler's.
+// Handle implements slog.Handler.
 func (r *Recent) Handle(ctx context.Context, record slog.Record) error {
 	if record.Level >= slog.LevelWarn {
-		line := Line{record.Time, record.Level.String(), record.Message, map[string]string{}}
+		line := Line{At: record.Time, Level: record.Level.String(), Message: record.Message, Attributes: map[string]string{}}
 		for _, a := range r.attrs {
-			line.note(a)
+			line.add(a)
 		}
 		record.Attrs(func(a slog.Attr) bool {
-			line.note(a)
+			line.add(a)
 			return true
 		})
-		r.kept.add(line)
+		r.buffer.add(line)
 	}
 	return r.Handler.Handle(ctx, record)
 }
 
-// longest bounds an attribute, such as a stack.
-const longest = 400 // bytes
-
-func (l Line) note(a slog.Attr) {
+func (l Line) add(a slog.Attr) {
 	text := a.Value.Resolve().String()
-	l.Attributes[a.Key] = strings.ToValidUTF8(text[:min(len(text), longest)], "")
+	l.Attributes[a.Key] = strings.ToValidUTF8(text[:min(len(text), maxAttributeBytes)], "")
 }
 
-func (k *kept) add(line Line) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.lines) == keepLines {
-		k.lines = slices.Delete(k.lines, 0, 1)
+func (b *buffer) add(line Line) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.lines) == maxLines {
+		b.lines = slices.Delete(b.lines, 0, 1)
 	}
-	k.lines = append(k.lines, line)
+	b.lines = append(b.lines, line)
 }
 
-// WithAttrs is slog.Handler's.
+// WithAttrs implements slog.Handler.
 func (r *Recent) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &Recent{r.Handler.WithAttrs(attrs), append(slices.Clip(r.attrs), attrs...), r.kept}
+	return &Recent{Handler: r.Handler.WithAttrs(attrs), attrs: slices.Concat(r.attrs, attrs), buffer: r.buffer}
 }
 
-// WithGroup is slog.Handler's; the kept lines know no groups.
+// WithGroup implements slog.Handler. Kept lines do not have groups.
 func (r *Recent) WithGroup(name string) slog.Handler {
-	return &Recent{r.Handler.WithGroup(name), r.attrs, r.kept}
+	return &Recent{Handler: r.Handler.WithGroup(name), attrs: r.attrs, buffer: r.buffer}
 }

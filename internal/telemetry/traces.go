@@ -19,14 +19,14 @@ import (
 	traceapi "go.opentelemetry.io/otel/trace"
 )
 
-// Traced reports whether traces are sent anywhere: OpenTelemetry's own settings say
-// where to, and much else.
+// Traced reports whether traces are exported. OpenTelemetry's own environment
+// variables configure the exporter.
 func Traced() bool { return traced }
 
 var traced = os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 
-// StartTraces begins to send traces of the program, if there is an address to send
-// them to. stop sends what is left.
+// StartTraces starts the export of the program's traces, if an endpoint is
+// configured. stop exports the remaining spans and ends the export.
 func StartTraces(ctx context.Context, program, pod string) (stop func(context.Context) error, err error) {
 	if !Traced() {
 		return func(context.Context) error { return nil }, nil
@@ -35,12 +35,12 @@ func StartTraces(ctx context.Context, program, pod string) (stop func(context.Co
 	if err != nil {
 		return nil, errors.Join(errors.New("OTEL_EXPORTER_OTLP_ENDPOINT"), err)
 	}
-	about, err := resource.Merge(resource.NewSchemaless(
-		semconv.ServiceName("holdfast-"+program), semconv.ServiceInstanceID(pod)), resource.Environment()) // OTEL_SERVICE_NAME wins
+	attributes, err := resource.Merge(resource.NewSchemaless(
+		semconv.ServiceName("holdfast-"+program), semconv.ServiceInstanceID(pod)), resource.Environment()) // the last one wins: OTEL_SERVICE_NAME
 	if err != nil {
 		return nil, err
 	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))
+	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(attributes))
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
 	return provider.Shutdown, nil
@@ -48,28 +48,29 @@ func StartTraces(ctx context.Context, program, pod string) (stop func(context.Co
 
 const tracerName = "github.com/holdfast-dev/holdfast"
 
-// Tracer makes Holdfast's own spans.
+// Tracer returns the tracer of Holdfast's own spans.
 func Tracer() traceapi.Tracer { return otel.Tracer(tracerName) }
 
-// NameRequest gives a request's span the route that served it.
+// NameRequest names the request's span after its route.
 func NameRequest(ctx context.Context, method, route, requestID string) {
 	if !traced {
 		return
 	}
 	span := traceapi.SpanFromContext(ctx)
-	_, path, both := strings.Cut(route, " ")
-	if !both {
+	_, path, hasMethod := strings.Cut(route, " ")
+	if !hasMethod {
 		path = route
 	}
 	span.SetName(method + " " + path)
 	span.SetAttributes(semconv.HTTPRoute(path), attribute.String("holdfast.request_id", requestID))
 }
 
-// TraceRun makes one trace of a job's run, found by its correlation ID. ended ends it.
-func TraceRun(ctx context.Context, job, correlationID string) (inner context.Context, ended func(error)) {
-	inner, span := Tracer().Start(ctx, "run "+job, traceapi.WithNewRoot(), traceapi.WithAttributes(
+// TraceRun starts the trace of a job's run. The correlation ID is an attribute of
+// it. end ends the trace.
+func TraceRun(ctx context.Context, job, correlationID string) (runCtx context.Context, end func(error)) {
+	runCtx, span := Tracer().Start(ctx, "run "+job, traceapi.WithNewRoot(), traceapi.WithAttributes(
 		attribute.String("holdfast.job", job), attribute.String("holdfast.correlation_id", correlationID)))
-	return inner, func(err error) {
+	return runCtx, func(err error) {
 		if err != nil {
 			span.SetStatus(codes.Error, "the run failed; see the log")
 		}
@@ -77,13 +78,14 @@ func TraceRun(ctx context.Context, job, correlationID string) (inner context.Con
 	}
 }
 
-// MongoDBTraces makes a span of each command to MongoDB: its name, database and
-// collection, and nothing of its content. nil where nothing is traced.
+// MongoDBTraces returns a monitor that makes a span of each MongoDB command, with
+// its name, database and collection, but without its content. It returns nil if
+// traces are not exported.
 func MongoDBTraces() *event.CommandMonitor {
 	if !Traced() {
 		return nil
 	}
-	var open sync.Map // spans by the command's request
+	var open sync.Map // spans by request ID
 	end := func(id int64, failure error) {
 		span, found := open.LoadAndDelete(id)
 		if !found {
@@ -91,7 +93,7 @@ func MongoDBTraces() *event.CommandMonitor {
 		}
 		s := span.(traceapi.Span)
 		if failure != nil {
-			s.SetStatus(codes.Error, kindOf(failure))
+			s.SetStatus(codes.Error, statusOf(failure))
 		}
 		s.End()
 	}
@@ -108,8 +110,9 @@ func MongoDBTraces() *event.CommandMonitor {
 	}
 }
 
-// kindOf names a failure without what it says: a driver's message may quote a document.
-func kindOf(err error) string {
+// statusOf describes a failure without the driver's message, which may quote a
+// document.
+func statusOf(err error) string {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err.Error()
 	}

@@ -6,28 +6,28 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
 )
 
-// HoldEvent writes an event in a transaction and leaves it open until release,
-// so that what others want of the event waits.
-func (w *World) HoldEvent(event string) (release func()) {
-	w.T.Helper()
-	id, err := ids.Parse(event)
+// HoldEvent writes an event in a transaction and keeps the transaction open until
+// release, so that other writes to the event wait.
+func (e *Env) HoldEvent(event string) (release func()) {
+	e.T.Helper()
+	id, err := holdfast.ParseID(event)
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
-	session, err := w.DB.Client().StartSession()
+	session, err := e.DB.Client().StartSession()
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	if err := session.StartTransaction(); err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
-	ctx := mongo.NewSessionContext(w.Ctx(), session)
-	_, err = w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+	ctx := mongo.NewSessionContext(e.Ctx(), session)
+	_, err = e.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return func() { session.EndSession(context.Background()) }
 }

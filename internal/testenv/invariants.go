@@ -10,21 +10,21 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
 )
 
-// CheckInvariants proves the documents as they are, at one snapshot and by
-// reading them itself: counters against locks, CONFIRMED bookings against
-// CONSUMED locks, one live booking a lock.
+// CheckInvariants fails the test if the stored documents violate an invariant: the
+// counters against the locks, CONFIRMED bookings against CONSUMED locks, at most
+// one live booking per lock. It reads all documents at one snapshot.
 func CheckInvariants(t testing.TB, db *mongo.Database) {
 	t.Helper()
-	for _, broken := range Broken(t, db) {
-		t.Error(broken)
+	for _, violation := range Violations(t, db) {
+		t.Error(violation)
 	}
 }
 
-// Broken lists what contradicts the invariants.
-func Broken(t testing.TB, db *mongo.Database) (broken []string) {
+// Violations lists the violations that CheckInvariants reports.
+func Violations(t testing.TB, db *mongo.Database) (violations []string) {
 	t.Helper()
 	session, err := db.Client().StartSession(options.Session().SetDefaultTransactionOptions(
 		options.Transaction().SetReadConcern(readconcern.Snapshot())))
@@ -33,50 +33,54 @@ func Broken(t testing.TB, db *mongo.Database) (broken []string) {
 	}
 	defer session.EndSession(context.Background())
 	_, err = session.WithTransaction(context.Background(), func(ctx context.Context) (any, error) {
-		broken, err = brokenNow(ctx, db)
+		violations, err = readViolations(ctx, db)
 		return nil, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return broken
+	return violations
 }
 
-type anEvent struct {
-	ID        ids.ID  `bson:"_id"`
-	Total     float64 `bson:"totalSeats"`
-	Available float64 `bson:"availableSeats"`
-	Oversold  float64 `bson:"oversold"`
+type eventDoc struct {
+	ID        holdfast.ID `bson:"_id"`
+	Total     float64     `bson:"totalSeats"`
+	Available float64     `bson:"availableSeats"`
+	Oversold  float64     `bson:"oversold"`
 }
 
-type aLock struct {
-	ID      ids.ID  `bson:"_id"`
-	EventID ids.ID  `bson:"eventId"`
-	Seats   float64 `bson:"seats"`
-	Status  string  `bson:"status"`
+type lockDoc struct {
+	ID      holdfast.ID `bson:"_id"`
+	EventID holdfast.ID `bson:"eventId"`
+	Seats   float64     `bson:"seats"`
+	Status  string      `bson:"status"`
 }
 
-type aBooking struct {
-	ID     ids.ID `bson:"_id"`
-	LockID ids.ID `bson:"seatLockId"`
-	Status string `bson:"status"`
+type bookingDoc struct {
+	ID     holdfast.ID `bson:"_id"`
+	LockID holdfast.ID `bson:"seatLockId"`
+	Status string      `bson:"status"`
 }
 
-func brokenNow(ctx context.Context, db *mongo.Database) (broken []string, err error) {
-	events, err := everything[anEvent](ctx, db, "events")
+func readViolations(ctx context.Context, db *mongo.Database) (violations []string, err error) {
+	events, err := readAll[eventDoc](ctx, db, "events")
 	if err != nil {
 		return nil, err
 	}
-	locks, err := everything[aLock](ctx, db, "seatlocks")
+	locks, err := readAll[lockDoc](ctx, db, "seatlocks")
 	if err != nil {
 		return nil, err
 	}
-	bookings, err := everything[aBooking](ctx, db, "bookings")
+	bookings, err := readAll[bookingDoc](ctx, db, "bookings")
 	if err != nil {
 		return nil, err
 	}
-	say := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
-	taken, status := map[ids.ID]float64{}, map[ids.ID]string{}
+	return findViolations(events, locks, bookings), nil
+}
+
+func findViolations(events []eventDoc, locks []lockDoc, bookings []bookingDoc) (violations []string) {
+	report := func(format string, args ...any) { violations = append(violations, fmt.Sprintf(format, args...)) }
+	taken, status := map[holdfast.ID]float64{}, map[holdfast.ID]string{}
 	for _, l := range locks {
 		status[l.ID] = l.Status
 		if l.Status == "ACTIVE" || l.Status == "CONSUMED" {
@@ -85,35 +89,35 @@ func brokenNow(ctx context.Context, db *mongo.Database) (broken []string, err er
 	}
 	for _, e := range events {
 		if e.Available < 0 || e.Available > e.Total || e.Oversold < 0 || (e.Available > 0 && e.Oversold > 0) {
-			say("event %s: available %v, oversold %v of %v", e.ID, e.Available, e.Oversold, e.Total)
+			report("event %s: available %v, oversold %v of %v", e.ID, e.Available, e.Oversold, e.Total)
 		}
 		if e.Available-e.Oversold != e.Total-taken[e.ID] {
-			say("event %s: available %v − oversold %v ≠ total %v − taken %v", e.ID, e.Available, e.Oversold, e.Total, taken[e.ID])
+			report("event %s: available %v − oversold %v ≠ total %v − taken %v", e.ID, e.Available, e.Oversold, e.Total, taken[e.ID])
 		}
 	}
-	sold, live := map[ids.ID]bool{}, map[ids.ID]int{}
+	sold, live := map[holdfast.ID]bool{}, map[holdfast.ID]int{}
 	for _, b := range bookings {
 		if b.Status == "CONFIRMED" {
 			sold[b.LockID] = true
 			if status[b.LockID] != "CONSUMED" {
-				say("booking %s is CONFIRMED, its lock %s is %s", b.ID, b.LockID, status[b.LockID])
+				report("booking %s is CONFIRMED, its lock %s is %s", b.ID, b.LockID, status[b.LockID])
 			}
 		}
 		if b.Status != "EXPIRED" && b.Status != "CANCELLED" {
 			if live[b.LockID]++; live[b.LockID] > 1 {
-				say("lock %s has %d live bookings", b.LockID, live[b.LockID])
+				report("lock %s has %d live bookings", b.LockID, live[b.LockID])
 			}
 		}
 	}
 	for _, l := range locks {
 		if l.Status == "CONSUMED" && !sold[l.ID] {
-			say("lock %s is CONSUMED without a CONFIRMED booking", l.ID)
+			report("lock %s is CONSUMED without a CONFIRMED booking", l.ID)
 		}
 	}
-	return broken, nil
+	return violations
 }
 
-func everything[T any](ctx context.Context, db *mongo.Database, collection string) ([]T, error) {
+func readAll[T any](ctx context.Context, db *mongo.Database, collection string) ([]T, error) {
 	cursor, err := db.Collection(collection).Find(ctx, bson.D{})
 	if err != nil {
 		return nil, err

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Log keeps what was logged, for tests to look at.
+// Log is a slog.Handler that keeps the lines in memory.
 type Log struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// Enabled keeps every level.
+// Enabled accepts every level.
 func (*Log) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle keeps level and message.
@@ -30,7 +30,7 @@ func (l *Log) WithAttrs([]slog.Attr) slog.Handler { return l }
 // WithGroup drops the group.
 func (l *Log) WithGroup(string) slog.Handler { return l }
 
-// Lines are the lines that contain text.
+// Lines returns the lines that contain text.
 func (l *Log) Lines(text string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,12 +43,12 @@ func (l *Log) Lines(text string) []string {
 	return found
 }
 
-// Has reports whether a line is there, at any level.
+// Has reports whether a line with this message was logged, at any level.
 func (l *Log) Has(message string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, line := range l.lines {
-		if _, said, _ := strings.Cut(line, " "); said == message {
+		if _, logged, _ := strings.Cut(line, " "); logged == message {
 			return true
 		}
 	}

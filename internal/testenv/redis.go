@@ -12,32 +12,34 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 )
 
-// redisVariable names the Redis that tests share.
+// redisVariable names the Redis that all tests share.
 const redisVariable = "HOLDFAST_TEST_REDIS_URL"
 
-var ownRedis struct {
+// sharedRedis is started where redisVariable is not set.
+var sharedRedis struct {
 	once   sync.Once
 	server *devserver.Redis
 	err    error
 }
 
-// RedisURL connects to the tests' Redis. Its keys are everybody's: use a
-// database number, or names, of the test's own.
+// RedisURL is the address of the Redis that all tests share. A test uses a
+// database number, or key names, of its own.
 func RedisURL(t testing.TB) string {
 	t.Helper()
+	requireServers(t)
 	if url := os.Getenv(redisVariable); url != "" {
 		return url
 	}
-	ownRedis.once.Do(func() {
-		ownRedis.server, ownRedis.err = devserver.StartRedis(context.Background(), devserver.RedisOptions{Progress: os.Stderr})
+	sharedRedis.once.Do(func() {
+		sharedRedis.server, sharedRedis.err = devserver.StartRedis(context.Background(), devserver.RedisOptions{Progress: os.Stderr})
 	})
-	if ownRedis.err != nil {
-		t.Fatal(ownRedis.err)
+	if sharedRedis.err != nil {
+		t.Fatal(sharedRedis.err)
 	}
-	return ownRedis.server.URL
+	return sharedRedis.server.URL
 }
 
-// Redis is a server of one test's own, for faults.
+// Redis is a Redis of one test, for faults.
 type Redis struct {
 	t    testing.TB
 	Port *devserver.Port
@@ -47,7 +49,8 @@ type Redis struct {
 // OwnRedis starts a Redis for one test.
 func OwnRedis(t testing.TB) *Redis {
 	t.Helper()
-	r := &Redis{t: t, Port: KeepPort(t)}
+	requireServers(t)
+	r := &Redis{t: t, Port: ReservePort(t)}
 	r.Restart()
 	t.Cleanup(func() {
 		r.Wake()
@@ -56,7 +59,7 @@ func OwnRedis(t testing.TB) *Redis {
 	return r
 }
 
-// Restart starts a stopped server at the same address; its keys are gone.
+// Restart starts a stopped server again at the same address, without its keys.
 func (r *Redis) Restart() {
 	r.t.Helper()
 	server, err := devserver.StartRedis(context.WithoutCancel(r.t.Context()), devserver.RedisOptions{Port: r.Port, Progress: os.Stderr})
@@ -66,13 +69,13 @@ func (r *Redis) Restart() {
 	r.Redis = server
 }
 
-// Freeze stops the server's clock and all its work; Wake lets it go on.
-func (r *Redis) Freeze() { signal(r.Process, syscall.SIGSTOP) }
+// Freeze pauses the server's process until Wake.
+func (r *Redis) Freeze() { r.Signal(syscall.SIGSTOP) }
 
 // Wake ends Freeze.
-func (r *Redis) Wake() { signal(r.Process, syscall.SIGCONT) }
+func (r *Redis) Wake() { r.Signal(syscall.SIGCONT) }
 
-// RedisClient connects to a Redis and is closed with the test.
+// RedisClient connects to a Redis. The client is closed after the test.
 func RedisClient(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(url)
@@ -80,6 +83,6 @@ func RedisClient(t testing.TB, url string) *redis.Client {
 		t.Fatal(err)
 	}
 	client := redis.NewClient(o)
-	t.Cleanup(func() { client.Close() }) //nolint:errcheck // the test is over
+	CloseAfter(t, client)
 	return client
 }

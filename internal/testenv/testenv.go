@@ -1,15 +1,18 @@
-// Package testenv is what tests share: a database of their own on a real
-// replica set, the services on it, and the proof of the invariants.
+// Package testenv gives each test a database of its own on a real replica set,
+// the services on it, and a check of the invariants.
 //
-// Tests use the server that HOLDFAST_TEST_MONGODB_URI names, as scripts/test
-// sets it, or start one for the test binary. A server that can't be had fails
-// the tests.
+// Tests use the server in HOLDFAST_TEST_MONGODB_URI, which scripts/test sets, or
+// start one per test binary. If no server can be started, the tests fail.
+//
+// A package whose tests import this package needs servers, so scripts/test -short
+// leaves it out. Under go test -short, a test that asks for a server fails.
 package testenv
 
 import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -23,7 +26,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/core"
@@ -34,31 +36,31 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/recovery"
-	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// memoryVariable is off where committers are to remember nothing between two batches.
+// memoryVariable is off where the committers are to remember nothing between batches.
 const memoryVariable = "HOLDFAST_TEST_MEMORY"
 
-// uriVariable names the server that tests share.
+// uriVariable names the MongoDB that all tests share.
 const uriVariable = "HOLDFAST_TEST_MONGODB_URI"
 
-var own struct {
+// sharedMongod is started where uriVariable is not set.
+var sharedMongod struct {
 	once   sync.Once
 	server *devserver.Mongod
 	err    error
 }
 
-// Main runs a package's tests, ends the server that they started, and fails if
-// a goroutine is left.
+// Main runs a package's tests and stops the servers that they started. It fails
+// if a goroutine is left.
 func Main(m *testing.M) {
 	status := m.Run()
-	if own.server != nil {
-		own.server.Stop()
+	if sharedMongod.server != nil {
+		sharedMongod.server.Stop()
 	}
-	if ownRedis.server != nil {
-		ownRedis.server.Stop()
+	if sharedRedis.server != nil {
+		sharedRedis.server.Stop()
 	}
 	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -67,34 +69,44 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// URI connects to the tests' server.
+// requireServers fails a test that asks for a server in the fast tier.
+func requireServers(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Fatal("this test needs a server, and go test -short starts none: use scripts/test, or scripts/test -short for the tests without servers")
+	}
+}
+
+// URI is the connection string of the MongoDB that all tests share.
 func URI(t testing.TB) string {
 	t.Helper()
+	requireServers(t)
 	if uri := os.Getenv(uriVariable); uri != "" {
 		return uri
 	}
-	own.once.Do(func() {
-		own.server, own.err = devserver.StartMongod(context.Background(), devserver.MongodOptions{Test: true, Progress: os.Stderr})
+	sharedMongod.once.Do(func() {
+		sharedMongod.server, sharedMongod.err = devserver.StartMongod(context.Background(), devserver.MongodOptions{Test: true, Progress: os.Stderr})
 	})
-	if own.err != nil {
-		t.Fatal(own.err)
+	if sharedMongod.err != nil {
+		t.Fatal(sharedMongod.err)
 	}
-	return own.server.URI
+	return sharedMongod.server.URI
 }
 
-// OwnServer starts a server for one test: for faults that a server knows only
-// one of at a time.
+// OwnServer starts a MongoDB for one test and returns its connection string. A
+// server has one fail point of a kind, so a test that sets one needs its own.
 func OwnServer(t testing.TB) string {
 	t.Helper()
 	return OwnMongod(t).URI
 }
 
-// Mongod is a server of one test's own.
+// Mongod is a MongoDB of one test.
 type Mongod struct{ *devserver.Mongod }
 
-// OwnMongod is OwnServer for tests that stop the server's clock.
+// OwnMongod starts a MongoDB that the test may freeze.
 func OwnMongod(t testing.TB) *Mongod {
 	t.Helper()
+	requireServers(t)
 	server, err := devserver.StartMongod(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -107,29 +119,35 @@ func OwnMongod(t testing.TB) *Mongod {
 	return m
 }
 
-// Freeze stops the server's work; Wake lets it go on.
-func (m *Mongod) Freeze() { signal(m.Process, syscall.SIGSTOP) }
+// Freeze pauses the server's process until Wake.
+func (m *Mongod) Freeze() { m.Signal(syscall.SIGSTOP) }
 
 // Wake ends Freeze.
-func (m *Mongod) Wake() { signal(m.Process, syscall.SIGCONT) }
+func (m *Mongod) Wake() { m.Signal(syscall.SIGCONT) }
 
-func signal(p *devserver.Process, s syscall.Signal) {
-	syscall.Kill(-p.Pid(), s) //nolint:errcheck // gone already is as good
-}
-
-// KeepPort keeps a port for a process of one test's own.
-func KeepPort(t testing.TB) *devserver.Port {
+// ReservePort reserves a port for a process of one test.
+func ReservePort(t testing.TB) *devserver.Port {
 	t.Helper()
-	port, err := devserver.KeepPort()
+	port, err := devserver.ReservePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { port.Close() }) //nolint:errcheck // nothing was written
+	CloseAfter(t, port)
 	return port
 }
 
-// World is the services on a database of the test's own.
-type World struct {
+// CloseAfter closes c after the test, and fails the test if that fails.
+func CloseAfter(t testing.TB, c io.Closer) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Env is the services on a database of one test.
+type Env struct {
 	*core.Core
 
 	T   testing.TB
@@ -149,27 +167,27 @@ const (
 )
 
 // New returns services on an empty database, which is dropped after the test.
-func New(t testing.TB) *World {
+func New(t testing.TB) *Env {
 	t.Helper()
-	w := Open(t, URI(t), "holdfast_test_"+strings.ToLower(rand.Text()[:12]))
+	e := Open(t, URI(t), "holdfast_test_"+strings.ToLower(rand.Text()[:12]))
 	t.Cleanup(func() {
-		if err := w.DB.Drop(context.Background()); err != nil {
+		if err := e.DB.Drop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return w
+	return e
 }
 
-// Open returns services on a database; several may share one.
-func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) *World {
+// Open returns services on a database, which several Envs may share.
+func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) *Env {
 	t.Helper()
-	w := &World{T: t, URI: uri, Log: &Log{}, transactions: map[mongodb.Outcome]int{}}
+	e := &Env{T: t, URI: uri, Log: &Log{}, transactions: map[mongodb.Outcome]int{}}
 	o := mongodb.Options{
-		Log: slog.New(w.Log), Clock: clock.System,
+		Log: slog.New(e.Log), Clock: clock.System,
 		Observe: mongodb.Observer{Transaction: func(o mongodb.Outcome, _ int) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.transactions[o]++
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.transactions[o]++
 		}},
 	}
 	for _, c := range change {
@@ -179,7 +197,7 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Core = Core(db, core.AllUsersExist)
+	e.Core = Core(db, core.AllUsersExist)
 	all := slices.Concat(core.Collections(), jobs.Collections(), store.RetentionIndexes())
 	if degraded, err := mongodb.EnsureSchema(t.Context(), db, all...); err != nil || len(degraded) > 0 {
 		t.Fatal(err, degraded)
@@ -187,11 +205,11 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := w.Close(ctx); err != nil {
+		if err := e.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
-	return w
+	return e
 }
 
 // Core is an engine on a database, as a process of its own would open it.
@@ -202,150 +220,150 @@ func Core(db *mongodb.DB, users pipeline.UserLookup) *core.Core {
 	})
 }
 
-// Transactions is how many have ended so.
-func (w *World) Transactions(o mongodb.Outcome) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.transactions[o]
+// Transactions returns how many transactions ended with an outcome.
+func (e *Env) Transactions(o mongodb.Outcome) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.transactions[o]
 }
 
-// FailCommands makes the server's next commands of a name fail, as often as
-// mode says; failure is of failCommand's fields. It is for a server of the
-// test's own, which knows one such point at a time. The result switches it off.
-func (w *World) FailCommands(name string, mode any, failure bson.D) (off func()) {
-	w.T.Helper()
+// FailCommands makes the server's commands of a name fail. mode says how often;
+// failure holds fields of the fail point failCommand. The server must be the
+// test's own. The returned function switches the fail point off.
+func (e *Env) FailCommands(name string, mode any, failure bson.D) (off func()) {
+	e.T.Helper()
 	set := func(mode any) {
-		w.T.Helper()
-		err := w.DB.Client().Database("admin").RunCommand(context.Background(), bson.D{
+		e.T.Helper()
+		err := e.DB.Client().Database("admin").RunCommand(context.Background(), bson.D{
 			{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: mode},
 			{Key: "data", Value: append(bson.D{{Key: "failCommands", Value: bson.A{name}}}, failure...)},
 		}).Err()
 		if err != nil {
-			w.T.Fatal(err)
+			e.T.Fatal(err)
 		}
 	}
 	set(mode)
 	return func() { set("off") }
 }
 
-// Ctx ends with the test.
-func (w *World) Ctx() context.Context { return w.T.Context() }
+// Ctx is the test's context.
+func (e *Env) Ctx() context.Context { return e.T.Context() }
 
-// Event makes an event with seats on sale.
-func (w *World) Event(total int64) ids.ID {
-	w.T.Helper()
-	e, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "Event", TotalSeats: total, EventDate: clock.System().UTC()})
+// Event creates an event with seats on sale.
+func (e *Env) Event(total int64) holdfast.ID {
+	e.T.Helper()
+	event, err := e.Seats.CreateEvent(e.Ctx(), holdfast.NewEvent{Name: "Event", TotalSeats: total, EventDate: clock.System().UTC()})
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
-	return e.ID
+	return event.ID
 }
 
 // Take locks seats for a new user, or fails the test.
-func (w *World) Take(event ids.ID, n int64, until seats.Until) seats.Lock {
-	w.T.Helper()
-	lock, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
+func (e *Env) Take(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lock {
+	e.T.Helper()
+	lock, _, err := e.Seats.Acquire(e.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return lock
 }
 
-// Book makes a booking on a lock, or fails the test.
-func (w *World) Book(lock seats.Lock, window seats.Until) booking.Booking {
-	w.T.Helper()
-	b, _, err := w.Bookings.Create(w.Ctx(), booking.Request{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Window: window})
+// Book creates a booking of a lock, or fails the test.
+func (e *Env) Book(lock holdfast.Lock, window holdfast.Until) holdfast.Booking {
+	e.T.Helper()
+	b, _, err := e.Bookings.Create(e.Ctx(), holdfast.BookingRequest{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Window: window})
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return b
 }
 
-// Past and Soon are times that clients ask for.
-func Past() seats.Until { return seats.Until{At: clock.System().Add(-time.Hour)} }
+// Past is an expiry that has passed by an hour.
+func Past() holdfast.Until { return holdfast.Until{At: clock.System().Add(-time.Hour)} }
 
-// Soon is well ahead.
-func Soon() seats.Until { return seats.Until{For: time.Hour} }
+// Soon is an expiry in an hour.
+func Soon() holdfast.Until { return holdfast.Until{For: time.Hour} }
 
-// Available is an event's availableSeats and oversold.
-func (w *World) Available(event ids.ID) (available, oversold int64) {
-	w.T.Helper()
-	e, err := w.Seats.Event(w.Ctx(), event)
+// Available returns an event's availableSeats and oversold.
+func (e *Env) Available(event holdfast.ID) (available, oversold int64) {
+	e.T.Helper()
+	found, err := e.Seats.Event(e.Ctx(), event)
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
-	return e.AvailableSeats, e.Oversold
+	return found.AvailableSeats, found.Oversold
 }
 
 // Lock reads a lock.
-func (w *World) Lock(id ids.ID) seats.Lock {
-	w.T.Helper()
-	l, err := w.Seats.Lock(w.Ctx(), id)
+func (e *Env) Lock(id holdfast.ID) holdfast.Lock {
+	e.T.Helper()
+	l, err := e.Seats.Lock(e.Ctx(), id)
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return l
 }
 
 // Booking reads a booking.
-func (w *World) Booking(id ids.ID) booking.Booking {
-	w.T.Helper()
-	b, err := w.Bookings.Get(w.Ctx(), id)
+func (e *Env) Booking(id holdfast.ID) holdfast.Booking {
+	e.T.Helper()
+	b, err := e.Bookings.Get(e.Ctx(), id)
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return b
 }
 
-// Insert puts a raw document into a collection, as another tool would.
-func (w *World) Insert(collection string, document bson.D) {
-	w.T.Helper()
-	if _, err := w.DB.Collection(collection).InsertOne(w.Ctx(), document); err != nil {
-		w.T.Fatal(err)
+// Insert writes a raw document, as another tool would.
+func (e *Env) Insert(collection string, document bson.D) {
+	e.T.Helper()
+	if _, err := e.DB.Collection(collection).InsertOne(e.Ctx(), document); err != nil {
+		e.T.Fatal(err)
 	}
 }
 
-// Set changes fields of a document by hand.
-func (w *World) Set(collection string, id ids.ID, fields bson.D) {
-	w.T.Helper()
-	result, err := w.DB.Collection(collection).UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: fields}})
+// Set changes fields of a document, as another tool would.
+func (e *Env) Set(collection string, id holdfast.ID, fields bson.D) {
+	e.T.Helper()
+	result, err := e.DB.Collection(collection).UpdateOne(e.Ctx(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: fields}})
 	if err != nil || result.MatchedCount != 1 {
-		w.T.Fatal(err, result)
+		e.T.Fatal(err, result)
 	}
 }
 
 // SweepLocks runs the lock sweep.
-func (w *World) SweepLocks() expiry.Report {
-	w.T.Helper()
-	report, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
+func (e *Env) SweepLocks() expiry.Report {
+	e.T.Helper()
+	report, err := e.Sweeper.SweepLocks(e.Ctx(), e.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return report
 }
 
 // SweepBookings runs the booking sweep.
-func (w *World) SweepBookings() expiry.Report {
-	w.T.Helper()
-	report, err := w.Sweeper.SweepBookings(w.Ctx(), w.Run(holdfast.EndedByBookingExpiry, expiry.BookingLines))
+func (e *Env) SweepBookings() expiry.Report {
+	e.T.Helper()
+	report, err := e.Sweeper.SweepBookings(e.Ctx(), e.Run(holdfast.EndedByBookingExpiry, expiry.BookingLines))
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return report
 }
 
 // Run is a run of a sweep, which is called run; the booking sweep ends INITIATED
 // bookings too.
-func (w *World) Run(by holdfast.EndedBy, lines expiry.Lines) expiry.Run {
-	return expiry.Run{Run: inventory.Run{By: by, ID: "run"}, Log: slog.New(w.Log), Lines: lines, Initiated: true}
+func (e *Env) Run(by holdfast.EndedBy, lines expiry.Lines) expiry.Run {
+	return expiry.Run{Run: inventory.Run{By: by, ID: "run"}, Log: slog.New(e.Log), Lines: lines, Initiated: true}
 }
 
 // Recover runs the whole recovery pass.
-func (w *World) Recover() recovery.Report {
-	w.T.Helper()
-	report, err := w.Recovery.Run(w.Ctx(), "run", slog.New(w.Log))
+func (e *Env) Recover() recovery.Report {
+	e.T.Helper()
+	report, err := e.Recovery.Run(e.Ctx(), "run", slog.New(e.Log))
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return report
 }

@@ -5,16 +5,46 @@ import (
 	"time"
 )
 
-// WaitFor polls until ready, within a deadline.
-func WaitFor(t testing.TB, ready func() bool) {
+const (
+	waitTimeout       = 30 * time.Second
+	waitPollInterval  = 5 * time.Millisecond
+	holdsPollInterval = 20 * time.Millisecond
+)
+
+// WaitFor polls until done returns true, and fails the test after 30 s.
+func WaitFor(t testing.TB, done func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
+	if !poll(waitTimeout, waitPollInterval, done) {
+		t.Fatalf("the condition did not become true within %v", waitTimeout)
+	}
+}
+
+// HoldsFor polls for d, and fails the test once holds returns false.
+func HoldsFor(t testing.TB, d time.Duration, holds func() bool) {
+	t.Helper()
+	if poll(d, holdsPollInterval, func() bool { return !holds() }) {
+		t.Fatalf("the condition became false within %v", d)
+	}
+}
+
+// Poll reports whether done returned true within timeout. Unlike WaitFor, it may be
+// called on any goroutine.
+func Poll(timeout time.Duration, done func() bool) bool {
+	return poll(timeout, waitPollInterval, done)
+}
+
+func poll(timeout, interval time.Duration, done func() bool) bool {
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	for !ready() {
+	for {
+		if done() {
+			return true
+		}
 		select {
-		case <-deadline:
-			t.Fatal("it did not happen in time")
+		case <-deadline.C:
+			return false
 		case <-tick.C:
 		}
 	}

@@ -1,11 +1,11 @@
-// Package gocronprom shows a gocron scheduler to Prometheus. It implements
-// gocron's Monitor, MonitorStatus and SchedulerMonitor and depends on nothing else of
-// this module:
+// Package gocronprom exports the metrics of a gocron scheduler to Prometheus. It
+// implements gocron's Monitor, MonitorStatus and SchedulerMonitor, and does not
+// depend on other packages of this module:
 //
 //	monitor := gocronprom.New(prometheus.DefaultRegisterer, "shop")
 //	scheduler, err := gocron.NewScheduler(monitor.Options()...)
 //
-// Jobs are labelled by their names, so give them some (gocron.WithName).
+// The label job is the job's name, so name each job (gocron.WithName).
 package gocronprom
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Monitor counts what one or several schedulers do.
+// Monitor collects the metrics of one or more schedulers.
 type Monitor struct {
 	ticks      *prometheus.CounterVec   // job, status
 	seconds    *prometheus.HistogramVec // job, status
@@ -29,7 +29,7 @@ type Monitor struct {
 	started    prometheus.Gauge
 
 	mu sync.Mutex
-	up int // schedulers that run
+	up int // running schedulers
 }
 
 var (
@@ -37,8 +37,8 @@ var (
 	_ gocron.SchedulerMonitor = (*Monitor)(nil)
 )
 
-// New registers the metrics, with the prefix <namespace>_gocron_. It panics if
-// they are registered already, as prometheus.MustRegister does.
+// New registers the metrics with the prefix <namespace>_gocron_. Like
+// prometheus.MustRegister, it panics if they are registered already.
 func New(registry prometheus.Registerer, namespace string) *Monitor {
 	f := promauto.With(registry)
 	opts := func(name, help string) prometheus.Opts {
@@ -50,18 +50,18 @@ func New(registry prometheus.Registerer, namespace string) *Monitor {
 	}
 	return &Monitor{
 		ticks: f.NewCounterVec(prometheus.CounterOpts(opts("ticks_total",
-			"Ticks by what became of them: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the run before still went on).")), []string{"job", "status"}),
+			"Ticks by status: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the previous run was still in progress).")), []string{"job", "status"}),
 		seconds:    histogram("job_duration_seconds", "Duration of executions.", "job", "status"),
-		running:    f.NewGaugeVec(prometheus.GaugeOpts(opts("jobs_running", "Executions under way.")), []string{"job"}),
-		delay:      histogram("scheduling_delay_seconds", "Time from a tick to its execution's start.", "job"),
-		limits:     f.NewCounterVec(prometheus.CounterOpts(opts("limits_reached_total", "Ticks that found a limit reached: singleton, limit.")), []string{"job", "limit"}),
-		registered: f.NewGauge(prometheus.GaugeOpts(opts("jobs_registered", "Jobs that are scheduled."))),
-		started:    f.NewGauge(prometheus.GaugeOpts(opts("schedulers_running", "Schedulers that run."))),
+		running:    f.NewGaugeVec(prometheus.GaugeOpts(opts("jobs_running", "Executions in progress.")), []string{"job"}),
+		delay:      histogram("scheduling_delay_seconds", "Time from a tick to the start of its execution.", "job"),
+		limits:     f.NewCounterVec(prometheus.CounterOpts(opts("limits_reached_total", "Ticks that reached a limit: singleton, limit.")), []string{"job", "limit"}),
+		registered: f.NewGauge(prometheus.GaugeOpts(opts("jobs_registered", "Scheduled jobs."))),
+		started:    f.NewGauge(prometheus.GaugeOpts(opts("schedulers_running", "Running schedulers."))),
 	}
 }
 
-// Options makes a scheduler tell the monitor all. gocron calls each of the three
-// interfaces only where it was given by its own option.
+// Options connects a scheduler to the monitor. gocron calls each of the three
+// interfaces only if it was set by its own option.
 func (m *Monitor) Options() []gocron.SchedulerOption {
 	return []gocron.SchedulerOption{gocron.WithMonitor(m), gocron.WithMonitorStatus(m), gocron.WithSchedulerMonitor(m)}
 }
@@ -71,7 +71,7 @@ func (m *Monitor) IncrementJob(_ uuid.UUID, name string, _ []string, status gocr
 	m.ticks.WithLabelValues(name, string(status)).Inc()
 }
 
-// RecordJobTiming does nothing: RecordJobTimingWithStatus says more.
+// RecordJobTiming does nothing; see RecordJobTimingWithStatus.
 func (m *Monitor) RecordJobTiming(time.Time, time.Time, uuid.UUID, string, []string) {}
 
 // RecordJobTimingWithStatus observes an execution's duration.
@@ -79,50 +79,50 @@ func (m *Monitor) RecordJobTimingWithStatus(start, end time.Time, _ uuid.UUID, n
 	m.seconds.WithLabelValues(name, string(status)).Observe(end.Sub(start).Seconds())
 }
 
-// SchedulerStarted counts a scheduler in.
+// SchedulerStarted counts a running scheduler.
 func (m *Monitor) SchedulerStarted() { m.add(1) }
 
-// SchedulerStopped does nothing: a scheduler that is stopped is then shut down.
+// SchedulerStopped does nothing: SchedulerShutdown follows.
 func (m *Monitor) SchedulerStopped() {}
 
-// SchedulerShutdown counts a scheduler out.
+// SchedulerShutdown uncounts a running scheduler.
 func (m *Monitor) SchedulerShutdown() { m.add(-1) }
 
 func (m *Monitor) add(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.up = max(0, m.up+n) // one that never started is shut down too
+	m.up = max(0, m.up+n) // gocron also shuts down schedulers that never started
 	m.started.Set(float64(m.up))
 }
 
-// JobRegistered counts a job in.
+// JobRegistered counts a scheduled job.
 func (m *Monitor) JobRegistered(gocron.Job) { m.registered.Inc() }
 
-// JobUnregistered counts a job out.
+// JobUnregistered uncounts a scheduled job.
 func (m *Monitor) JobUnregistered(gocron.Job) { m.registered.Dec() }
 
-// JobStarted counts an execution in. Each one that is started is completed or
-// fails, also if it fails before it runs.
+// JobStarted counts an execution in progress. gocron completes or fails each
+// execution that it starts, even one that fails before the job's function runs.
 func (m *Monitor) JobStarted(job gocron.Job) { m.running.WithLabelValues(job.Name()).Inc() }
 
 // JobRunning does nothing; see JobStarted.
 func (m *Monitor) JobRunning(gocron.Job) {}
 
-// JobFailed counts an execution out.
+// JobFailed uncounts an execution in progress.
 func (m *Monitor) JobFailed(job gocron.Job, _ error) { m.running.WithLabelValues(job.Name()).Dec() }
 
-// JobCompleted counts an execution out.
+// JobCompleted uncounts an execution in progress.
 func (m *Monitor) JobCompleted(job gocron.Job) { m.running.WithLabelValues(job.Name()).Dec() }
 
 // JobExecutionTime does nothing; see RecordJobTimingWithStatus.
 func (m *Monitor) JobExecutionTime(gocron.Job, time.Duration) {}
 
-// JobSchedulingDelay observes how late an execution starts.
+// JobSchedulingDelay observes the time from a tick to its execution.
 func (m *Monitor) JobSchedulingDelay(job gocron.Job, scheduled, actual time.Time) {
 	m.delay.WithLabelValues(job.Name()).Observe(max(0, actual.Sub(scheduled).Seconds()))
 }
 
-// ConcurrencyLimitReached counts a tick that found its limit reached.
+// ConcurrencyLimitReached counts a tick that reached its limit.
 func (m *Monitor) ConcurrencyLimitReached(limit string, job gocron.Job) {
 	m.limits.WithLabelValues(job.Name(), limit).Inc()
 }

@@ -1,6 +1,7 @@
 package gocronprom_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -13,8 +14,28 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/gocronprom"
 )
 
-// A real scheduler's executions, failures and skipped ticks are told.
-func TestMonitor_TellsWhatASchedulerDoes(t *testing.T) {
+// awaitMetrics polls until the metrics have the wanted values.
+func awaitMetrics(t *testing.T, registry *prometheus.Registry, want string, metrics ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := testutil.GatherAndCompare(registry, strings.NewReader(want), metrics...)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(err)
+		case <-tick.C:
+		}
+	}
+}
+
+// The metrics show the executions and failures of a real scheduler.
+func TestMonitor_MeasuresAScheduler(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	monitor := gocronprom.New(registry, "shop")
@@ -37,28 +58,16 @@ func TestMonitor_TellsWhatASchedulerDoes(t *testing.T) {
 	scheduler.Start()
 	<-ran
 	<-ran
-	want := func(text string, metrics ...string) {
-		t.Helper()
-		deadline := time.Now().Add(10 * time.Second)
-		var err error
-		for time.Now().Before(deadline) {
-			if err = testutil.GatherAndCompare(registry, strings.NewReader(text), metrics...); err == nil {
-				return
-			}
-			<-time.After(5 * time.Millisecond)
-		}
-		t.Error(err)
-	}
-	want(`
-# HELP shop_gocron_ticks_total Ticks by what became of them: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the run before still went on).
+	awaitMetrics(t, registry, `
+# HELP shop_gocron_ticks_total Ticks by status: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the previous run was still in progress).
 # TYPE shop_gocron_ticks_total counter
 shop_gocron_ticks_total{job="bad",status="fail"} 1
 shop_gocron_ticks_total{job="good",status="success"} 1
-# HELP shop_gocron_jobs_running Executions under way.
+# HELP shop_gocron_jobs_running Executions in progress.
 # TYPE shop_gocron_jobs_running gauge
 shop_gocron_jobs_running{job="bad"} 0
 shop_gocron_jobs_running{job="good"} 0
-# HELP shop_gocron_schedulers_running Schedulers that run.
+# HELP shop_gocron_schedulers_running Running schedulers.
 # TYPE shop_gocron_schedulers_running gauge
 shop_gocron_schedulers_running 1
 `, "shop_gocron_ticks_total", "shop_gocron_jobs_running", "shop_gocron_schedulers_running")
@@ -68,8 +77,8 @@ shop_gocron_schedulers_running 1
 	if err := scheduler.Shutdown(); err != nil {
 		t.Fatal(err)
 	}
-	want(`
-# HELP shop_gocron_schedulers_running Schedulers that run.
+	awaitMetrics(t, registry, `
+# HELP shop_gocron_schedulers_running Running schedulers.
 # TYPE shop_gocron_schedulers_running gauge
 shop_gocron_schedulers_running 0
 `, "shop_gocron_schedulers_running")

@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// A lease of a run is acquired and given back: the cost that each run pays,
-// with the quantiles of the acquisition, in both stores.
+// BenchmarkAcquire measures the cost of a run's lease in both stores: acquisition
+// and release, with the quantiles of the acquisition.
 func BenchmarkAcquire(b *testing.B) {
 	o, err := redis.ParseURL(testenv.RedisURL(b))
 	if err != nil {
 		b.Fatal(err)
 	}
 	onRedis := lease.NewRedis(*o, terms, clock.System)
-	defer onRedis.Close() //nolint:errcheck // the benchmark is over
+	testenv.CloseAfter(b, onRedis)
 	for _, s := range []lease.Store{onRedis, lease.NewMongo(testenv.New(b).DB, terms)} {
 		b.Run(s.Kind(), func(b *testing.B) {
 			var took []time.Duration

@@ -1,17 +1,20 @@
-// Package lease holds leases: a process's timed right to lead, or to run a job.
+// Package lease provides leases: a process's timed right to lead, or to run a
+// job.
 //
-// A Store keeps them, in Redis, in MongoDB, or in this process alone. A lease is
-// held by one holder until it gives it back or its term passes without a
-// renewal; then anybody may take it. Terms are reckoned by the store's clock, a
-// holder's own deadline by its monotonic clock from the moment its request was
-// sent, so that no pod's wall clock matters and a holder that was paused stops
-// before another one starts.
+// A Store keeps leases in Redis, in MongoDB, or in this process alone. A lease
+// has one holder until the holder releases it, or until it expires because it
+// was not renewed. Then any process may acquire it.
 //
-// What a lease does not give: safety. A holder may be paused between its look
-// at the deadline and its next write, Redis may be flushed, and there may then
-// be two. What jobs write is therefore guarded in MongoDB, by transactions.
+// The store's clock decides when a lease expires. A holder computes its own
+// deadline on its monotonic clock, from the moment it sent the request. So the
+// wall clock of a pod does not matter, and a holder that was paused stops before
+// another one starts.
 //
-// Each acquisition writes a token of its own, so that what arrives late, from
-// an earlier acquisition of the same process too, neither renews nor frees the
+// A lease does not give safety. A holder may be paused between the check of its
+// deadline and its next write, or Redis may be flushed. Then two processes act
+// as the holder at the same time. Transactions in MongoDB guard what jobs write.
+//
+// Each acquisition writes a token of its own. A late request of an earlier
+// acquisition, even one of the same process, neither renews nor releases the
 // lease of another.
 package lease

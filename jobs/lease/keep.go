@@ -12,59 +12,60 @@ import (
 // Keeper renews a lease.
 type Keeper struct {
 	Terms Terms
-	Clock clock.Clock // its monotonic reading counts
-	// Renewed hears of the new deadline; nil is not called.
-	Renewed func(deadline time.Time)
+	Clock clock.Clock // only its monotonic reading is used
+	// OnRenew is called with the new deadline after each renewal. It may be nil.
+	OnRenew func(deadline time.Time)
 }
 
-// ErrPaused means that the deadline passed before a renewal was sent: the process, or the
-// whole machine, stood still.
-var ErrPaused = errors.New("this process stood still for longer than its lease")
+// ErrPaused means that the deadline passed before a renewal was sent: the
+// process, or the whole machine, was paused.
+var ErrPaused = errors.New("this process was paused for longer than its lease")
 
-// Keep renews until ctx ends, which gives nil, or the lease is lost, which
-// gives why. deadline is the present one: Valid after the acquisition was sent.
+// Keep renews the lease until ctx ends or the lease is lost. It returns nil if
+// ctx ended, else the cause: a *HeldError, ErrPaused, or the error of the last
+// renewal. The first deadline is HolderTTL after the acquisition was sent.
 func (k Keeper) Keep(ctx context.Context, l Lease, deadline time.Time) error {
-	const again = 10 // tries in a term while the store does not answer
-	next := k.Terms.Every()
-	var last error // of the renewals since the last good one
+	const retries = 10 // per StoreTTL, while the store does not answer
+	delay := k.Terms.RenewInterval()
+	var lastErr error // since the last successful renewal
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(min(next, deadline.Sub(k.Clock()))):
+		case <-time.After(min(delay, deadline.Sub(k.Clock()))):
 		}
 		sent := k.Clock()
-		left := deadline.Sub(sent)
-		if left <= 0 {
-			return k.passed(last)
+		remaining := deadline.Sub(sent)
+		if remaining <= 0 {
+			return expiredError(lastErr)
 		}
-		err := k.renew(ctx, l, left)
+		err := k.renew(ctx, l, remaining)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			deadline, next, last = sent.Add(k.Terms.Valid()), k.Terms.Every(), nil
-			if k.Renewed != nil {
-				k.Renewed(deadline)
+			deadline, delay, lastErr = sent.Add(k.Terms.HolderTTL()), k.Terms.RenewInterval(), nil
+			if k.OnRenew != nil {
+				k.OnRenew(deadline)
 			}
 		default:
 			if _, held := IsHeld(err); held {
 				return err
 			}
-			next, last = k.Terms.Term()/again, err
+			delay, lastErr = k.Terms.StoreTTL()/retries, err
 		}
 	}
 }
 
-func (k Keeper) renew(ctx context.Context, l Lease, left time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, left)
+func (k Keeper) renew(ctx context.Context, l Lease, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return l.Renew(ctx)
 }
 
-func (k Keeper) passed(last error) error {
-	if last == nil {
+func expiredError(lastErr error) error {
+	if lastErr == nil {
 		return ErrPaused
 	}
-	return fmt.Errorf("not renewed in time: %w", last)
+	return fmt.Errorf("the lease was not renewed in time: %w", lastErr)
 }

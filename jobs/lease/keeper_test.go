@@ -3,8 +3,8 @@ package lease_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
@@ -12,16 +12,17 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// A store that goes away ends a keeper at the deadline, not before.
-func TestKeeper_EndsAtTheDeadlineWhenRenewalsFail(t *testing.T) {
+// If the store stops to answer, the keeper ends at the deadline and not before it.
+func TestKeeper_EndsAtTheDeadlineWhenRedisStops(t *testing.T) {
 	t.Parallel()
 	r := testenv.OwnRedis(t)
-	s := redisAt(t, r.URL, terms)
-	l, deadline := acquire(t, s, "run", "a"), time.Now().Add(terms.Valid())
+	s := openRedis(t, r.URL, terms)
+	l, deadline := acquire(t, s, "run", "a"), time.Now().Add(terms.HolderTTL())
 	renewed := make(chan time.Time, 100)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- lease.Keeper{Terms: terms, Clock: clock.System, Renewed: func(d time.Time) { renewed <- d }}.Keep(t.Context(), l, deadline)
+		keeper := lease.Keeper{Terms: terms, Clock: clock.System, OnRenew: func(d time.Time) { renewed <- d }}
+		ended <- keeper.Keep(t.Context(), l, deadline)
 	}()
 	deadline = <-renewed
 	r.Stop()
@@ -29,59 +30,80 @@ func TestKeeper_EndsAtTheDeadlineWhenRenewalsFail(t *testing.T) {
 	for len(renewed) > 0 {
 		deadline = <-renewed
 	}
-	if _, away := lease.IsUnavailable(err); !away {
-		t.Errorf("it ended by %v", err)
+	if _, unavailable := lease.IsUnavailable(err); !unavailable {
+		t.Errorf("it ended with %v", err)
 	}
 	if early := time.Until(deadline); early > 0 {
 		t.Errorf("it ended %v before the deadline", early)
 	}
 }
 
-// The clock jumps: what counts is the monotonic time that has passed. One that
-// stood still for longer than its lease asks nobody.
-func TestKeeper_APausedHolderStops(t *testing.T) {
-	t.Parallel()
-	var ahead atomic.Int64
-	now := clock.Clock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
-	l := &counting{}
-	ahead.Store(int64(terms.TTL))
-	err := lease.Keeper{Terms: terms, Clock: now}.Keep(t.Context(), l, time.Now().Add(terms.Valid()))
-	if !errors.Is(err, lease.ErrPaused) || l.renewals != 0 {
-		t.Errorf("%v after %d renewals", err, l.renewals)
+// fakeLease renews after a delay, by the fake clock, and counts the renewals.
+type fakeLease struct {
+	delay    time.Duration
+	renewals int
+}
+
+func (l *fakeLease) Renew(ctx context.Context) error {
+	l.renewals++
+	timer := time.NewTimer(l.delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return &lease.UnavailableError{Reason: lease.RedisUnavailable, Cause: ctx.Err()}
 	}
 }
 
-// A renewal counts from when it was sent: its answer may have been long on the
-// way, and the store's term began before it.
-func TestKeeper_ReckonsFromTheSending(t *testing.T) {
+func (l *fakeLease) Release(context.Context) error { return nil }
+
+// A process that was paused for longer than its lease does not send a renewal: by
+// its clock the deadline has passed.
+func TestKeeper_PausedHolderStopsWithoutARenewal(t *testing.T) {
 	t.Parallel()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	l := &slow{terms.Valid() / 2, make(chan time.Time, 10)}
-	renewed := make(chan time.Time, 10)
-	go lease.Keeper{Terms: terms, Clock: clock.System, Renewed: func(d time.Time) { renewed <- d }}.Keep(ctx, l, time.Now().Add(terms.Valid())) //nolint:errcheck // it is stopped
-	sent, deadline := <-l.sent, <-renewed
-	if late := deadline.Sub(sent.Add(terms.Valid())); late > 0 {
-		t.Errorf("the deadline is %v later than a term after the renewal was sent", late)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		afterPause := clock.Clock(func() time.Time { return time.Now().Add(terms.TTL) })
+		l := &fakeLease{}
+		err := lease.Keeper{Terms: terms, Clock: afterPause}.Keep(t.Context(), l, time.Now().Add(terms.HolderTTL()))
+		if !errors.Is(err, lease.ErrPaused) || l.renewals != 0 {
+			t.Errorf("%v after %d renewals", err, l.renewals)
+		}
+	})
 }
 
-// slow answers after a while.
-type slow struct {
-	wait time.Duration
-	sent chan time.Time
+// The deadline counts from the moment the renewal was sent, because the store's TTL
+// begins before the answer arrives.
+func TestKeeper_DeadlineCountsFromTheRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		start := time.Now()
+		var deadline time.Time
+		keeper := lease.Keeper{Terms: terms, Clock: time.Now, OnRenew: func(d time.Time) {
+			deadline = d
+			stop()
+		}}
+		l := &fakeLease{delay: terms.HolderTTL() / 2}
+		if err := keeper.Keep(ctx, l, start.Add(terms.HolderTTL())); err != nil {
+			t.Fatal(err)
+		}
+		if want := start.Add(terms.RenewInterval() + terms.HolderTTL()); !deadline.Equal(want) {
+			t.Errorf("the deadline is %v after the start, want %v", deadline.Sub(start), want.Sub(start))
+		}
+	})
 }
 
-func (s *slow) Renew(context.Context) error {
-	s.sent <- time.Now()
-	<-time.After(s.wait)
-	return nil
+// A store that never answers ends the keeper exactly at the deadline.
+func TestKeeper_EndsAtTheDeadlineWhenNoRenewalIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		l := &fakeLease{delay: time.Hour}
+		err := lease.Keeper{Terms: terms, Clock: time.Now}.Keep(t.Context(), l, start.Add(terms.HolderTTL()))
+		if _, unavailable := lease.IsUnavailable(err); !unavailable || time.Since(start) != terms.HolderTTL() {
+			t.Errorf("it ended after %v with %v", time.Since(start), err)
+		}
+	})
 }
-
-func (s *slow) Release(context.Context) error { return nil }
-
-type counting struct{ renewals int }
-
-func (c *counting) Renew(context.Context) error { c.renewals++; return nil }
-
-func (c *counting) Release(context.Context) error { return nil }

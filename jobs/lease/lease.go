@@ -18,62 +18,64 @@ const (
 	KindNone  = "none" // this process alone
 )
 
-// Prefix begins the name of every lease; Leader is the one of who schedules.
+// Prefix begins the name of every lease. Leader is the lease of the process
+// that schedules the jobs.
 const (
 	Prefix = "locks:holdfast:"
 	Leader = Prefix + "leader"
 )
 
-// Of names the lease of a job.
+// Of returns the name of a job's lease.
 func Of(job string) string { return Prefix + job }
 
-// NewHolder names this process as a holder: <pod>/<pid>/<random>.
+// NewHolder returns a name for this process as a holder: <pod>/<pid>/<random>.
 func NewHolder(pod string) string {
-	const enough = 8
-	return pod + "/" + strconv.Itoa(os.Getpid()) + "/" + strings.ToLower(rand.Text()[:enough])
+	const length = 8
+	return pod + "/" + strconv.Itoa(os.Getpid()) + "/" + strings.ToLower(rand.Text()[:length])
 }
 
-// Store keeps leases. Every method is one short conversation, bounded in time;
-// its errors are *HeldError and *UnavailableError.
+// Store keeps leases. Every method takes a bounded time. Its errors are
+// *HeldError and *UnavailableError.
 type Store interface {
 	// Kind is one of the constants.
 	Kind() string
-	// Acquire tries once, and is not cut short by the end of ctx, so that nothing
-	// is left behind unknown. *HeldError: somebody holds it, this process included.
-	// *UnavailableError: nothing is known, and if it was acquired after all, it
-	// passes with its term.
+	// Acquire tries once. The end of ctx does not cancel it, so that the outcome
+	// is always known. *HeldError: a process holds the lease; it may be this one.
+	// *UnavailableError: the outcome is unknown. If the lease was acquired after
+	// all, it expires.
 	Acquire(ctx context.Context, name, holder string) (Lease, error)
-	// Look tells who holds a lease; the zero Holding is nobody.
-	Look(ctx context.Context, name string) (Holding, error)
-	// Free takes a lease away from its holder and tells who that was. A holder
-	// that lives learns of it at its next renewal.
+	// Read returns who holds a lease; the zero Holding means that it is free.
+	Read(ctx context.Context, name string) (Holding, error)
+	// Free removes a lease, whoever holds it, and returns the former holder. A
+	// holder that is alive notices the loss at its next renewal.
 	Free(ctx context.Context, name string) (Holding, error)
 	// Ping returns nil if the store answers.
 	Ping(ctx context.Context) error
 }
 
-// Lease is one that this process acquired.
+// Lease is a lease that this process acquired.
 type Lease interface {
-	// Renew begins its term anew. *HeldError: it is ours no more, whoever has it
-	// now. *UnavailableError: it may have been renewed or not.
+	// Renew restarts the lease's TTL. *HeldError: this process no longer holds
+	// the lease, and perhaps no other does. *UnavailableError: the outcome is
+	// unknown.
 	Renew(ctx context.Context) error
-	// Release gives it back, if it is still ours. It ignores the end of ctx,
-	// because shutdown is when it is called, and may be called twice.
+	// Release frees the lease if this process still holds it. It ignores the end
+	// of ctx, because it is called during shutdown. It may be called twice.
 	Release(ctx context.Context) error
 }
 
-// Holding is who has a lease, and until when if nothing is heard of them.
+// Holding is a holder, and when its lease expires unless it is renewed.
 type Holding struct {
-	Holder string
-	Until  time.Time     // for people; zero if it has no end or is not known
-	Left   time.Duration // by the store's clock; 0 as Until
+	Holder    string
+	Until     time.Time     // for display; zero if the lease has no end, or the end is unknown
+	Remaining time.Duration // by the store's clock; 0 where Until is zero
 }
 
 // Held reports whether there is a holder.
 func (h Holding) Held() bool { return h.Holder != "" }
 
-// HeldError means that somebody else has the lease. The holder is "" if the lease was
-// given back between the try and the question who has it.
+// HeldError means that another acquisition holds the lease. The holder is empty
+// if the lease was released before the store could be asked for the holder.
 type HeldError struct {
 	Name string
 	Holding
@@ -86,14 +88,15 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by %s", e.Name, e.Holder)
 }
 
-// Reasons why a store is unavailable.
+// Reasons of an UnavailableError.
 const (
 	RedisUnavailable = "redis_unavailable" // no answer
-	RedisError       = "redis_error"       // an answer that is an error
+	RedisError       = "redis_error"       // the answer was an error
 	MongoUnavailable = "mongo_unavailable"
 )
 
-// UnavailableError means that the store did not answer, or not as it should.
+// UnavailableError means that the store did not answer, or answered with an
+// error.
 type UnavailableError struct {
 	Reason string // one of the constants
 	Cause  error
@@ -104,36 +107,36 @@ func (e *UnavailableError) Error() string { return e.Reason + ": " + e.Cause.Err
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
-// IsHeld returns the error if it says that a lease is held.
+// IsHeld returns the *HeldError in err, if there is one.
 func IsHeld(err error) (*HeldError, bool) {
 	var held *HeldError
 	return held, errors.As(err, &held)
 }
 
-// IsUnavailable returns the error if it says that a store is unavailable.
+// IsUnavailable returns the *UnavailableError in err, if there is one.
 func IsUnavailable(err error) (*UnavailableError, bool) {
-	var down *UnavailableError
-	return down, errors.As(err, &down)
+	var unavailable *UnavailableError
+	return unavailable, errors.As(err, &unavailable)
 }
 
-// Terms are the times of leases whose holders, if they die or hang, are
-// succeeded within TTL.
+// Terms derives all durations of a lease from TTL: the time within which a
+// successor takes over from a holder that died or hangs.
 type Terms struct{ TTL time.Duration }
 
 const (
-	marginShare = 10 // of TTL, for the successor to notice
-	maxMargin   = time.Second
-	driftShare  = 100 // of the term, for clocks that run unlike
-	renewals    = 3   // in one term
+	marginShare = 10          // of TTL, for the successor to notice
+	maxMargin   = time.Second // and at most this
+	driftShare  = 100         // of StoreTTL, for clocks that run at different speeds
+	renewals    = 3           // per StoreTTL
 )
 
-// Term is how long a store keeps a lease that is not renewed: a little less
-// than TTL, so that a successor is there within it.
-func (t Terms) Term() time.Duration { return t.TTL - min(t.TTL/marginShare, maxMargin) }
+// StoreTTL is how long a store keeps a lease that is not renewed: a little less
+// than TTL, so that a successor can take over within TTL.
+func (t Terms) StoreTTL() time.Duration { return t.TTL - min(t.TTL/marginShare, maxMargin) }
 
-// Valid is how long, from the moment its last renewal was sent, a holder may
-// think that the lease is its own.
-func (t Terms) Valid() time.Duration { return t.Term() - t.Term()/driftShare }
+// HolderTTL is how long a holder may assume that it holds the lease, counted
+// from the moment it sent its last successful renewal.
+func (t Terms) HolderTTL() time.Duration { return t.StoreTTL() - t.StoreTTL()/driftShare }
 
-// Every is the time between two renewals.
-func (t Terms) Every() time.Duration { return t.Term() / renewals }
+// RenewInterval is the time between two renewals.
+func (t Terms) RenewInterval() time.Duration { return t.StoreTTL() / renewals }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Local keeps leases within this process: for a single instance, where they
-// keep two runs of a job apart and nothing more.
+// Local keeps leases in the memory of this process. It prevents that a single
+// instance runs a job twice at the same time, and nothing more.
 type Local struct {
 	mu   sync.Mutex
 	held map[string]*localLease
@@ -21,7 +21,7 @@ func (s *Local) Kind() string { return KindNone }
 // Ping returns nil.
 func (s *Local) Ping(context.Context) error { return nil }
 
-// Acquire tries once; see Store. The lease has no term: it ends with the process.
+// Acquire tries once; see Store. The lease has no TTL: it ends with the process.
 func (s *Local) Acquire(_ context.Context, name, holder string) (Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (s *Local) Acquire(_ context.Context, name, holder string) (Lease, error) {
 	return l, nil
 }
 
-// Look tells who holds a lease; see Store.
-func (s *Local) Look(_ context.Context, name string) (Holding, error) {
+// Read returns who holds a lease; see Store.
+func (s *Local) Read(_ context.Context, name string) (Holding, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l, ok := s.held[name]; ok {
@@ -43,9 +43,9 @@ func (s *Local) Look(_ context.Context, name string) (Holding, error) {
 	return Holding{}, nil
 }
 
-// Free takes a lease away; see Store.
+// Free removes a lease; see Store.
 func (s *Local) Free(ctx context.Context, name string) (Holding, error) {
-	holding, err := s.Look(ctx, name)
+	holding, err := s.Read(ctx, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, name)
@@ -57,19 +57,19 @@ type localLease struct {
 	name, holder string
 }
 
-// Renew finds out whether the lease was taken away; see Lease.
+// Renew reports whether the lease was freed meanwhile; see Lease.
 func (l *localLease) Renew(context.Context) error {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
-	if now, ok := l.store.held[l.name]; !ok {
+	if current, ok := l.store.held[l.name]; !ok {
 		return &HeldError{Name: l.name}
-	} else if now != l {
-		return &HeldError{l.name, Holding{Holder: now.holder}}
+	} else if current != l {
+		return &HeldError{l.name, Holding{Holder: current.holder}}
 	}
 	return nil
 }
 
-// Release gives the lease back; see Lease.
+// Release frees the lease; see Lease.
 func (l *localLease) Release(context.Context) error {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()

@@ -13,32 +13,39 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// Collection is where Mongo keeps leases, a document each.
+// Collection holds the leases that Mongo keeps, one document per lease.
 const Collection = "jobleases"
 
-// mongoTime bounds a conversation; a term is bound to be longer.
-const mongoTime = 5 * time.Second
+const (
+	// mongoTimeout bounds a command; it is shortened for leases with a short TTL.
+	mongoTimeout = 5 * time.Second
+	// releaseTimeout is short, because a process that stops has little time.
+	releaseTimeout = time.Second
+)
 
-// Mongo keeps leases in MongoDB, timed by the database's clock. A lease that is
-// given back is removed; one whose term has passed is taken over.
+// unknownHolder stands for a holder that another tool wrote without a name.
+const unknownHolder = "unknown"
+
+// Mongo keeps leases in MongoDB and uses the database's clock. A released lease
+// is deleted. An expired one is overwritten by the next holder.
 type Mongo struct {
 	db    *mongodb.DB
 	terms Terms
 }
 
-// NewMongo keeps leases in db.
+// NewMongo returns a store that keeps leases in db.
 func NewMongo(db *mongodb.DB, terms Terms) *Mongo { return &Mongo{db, terms} }
 
 // Kind is KindMongo.
 func (m *Mongo) Kind() string { return KindMongo }
 
-// Ping returns nil if MongoDB takes writes.
-func (m *Mongo) Ping(ctx context.Context) error { return mongoDown(m.db.Ping(ctx)) }
+// Ping returns nil if MongoDB accepts writes.
+func (m *Mongo) Ping(ctx context.Context) error { return mongoError(m.db.Ping(ctx)) }
 
 func (m *Mongo) leases() *mongo.Collection { return m.db.Collection(Collection) }
 
-func (m *Mongo) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, min(mongoTime, m.terms.Term()/2))
+func (m *Mongo) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, min(mongoTimeout, m.terms.StoreTTL()/2))
 }
 
 type mongoDoc struct {
@@ -51,71 +58,72 @@ func (d mongoDoc) holding() Holding {
 	if d.ExpiresAt.IsZero() || !d.ExpiresAt.After(d.Now.Time) {
 		return Holding{}
 	}
-	h := Holding{Holder: string(d.LockedBy), Until: d.ExpiresAt.Time, Left: d.ExpiresAt.Sub(d.Now.Time)}
+	h := Holding{Holder: string(d.LockedBy), Until: d.ExpiresAt.Time, Remaining: d.ExpiresAt.Sub(d.Now.Time)}
 	if h.Holder == "" {
-		h.Holder = "somebody who left no name"
+		h.Holder = unknownHolder
 	}
 	return h
 }
 
-// Acquire tries once; see Store. An upsert that asked for an expired lease would
-// never acquire a free one, so it inserts first, and on a duplicate takes over.
+// Acquire tries once; see Store. It inserts first and, on a duplicate, overwrites
+// an expired lease: an upsert that matches expired leases could not insert.
 func (m *Mongo) Acquire(ctx context.Context, name, holder string) (Lease, error) {
-	ctx, cancel := m.bounded(context.WithoutCancel(ctx))
+	ctx, cancel := m.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
 	l := &mongoLease{store: m, name: name, token: rand.Text()}
-	take := mongo.Pipeline{{{Key: "$set", Value: bson.D{
+	acquire := mongo.Pipeline{{{Key: "$set", Value: bson.D{
 		{Key: "lockedBy", Value: bson.D{{Key: "$literal", Value: holder}}},
-		{Key: "token", Value: l.token}, {Key: "lockedAt", Value: "$$NOW"}, {Key: "expiresAt", Value: m.end()},
+		{Key: "token", Value: l.token}, {Key: "lockedAt", Value: "$$NOW"}, {Key: "expiresAt", Value: m.expiry()},
 	}}}}
-	_, err := m.leases().UpdateOne(ctx, l.ours(), take, options.UpdateOne().SetUpsert(true))
+	_, err := m.leases().UpdateOne(ctx, l.filter(), acquire, options.UpdateOne().SetUpsert(true))
 	if !mongodb.IsDuplicate(err) {
-		return l.orGone(ctx, err)
+		return l.ifAcquired(ctx, err)
 	}
-	passed := bson.D{{Key: "$or", Value: bson.A{
+	expired := bson.D{{Key: "$or", Value: bson.A{
 		mongodb.Passed("expiresAt"),
 		bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "date"}}}}}},
 	}}}
-	result, err := m.leases().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", name), passed), take)
+	result, err := m.leases().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", name), expired), acquire)
 	if err != nil || result.ModifiedCount == 1 {
-		return l.orGone(ctx, err)
+		return l.ifAcquired(ctx, err)
 	}
-	holding, err := m.Look(ctx, name)
+	holding, err := m.Read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	return nil, &HeldError{name, holding}
 }
 
-// orGone is the lease, unless it is not known to have been acquired: then it is
-// given back, in case it was, so that nobody waits for its term to pass.
-func (l *mongoLease) orGone(ctx context.Context, err error) (Lease, error) {
+// ifAcquired returns the lease if err is nil. Otherwise the outcome is unknown:
+// it releases the lease in case it was acquired, so that no process has to wait
+// until it expires.
+func (l *mongoLease) ifAcquired(ctx context.Context, err error) (Lease, error) {
 	if err == nil {
 		return l, nil
 	}
 	return nil, &UnavailableError{MongoUnavailable, errors.Join(err, l.Release(ctx))}
 }
 
-func (m *Mongo) end() bson.D {
-	return bson.D{{Key: "$add", Value: bson.A{"$$NOW", m.terms.Term().Milliseconds()}}}
+func (m *Mongo) expiry() bson.D {
+	return bson.D{{Key: "$add", Value: bson.A{"$$NOW", m.terms.StoreTTL().Milliseconds()}}}
 }
 
-// Look tells who holds a lease; see Store.
-func (m *Mongo) Look(ctx context.Context, name string) (Holding, error) {
+// Read returns who holds a lease; see Store.
+func (m *Mongo) Read(ctx context.Context, name string) (Holding, error) {
 	doc, _, err := mongodb.First[mongoDoc](ctx, m.leases(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", name)), mongodb.WithNow})
-	return doc.holding(), mongoDown(err)
+	return doc.holding(), mongoError(err)
 }
 
-// Free takes a lease away; see Store.
+// Free removes a lease; see Store.
 func (m *Mongo) Free(ctx context.Context, name string) (Holding, error) {
-	ctx, cancel := m.bounded(ctx)
+	ctx, cancel := m.withTimeout(ctx)
 	defer cancel()
-	holding, err := m.Look(ctx, name)
+	holding, err := m.Read(ctx, name)
 	if err != nil {
 		return Holding{}, err
 	}
 	_, err = m.leases().DeleteOne(ctx, mongodb.Is("_id", name))
-	return holding, mongoDown(err)
+	return holding, mongoError(err)
 }
 
 type mongoLease struct {
@@ -123,21 +131,21 @@ type mongoLease struct {
 	name, token string
 }
 
-func (l *mongoLease) ours() bson.D {
+func (l *mongoLease) filter() bson.D {
 	return bson.D{{Key: "_id", Value: l.name}, {Key: "token", Value: l.token}}
 }
 
-// Renew begins the term anew; see Lease.
+// Renew restarts the TTL; see Lease.
 func (l *mongoLease) Renew(ctx context.Context) error {
-	ctx, cancel := l.store.bounded(ctx)
+	ctx, cancel := l.store.withTimeout(ctx)
 	defer cancel()
-	result, err := l.store.leases().UpdateOne(ctx, l.ours(),
-		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "expiresAt", Value: l.store.end()}}}}})
+	result, err := l.store.leases().UpdateOne(ctx, l.filter(),
+		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "expiresAt", Value: l.store.expiry()}}}}})
 	if err != nil {
-		return mongoDown(err)
+		return mongoError(err)
 	}
 	if result.MatchedCount == 0 {
-		holding, err := l.store.Look(ctx, l.name)
+		holding, err := l.store.Read(ctx, l.name)
 		if err != nil {
 			return err
 		}
@@ -146,18 +154,15 @@ func (l *mongoLease) Renew(ctx context.Context) error {
 	return nil
 }
 
-// releaseTime: a process that stops has little time.
-const releaseTime = time.Second
-
-// Release gives the lease back; see Lease.
+// Release deletes the lease; see Lease.
 func (l *mongoLease) Release(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	_, err := l.store.leases().DeleteOne(ctx, l.ours())
-	return mongoDown(err)
+	_, err := l.store.leases().DeleteOne(ctx, l.filter())
+	return mongoError(err)
 }
 
-func mongoDown(err error) error {
+func mongoError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -17,16 +17,18 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/redisclient"
 )
 
-// A Redis that does not answer is known as such within a second: no command is
-// tried twice, and none waits in a queue for a connection to come back.
+// A Redis that does not answer is detected within a second: no command is
+// retried, and none waits in a queue for a connection.
 const (
-	redisStep = 400 * time.Millisecond // to connect, to write, to read
-	redisTime = 900 * time.Millisecond // for a conversation
+	redisStepTimeout = 400 * time.Millisecond // to connect, to write, to read
+	redisTimeout     = 900 * time.Millisecond // for all commands of one method
 )
 
-// Redis keeps leases in Redis, as keys with a term. Leases of runs are taken
-// and given back by gocron-redis-lock, the leader's by redsync, on which that
-// is built. Renewals are redsync's in both cases: gocron-redis-lock's own end
+const tokenLength = 8
+
+// Redis keeps leases in Redis, as keys that expire. gocron-redis-lock acquires
+// and releases the leases of runs; redsync, on which it is built, those of the
+// leader. Redsync renews both, because the renewals of gocron-redis-lock end
 // silently at their first error.
 type Redis struct {
 	client redis.UniversalClient
@@ -35,14 +37,14 @@ type Redis struct {
 	clock  clock.Clock
 }
 
-// NewRedis opens a store that o tells where to find. It does not connect: the
-// server may come later, and go.
+// NewRedis returns a store on the Redis that o describes. It does not connect:
+// the server may start later.
 func NewRedis(o redis.Options, terms Terms, now clock.Clock) *Redis {
-	client := redisclient.Open(o, redisStep)
+	client := redisclient.Open(o, redisStepTimeout)
 	return &Redis{client: client, sync: redsync.New(goredis.NewPool(client)), terms: terms, clock: now}
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (r *Redis) Close() error { return r.client.Close() }
 
 // Kind is KindRedis.
@@ -50,24 +52,23 @@ func (r *Redis) Kind() string { return KindRedis }
 
 // Ping returns nil if Redis answers.
 func (r *Redis) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTime)
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	return redisDown(r.client.Ping(ctx).Err())
+	return redisError(r.client.Ping(ctx).Err())
 }
 
-// separator parts the holder from the acquisition's token in a key's value.
+// separator stands between the holder and the acquisition's token in a value.
 const separator = "#"
 
 // Acquire tries once; see Store.
 func (r *Redis) Acquire(ctx context.Context, name, holder string) (Lease, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisTimeout)
 	defer cancel()
-	const enough = 8
-	value := holder + separator + rand.Text()[:enough]
+	value := holder + separator + rand.Text()[:tokenLength]
 	options := []redsync.Option{
-		redsync.WithExpiry(r.terms.Term()), redsync.WithTries(1), redsync.WithValue(value),
+		redsync.WithExpiry(r.terms.StoreTTL()), redsync.WithTries(1), redsync.WithValue(value),
 		redsync.WithGenValueFunc(func() (string, error) { return value, nil }),
-		redsync.WithTimeoutFactor(min(1, redisTime.Seconds()/r.terms.Term().Seconds())),
+		redsync.WithTimeoutFactor(min(1, redisTimeout.Seconds()/r.terms.StoreTTL().Seconds())),
 	}
 	l := &redisLease{mutex: r.sync.NewMutex(name, options...)}
 	if name == Leader {
@@ -76,81 +77,80 @@ func (r *Redis) Acquire(ctx context.Context, name, holder string) (Lease, error)
 			return err
 		}
 		if err := l.mutex.TryLockContext(ctx); err != nil {
-			return nil, r.whyNot(ctx, l, err)
+			return nil, r.acquireError(ctx, l, err)
 		}
 		return l, nil
 	}
 	locker, err := redislock.NewRedisLockerAlways(r.client, options...)
-	if err != nil { // Redis was asked whether it is there
-		return nil, redisDown(err)
+	if err != nil { // NewRedisLockerAlways pings
+		return nil, redisError(err)
 	}
 	lock, err := locker.Lock(ctx, name)
 	if err != nil {
-		return nil, r.whyNot(ctx, l, err)
+		return nil, r.acquireError(ctx, l, err)
 	}
 	l.unlock = lock.Unlock
 	return l, nil
 }
 
-// whyNot tells a lease that is held from a Redis that is away, which both
-// libraries report alike.
-func (r *Redis) whyNot(ctx context.Context, l *redisLease, cause error) error {
-	ctx = context.WithoutCancel(ctx) // the time of the try may be over
-	var down *redsync.RedisError
-	if errors.As(cause, &down) {
-		return redisDown(down.Err)
+// acquireError distinguishes a held lease from an unavailable Redis: both
+// libraries report the two in the same way.
+func (r *Redis) acquireError(ctx context.Context, l *redisLease, cause error) error {
+	ctx = context.WithoutCancel(ctx) // its timeout may have passed
+	var failed *redsync.RedisError
+	if errors.As(cause, &failed) {
+		return redisError(failed.Err)
 	}
-	value, holding, err := r.look(ctx, l.mutex.Name())
+	value, holding, err := r.read(ctx, l.mutex.Name())
 	if err != nil {
 		return err
 	}
-	if value == l.mutex.Value() { // acquired, but too slowly to be of use
-		l.mutex.UnlockContext(ctx) //nolint:errcheck // it passes with its term
-		return &UnavailableError{RedisError, cause}
+	if value == l.mutex.Value() { // acquired, but too late to be of use
+		_, err := l.mutex.UnlockContext(ctx)
+		return &UnavailableError{RedisError, errors.Join(cause, err)}
 	}
 	return &HeldError{l.mutex.Name(), holding}
 }
 
-// Look tells who holds a lease; see Store.
-func (r *Redis) Look(ctx context.Context, name string) (Holding, error) {
-	_, holding, err := r.look(ctx, name)
+// Read returns who holds a lease; see Store.
+func (r *Redis) Read(ctx context.Context, name string) (Holding, error) {
+	_, holding, err := r.read(ctx, name)
 	return holding, err
 }
 
-func (r *Redis) look(ctx context.Context, name string) (value string, h Holding, err error) {
-	return r.read(ctx, name, func(redis.Pipeliner) {})
-}
-
-// Free takes a lease away; see Store.
+// Free removes a lease; see Store.
 func (r *Redis) Free(ctx context.Context, name string) (Holding, error) {
 	_, holding, err := r.read(ctx, name, func(p redis.Pipeliner) { p.Del(ctx, name) })
 	return holding, err
 }
 
-// read reads a key's value and term at one moment, and what also does.
-func (r *Redis) read(ctx context.Context, name string, also func(redis.Pipeliner)) (value string, h Holding, err error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTime)
+// read returns a key's value and holder. Further commands run in the same
+// transaction, after the reads.
+func (r *Redis) read(ctx context.Context, name string, further ...func(redis.Pipeliner)) (value string, h Holding, err error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	var get *redis.StringCmd
-	var left *redis.DurationCmd
+	var ttl *redis.DurationCmd
 	_, err = r.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		get, left = p.Get(ctx, name), p.PTTL(ctx, name)
-		also(p)
+		get, ttl = p.Get(ctx, name), p.PTTL(ctx, name)
+		for _, command := range further {
+			command(p)
+		}
 		return nil
 	})
 	if errors.Is(err, redis.Nil) {
 		return "", Holding{}, nil
 	}
 	if err != nil {
-		return "", Holding{}, redisDown(err)
+		return "", Holding{}, redisError(err)
 	}
 	value = get.Val()
 	h.Holder = value
 	if i := strings.LastIndex(value, separator); i >= 0 {
 		h.Holder = value[:i]
 	}
-	if left.Val() > 0 {
-		h.Left, h.Until = left.Val(), r.clock().Add(left.Val()).UTC()
+	if ttl.Val() > 0 {
+		h.Remaining, h.Until = ttl.Val(), r.clock().Add(ttl.Val()).UTC()
 	}
 	return value, h, nil
 }
@@ -161,30 +161,30 @@ type redisLease struct {
 	once   sync.Once
 }
 
-// Renew begins the term anew; see Lease.
+// Renew restarts the TTL; see Lease.
 func (l *redisLease) Renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTime)
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	_, err := l.mutex.ExtendContext(ctx)
 	var taken *redsync.ErrTaken
-	var down *redsync.RedisError
+	var failed *redsync.RedisError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &taken):
 		return &HeldError{Name: l.mutex.Name()}
-	case errors.As(err, &down):
-		return redisDown(down.Err)
-	default: // renewed, but the answer came when the term was over
+	case errors.As(err, &failed):
+		return redisError(failed.Err)
+	default: // renewed, but the answer came after the lease had expired
 		return &UnavailableError{RedisError, err}
 	}
 }
 
-// Release gives the lease back; see Lease. gocron-redis-lock panics when a lock
-// is given back twice.
+// Release deletes the lease; see Lease. gocron-redis-lock panics if a lock is
+// released twice.
 func (l *redisLease) Release(ctx context.Context) (err error) {
 	l.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisTimeout)
 		defer cancel()
 		if err = l.unlock(ctx); err != nil {
 			err = &UnavailableError{RedisError, err}
@@ -193,8 +193,9 @@ func (l *redisLease) Release(ctx context.Context) (err error) {
 	return err
 }
 
-// redisDown says whether Redis was silent or answered with an error.
-func redisDown(err error) error {
+// redisError distinguishes a Redis that did not answer from one that answered
+// with an error.
+func redisError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,5 +1,5 @@
 // Command devserver runs Holdfast for development, or a command with a real
-// MongoDB and a real Redis beside it. scripts/run and scripts/test call it.
+// MongoDB and a real Redis. scripts/run and scripts/test call it.
 package main
 
 import (
@@ -13,11 +13,11 @@ import (
 )
 
 const usage = `usage:
-  devserver run [flags of api and worker]   MongoDB, the API and a worker, until Ctrl-C
-  devserver with COMMAND [ARGUMENTS]        COMMAND with a MongoDB and a Redis of its own,
-                                            named by HOLDFAST_TEST_MONGODB_URI and HOLDFAST_TEST_REDIS_URL
-  devserver beside COMMAND [ARGUMENTS]      COMMAND on the MongoDB of a running "devserver run",
-                                            unless MONGODB_URI names another
+  devserver run [flags of api and worker]   start MongoDB, the API and a worker, until Ctrl-C
+  devserver with COMMAND [ARGUMENTS]        run COMMAND with a MongoDB and a Redis of its own; their
+                                            addresses are in HOLDFAST_TEST_MONGODB_URI and HOLDFAST_TEST_REDIS_URL
+  devserver beside COMMAND [ARGUMENTS]      run COMMAND with the MongoDB of a running "devserver run",
+                                            or with MONGODB_URI if that is set
 `
 
 func main() {
@@ -33,11 +33,11 @@ func main() {
 		err = beside(os.Args[2:])
 	default:
 		fmt.Fprint(os.Stderr, usage)
-		os.Exit(2) //nolint:gocritic // nothing runs yet
+		os.Exit(2)
 	}
 	var exit *exec.ExitError
 	switch {
-	case os.Args[1] == "with" && errors.As(err, &exit): // the command has told why
+	case os.Args[1] == "with" && errors.As(err, &exit): // the command has printed its error
 		os.Exit(exit.ExitCode())
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)

@@ -1,12 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,30 +15,33 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 )
 
-// bootTime: a large database takes a while to prove.
-const bootTime = 5 * time.Minute
+const (
+	// readyTimeout is long, because recovery of a large database takes time.
+	readyTimeout      = 5 * time.Minute
+	readyPollInterval = 100 * time.Millisecond
+)
 
-// run starts a MongoDB unless one is named, the API and a worker, and ends
-// them in the opposite order.
+// run starts a MongoDB unless the settings name one, then the API and a worker. It
+// stops them in reverse order.
 func run(ctx context.Context, args []string) (err error) {
-	api := flagOr(args, "--http-addr", or(os.Getenv("HTTP_ADDR"), "127.0.0.1:8080"))
-	if err := free(ctx, api); err != nil {
+	api := flagOr(args, "--http-addr", cmp.Or(os.Getenv("HTTP_ADDR"), "127.0.0.1:8080"))
+	if err := checkFree(ctx, api); err != nil {
 		return err
 	}
 	uri := flagOr(args, "--mongodb-uri", os.Getenv("MONGODB_URI"))
 	if uri == "" {
-		say("Starting MongoDB ...")
+		logf("Starting MongoDB ...")
 		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{DataDir: filepath.Join(devserver.Home, "data"), Progress: os.Stderr})
 		if err != nil {
 			return err
 		}
 		defer func() {
 			mongod.Stop()
-			say("Stopped MongoDB")
+			logf("Stopped MongoDB")
 		}()
 		uri = mongod.URI
 	}
-	env := []string{"MONGODB_URI=" + uri, "DEMO=" + or(os.Getenv("DEMO"), "true")}
+	env := []string{"MONGODB_URI=" + uri, "DEMO=" + cmp.Or(os.Getenv("DEMO"), "true")}
 	processes := make([]*devserver.Process, 0, 2)
 	stop := func() {
 		for _, p := range slices.Backward(processes) {
@@ -60,31 +62,38 @@ func run(ctx context.Context, args []string) (err error) {
 		}
 		processes = append(processes, p)
 		if program == "api" {
-			if err := ready(ctx, p, "http://"+api+"/readyz"); err != nil {
+			if err := awaitReady(ctx, p, "http://"+api); err != nil {
 				return err
 			}
 		}
 	}
 	state := devserver.State{MongoDBURI: uri,
-		Database: flagOr(args, "--mongodb-database", or(os.Getenv("MONGODB_DATABASE"), "holdfast")), API: "http://" + api}
-	if err := state.Tell(); err != nil {
+		Database: flagOr(args, "--mongodb-database", cmp.Or(os.Getenv("MONGODB_DATABASE"), "holdfast")), API: "http://" + api}
+	if err := state.Save(); err != nil {
 		return err
 	}
-	defer state.Forget() //nolint:errcheck // overwritten by the next start
-	sayWhere(state)
+	defer state.Remove() //nolint:errcheck // the next start overwrites it
+	logAddresses(state)
 	select {
 	case <-ctx.Done():
-		say("Stopping ...")
+		logf("Stopping ...")
 		return nil
 	case <-processes[0].Done():
-		return fmt.Errorf("the API ended; its message is above (%v)", processes[0].Err()) //nolint:errorlint // its status is not ours
+		return endedError("API", processes[0])
 	case <-processes[1].Done():
-		return fmt.Errorf("the worker ended; its message is above (%v)", processes[1].Err()) //nolint:errorlint // its status is not ours
+		return endedError("worker", processes[1])
 	}
 }
 
-// free reports an address that somebody else listens on, before anything starts.
-func free(ctx context.Context, address string) error {
+func endedError(name string, p *devserver.Process) error {
+	if err := p.Err(); err != nil {
+		return fmt.Errorf("the %s ended; its message is above: %w", name, err)
+	}
+	return fmt.Errorf("the %s ended; its message is above", name)
+}
+
+// checkFree returns an error if another process listens on the address.
+func checkFree(ctx context.Context, address string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("HTTP_ADDR: %w: choose another address, such as scripts/run --http-addr=127.0.0.1:8090", err)
@@ -92,54 +101,40 @@ func free(ctx context.Context, address string) error {
 	return listener.Close()
 }
 
-func sayWhere(state devserver.State) {
-	say("")
-	say("Holdfast is running. Ctrl-C stops it; its data stays in %s/data.", devserver.Home)
-	say("  Console   %s/console", state.API)
-	say("  Demo shop %s/demo", state.API)
-	say("  API       %s/api/events", state.API)
-	say("  API docs  %s/docs", state.API)
-	say("  MongoDB   %s (database %s)", state.MongoDBURI, state.Database)
-	say("  Worker    /readyz and /metrics at 127.0.0.1:8081, or the next free port, which it logs")
-	say("")
+func logAddresses(state devserver.State) {
+	logf("")
+	logf("Holdfast is running. Ctrl-C stops it; its data stays in %s/data.", devserver.Home)
+	logf("  Console   %s/console", state.API)
+	logf("  Demo shop %s/demo", state.API)
+	logf("  API       %s/api/events", state.API)
+	logf("  API docs  %s/docs", state.API)
+	logf("  MongoDB   %s (database %s)", state.MongoDBURI, state.Database)
+	logf("  Worker    /readyz and /metrics at 127.0.0.1:8081, or the next free port, which it logs")
+	logf("")
 }
 
-// ready polls until the API serves, however long recovery takes, or it ends.
-func ready(ctx context.Context, p *devserver.Process, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, bootTime)
+// awaitReady polls until the API serves, which it does after recovery.
+func awaitReady(ctx context.Context, p *devserver.Process, api string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(readyPollInterval)
 	defer tick.Stop()
 	for {
-		if answers(ctx, url) {
+		if devserver.IsReady(ctx, api) {
 			return nil
 		}
 		select {
 		case <-p.Done():
 			return errors.New("the API could not start; its message is above")
 		case <-ctx.Done():
-			return fmt.Errorf("the API did not get ready: %w", ctx.Err())
+			return fmt.Errorf("the API did not become ready: %w", ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
-func answers(ctx context.Context, url string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil) //nolint:gosec // our own API
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request) //nolint:gosec // our own API
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()        //nolint:errcheck // read only
-	io.Copy(io.Discard, response.Body) //nolint:errcheck // only the status counts
-	return response.StatusCode == http.StatusOK
-}
-
-// flagOr finds --name value or --name=value among args.
-func flagOr(args []string, name, otherwise string) string {
+// flagOr returns the value of --name value or --name=value in args.
+func flagOr(args []string, name, fallback string) string {
 	for i, arg := range args {
 		if value, found := strings.CutPrefix(arg, name+"="); found {
 			return value
@@ -148,14 +143,7 @@ func flagOr(args []string, name, otherwise string) string {
 			return args[i+1]
 		}
 	}
-	return otherwise
+	return fallback
 }
 
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+func logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
