@@ -188,7 +188,7 @@ func startServer(ctx context.Context, variant string, c serverConfig) (*server, 
 	if err != nil {
 		return nil, err
 	}
-	port, err := devserver.KeepPort()
+	port, err := devserver.ReservePort()
 	if err != nil {
 		return nil, err
 	}

@@ -123,14 +123,14 @@ func startPostgres(ctx context.Context) (*postgresServer, error) {
 		filepath.Join(binDir, "initdb"), "-D", data, "-A", "trust", "-U", "bench", "-E", "UTF8", "--no-sync")...); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	port, err := devserver.KeepPort()
+	port, err := devserver.ReservePort()
 	if err != nil {
 		return nil, err
 	}
 	p, err := devserver.Start(devserver.Command{
 		Args: append(prefix, filepath.Join(binDir, "postgres"), "-D", data, "-p", strconv.Itoa(port.Number), "-k", dir,
 			"-c", "listen_addresses=127.0.0.1", "-c", "logging_collector=off"),
-		Scratch: dir,
+		TempDir: dir,
 	})
 	if err != nil {
 		return nil, errors.Join(err, port.Close())

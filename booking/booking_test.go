@@ -46,7 +46,7 @@ func TestStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 // states makes a booking in each of the contract's columns, on a lock of its own.
 var states = []string{"INITIATED", "PAYMENT_PENDING", "due", "lock due", "EXPIRED", "CONFIRMED", "CANCELLED"}
 
-func make1(w *testenv.World, event ids.ID, state string) booking.Booking {
+func make1(w *testenv.Env, event ids.ID, state string) booking.Booking {
 	w.T.Helper()
 	lock := w.Take(event, 1, testenv.Soon())
 	window := testenv.Soon()
@@ -258,7 +258,7 @@ func TestRace_ConfirmCancelExpireReleaseHaveOneWinner(t *testing.T) {
 	}
 }
 
-func race(t *testing.T, w, other *testenv.World, event ids.ID, k int) string {
+func race(t *testing.T, w, other *testenv.Env, event ids.ID, k int) string {
 	b := w.Book(w.Take(event, 1, testenv.Soon()), testenv.Soon())
 	lock := w.Lock(b.LockID)
 	if k%2 == 0 { // the window passes in the midst of it

@@ -27,7 +27,7 @@ type cast struct {
 	set   *devserver.ReplicaSet
 	front map[string]*front // by a member's address
 	redis *testenv.Redis
-	w     *testenv.World
+	w     *testenv.Env
 	http  *http.Client
 
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func assemble(t *testing.T) *cast {
 	t.Cleanup(transport.CloseIdleConnections)
 	c := &cast{t: t, front: map[string]*front{}, pods: map[string]*pod{}, built: map[string]string{}, http: &http.Client{Transport: transport}, redis: testenv.OwnRedis(t)}
 	set, err := devserver.StartReplicaSet(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr,
-		Front: func(host string) (string, error) {
+		Proxy: func(host string) (string, error) {
 			c.front[host] = newFront(t, host, "holdfast:storm")
 			return c.front[host].addr, nil
 		}}, 3)

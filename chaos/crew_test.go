@@ -34,7 +34,7 @@ const (
 // crew is several workers on one database, with their leases in one store.
 type crew struct {
 	t       *testing.T
-	w       *testenv.World
+	w       *testenv.Env
 	env     []string
 	leases  lease.Store
 	workers map[string]*process // by POD_NAME
@@ -54,7 +54,7 @@ func newCrew(t *testing.T, kind string, n int, env ...string) *crew {
 }
 
 // crewOn is a crew of nobody yet on a database.
-func crewOn(t *testing.T, w *testenv.World, kind string, env ...string) *crew {
+func crewOn(t *testing.T, w *testenv.Env, kind string, env ...string) *crew {
 	t.Helper()
 	c := &crew{t: t, w: w, workers: map[string]*process{}, metrics: map[string]string{}, taps: map[string]*wiretap{}}
 	c.env = slices.Concat([]string{"MONGODB_DATABASE=" + c.w.DB.Name(), "LEASE_TTL=" + leaseTTL.String(),
@@ -100,7 +100,7 @@ func (c *crew) leader(besides ...string) string {
 	c.t.Helper()
 	deadline := time.Now().Add(60 * time.Second)
 	for time.Now().Before(deadline) {
-		h, err := c.leases.Look(c.t.Context(), lease.Leader)
+		h, err := c.leases.Read(c.t.Context(), lease.Leader)
 		pod, _, _ := strings.Cut(h.Holder, "/")
 		if err == nil && h.Held() && !slices.Contains(besides, pod) {
 			return pod
@@ -219,7 +219,7 @@ func (c *crew) eachTickOnce() (ticks int) {
 func (c *crew) nothingLeft() {
 	c.t.Helper()
 	for _, name := range []string{"leader", "lock-expiry", "booking-expiry", "reconcile", "retention", "recovery", "schema"} {
-		if h, err := c.leases.Look(c.t.Context(), lease.Of(name)); err != nil || h.Held() {
+		if h, err := c.leases.Read(c.t.Context(), lease.Of(name)); err != nil || h.Held() {
 			c.t.Errorf("%s is left with %s, %v", name, h.Holder, err)
 		}
 	}

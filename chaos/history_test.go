@@ -73,7 +73,7 @@ var hall = porcupine.Model{
 type history struct {
 	t     *testing.T
 	start time.Time
-	sides []*testenv.World // engines of two processes, as it were
+	sides []*testenv.Env // engines of two processes, as it were
 
 	mu   sync.Mutex
 	ops  []porcupine.Operation
@@ -91,14 +91,14 @@ func (h *history) customer(ctx context.Context, id int, events []ids.ID, dice *r
 		if len(holds) > 0 && dice.IntN(2) == 0 {
 			lock := holds[len(holds)-1]
 			holds = holds[:len(holds)-1]
-			h.record(id, step{lock.EventID, true, lock.Seats}, func(ctx context.Context, side *testenv.World) (outcome, error) {
+			h.record(id, step{lock.EventID, true, lock.Seats}, func(ctx context.Context, side *testenv.Env) (outcome, error) {
 				_, err := side.Seats.GiveBack(ctx, lock.ID, nil, nil)
 				return outcome{}, err
 			})
 			h.hold(lock.ID, false)
 		} else {
 			request := seats.LockRequest{EventID: event, UserID: user, Seats: 1 + dice.Int64N(4), Key: strconv.Itoa(n), Until: testenv.Soon()}
-			h.record(id, step{event, false, request.Seats}, func(ctx context.Context, side *testenv.World) (outcome, error) {
+			h.record(id, step{event, false, request.Seats}, func(ctx context.Context, side *testenv.Env) (outcome, error) {
 				lock, replayed, err := side.Seats.Take(ctx, request)
 				if fault.Is(err, seats.CodeSeatsUnavailable) {
 					available, _ := err.(*fault.Error).Fields["available"].(int64) //nolint:errorlint // as Take returns it
@@ -126,7 +126,7 @@ func (h *history) hold(id ids.ID, held bool) {
 }
 
 // record asks until the answer is definite, now on one side, now on the other.
-func (h *history) record(id int, wanted step, ask func(context.Context, *testenv.World) (outcome, error)) {
+func (h *history) record(id int, wanted step, ask func(context.Context, *testenv.Env) (outcome, error)) {
 	called, unknown := time.Since(h.start), false
 	const tries = 60
 	for try := range tries {
@@ -251,7 +251,7 @@ func TestHistory_IsThatOfOneHall(t *testing.T) {
 	}
 	t.Cleanup(set.Stop)
 	w := testenv.Open(t, set.URI, "history")
-	h := &history{t: t, start: time.Now(), sides: []*testenv.World{w, testenv.Open(t, set.URI, "history")}, held: map[ids.ID]bool{}}
+	h := &history{t: t, start: time.Now(), sides: []*testenv.Env{w, testenv.Open(t, set.URI, "history")}, held: map[ids.ID]bool{}}
 	events := []ids.ID{w.Event(hallSeats), w.Event(hallSeats), w.Event(hallSeats)}
 	ctx, stop := context.WithCancel(t.Context())
 	var customers sync.WaitGroup
@@ -289,7 +289,7 @@ func TestHistory_IsThatOfOneHall(t *testing.T) {
 }
 
 // checkHeld fails unless the ACTIVE locks are those that customers hold.
-func (h *history) checkHeld(w *testenv.World) {
+func (h *history) checkHeld(w *testenv.Env) {
 	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
 	if err != nil {
 		h.t.Fatal(err)

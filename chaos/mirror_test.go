@@ -90,7 +90,7 @@ type change struct {
 }
 
 // reflect starts to hear, before there is anything in the database.
-func reflect(ctx context.Context, t *testing.T, w *testenv.World) *mirror {
+func reflect(ctx context.Context, t *testing.T, w *testenv.Env) *mirror {
 	t.Helper()
 	m := &mirror{t: t, events: map[ids.ID]counter{}, locks: map[ids.ID]mirrored{}, bookings: map[ids.ID]mirrored{},
 		taken: map[ids.ID]int64{}, changed: map[ids.ID]bool{}, past: map[ids.ID]map[counter]bool{}, done: make(chan struct{})}
@@ -117,7 +117,7 @@ func reflect(ctx context.Context, t *testing.T, w *testenv.World) *mirror {
 }
 
 // mark waits until all that was committed before has been heard.
-func (m *mirror) mark(ctx context.Context, w *testenv.World) {
+func (m *mirror) mark(ctx context.Context, w *testenv.Env) {
 	mark := ids.New()
 	deadline := time.Now().Add(30 * time.Second)
 	for {

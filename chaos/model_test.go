@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // answer and what the documents have to be then. Time stands still in it: an
 // expiry lies an hour or more on one side of now.
 type model struct {
-	w        *testenv.World
+	w        *testenv.Env
 	total    int64
 	sale     seats.SaleStatus
 	perUser  int64
@@ -152,7 +152,7 @@ func (m *model) Check(t *rapid.T) {
 		}
 	}
 	if m.drift == 0 {
-		for _, broken := range testenv.Broken(m.w.T, m.w.DB.Database) {
+		for _, broken := range testenv.Violations(m.w.T, m.w.DB.Database) {
 			t.Fatal(broken)
 		}
 	}

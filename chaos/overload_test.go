@@ -22,7 +22,7 @@ import (
 )
 
 // api starts an API on a database of its own, with its clients' transport.
-func apiOf(t *testing.T, w *testenv.World, clients int, env ...string) (*process, *caller) {
+func apiOf(t *testing.T, w *testenv.Env, clients int, env ...string) (*process, *caller) {
 	t.Helper()
 	at := address(t)
 	p := start(t, "api", append([]string{"MONGODB_URI=" + w.URI, "MONGODB_DATABASE=" + w.DB.Name(), "HTTP_ADDR=" + at, "JOB_LEASES=none", "LOG_LEVEL=warn"}, env...)...)

@@ -142,7 +142,7 @@ func event(t *testing.T, c *caller, total int) string {
 	return must(t, c, "/api/events", map[string]any{"name": "E", "totalSeats": total, "eventDate": "2026-06-15T10:00:00Z"})
 }
 
-func check(t *testing.T, w *testenv.World, acks *acknowledged) {
+func check(t *testing.T, w *testenv.Env, acks *acknowledged) {
 	t.Helper()
 	if len(acks.locks) < 50 || len(acks.sold) == 0 {
 		t.Errorf("%d locks and %d sales: the test did not do its work", len(acks.locks), len(acks.sold))

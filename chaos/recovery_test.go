@@ -24,7 +24,7 @@ import (
 // wreck is a database as a crash of everything left it, with something for each
 // step of recovery.
 type wreck struct {
-	*testenv.World
+	*testenv.Env
 	events []ids.ID
 	ended  []ids.ID // locks that have to be expired
 	sold   ids.ID   // a lock that has to be marked sold
@@ -32,7 +32,7 @@ type wreck struct {
 
 func wrecked(t *testing.T) *wreck {
 	t.Helper()
-	w := &wreck{World: testenv.New(t)}
+	w := &wreck{Env: testenv.New(t)}
 	for range 3 {
 		w.events = append(w.events, w.Event(100))
 	}
@@ -57,7 +57,7 @@ func wrecked(t *testing.T) *wreck {
 // mended fails unless everything is as recovery has to leave it.
 func (w *wreck) mended(t *testing.T, when string) {
 	t.Helper()
-	for _, broken := range testenv.Broken(t, w.DB.Database) {
+	for _, broken := range testenv.Violations(t, w.DB.Database) {
 		t.Errorf("%s: %s", when, broken)
 	}
 	for _, id := range w.ended {

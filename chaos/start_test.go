@@ -90,7 +90,7 @@ func (p *process) stop(t *testing.T) error {
 // address is kept for a process, started again or not, until the test ends.
 func address(t *testing.T) string {
 	t.Helper()
-	return testenv.KeepPort(t).Addr()
+	return testenv.ReservePort(t).Addr()
 }
 
 // caller calls an API that may be down.

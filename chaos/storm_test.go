@@ -217,7 +217,7 @@ func (cr *crowd) corrupt(c *cast, dice *rand.Rand) {
 	deadline := time.Now().Add(sellableAgain)
 	for {
 		c.runTwice("reconcile")
-		broken := testenv.Broken(c.t, c.w.DB.Database)
+		broken := testenv.Violations(c.t, c.w.DB.Database)
 		if len(broken) == 0 {
 			break
 		}

@@ -54,7 +54,7 @@ type leftovers struct {
 	bookings map[ids.ID][]leftBooking // by lock
 }
 
-func allOf[T any](w *testenv.World, collection string, filter bson.D) (found []T, err error) {
+func allOf[T any](w *testenv.Env, collection string, filter bson.D) (found []T, err error) {
 	cursor, err := w.DB.Collection(collection).Find(context.Background(), filter)
 	if err == nil {
 		err = cursor.All(context.Background(), &found)
@@ -62,7 +62,7 @@ func allOf[T any](w *testenv.World, collection string, filter bson.D) (found []T
 	return found, err
 }
 
-func (c *crowd) leftovers(w *testenv.World) (left leftovers, err error) {
+func (c *crowd) leftovers(w *testenv.Env) (left leftovers, err error) {
 	var eventIDs []ids.ID
 	for _, h := range c.halls {
 		eventIDs = append(eventIDs, parse(c.t, h.id))
@@ -87,13 +87,13 @@ func (c *crowd) leftovers(w *testenv.World) (left leftovers, err error) {
 }
 
 // judge runs every checker over a round's history and documents.
-func (c *crowd) judge(w *testenv.World) leftovers {
+func (c *crowd) judge(w *testenv.Env) leftovers {
 	left, err := c.leftovers(w)
 	if err != nil {
 		c.broke("documents", "%v", err)
 		return left
 	}
-	for _, b := range testenv.Broken(c.t, w.DB.Database) {
+	for _, b := range testenv.Violations(c.t, w.DB.Database) {
 		c.broke("invariants", "%s", b)
 	}
 	c.judgeAnswers(left)

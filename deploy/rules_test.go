@@ -24,7 +24,7 @@ import (
 func metrics(t *testing.T) (names []string) {
 	t.Helper()
 	m := telemetry.NewMetrics()
-	m.Listeners(func() int { return 0 })
+	m.RegisterListeners(func() int { return 0 })
 	jobs.New(jobs.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System, Leases: lease.NewLocal(), Metrics: jobs.NewMetrics(m.Registry)},
 		jobs.Job{Name: "lock-expiry"})
 	descriptions := make(chan *prometheus.Desc)

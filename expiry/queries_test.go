@@ -29,7 +29,7 @@ type profiled struct {
 }
 
 // examined runs do and returns MongoDB's profile of its reads of a collection.
-func examined(t *testing.T, w *testenv.World, collection string, do func()) []profiled {
+func examined(t *testing.T, w *testenv.Env, collection string, do func()) []profiled {
 	t.Helper()
 	level := func(n int) {
 		if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "profile", Value: n}}).Err(); err != nil {
@@ -60,7 +60,7 @@ func examined(t *testing.T, w *testenv.World, collection string, do func()) []pr
 }
 
 // fill puts documents of all kinds beside those that are due.
-func fill(t *testing.T, w *testenv.World) (event, user ids.ID) {
+func fill(t *testing.T, w *testenv.Env) (event, user ids.ID) {
 	t.Helper()
 	event, user = w.Event(1_000_000), ids.New()
 	others := []ids.ID{w.Event(1000), w.Event(1000), event}

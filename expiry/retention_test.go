@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 )
 
-func retain(t *testing.T, w *testenv.World, age time.Duration) expiry.Report {
+func retain(t *testing.T, w *testenv.Env, age time.Duration) expiry.Report {
 	t.Helper()
 	r := &expiry.Retention{Store: w.Store, Batch: 3}
 	report, err := r.Run(w.Ctx(), age, slog.New(w.Log))
@@ -23,7 +23,7 @@ func retain(t *testing.T, w *testenv.World, age time.Duration) expiry.Report {
 	return report
 }
 
-func exists(t *testing.T, w *testenv.World, collection string, id ids.ID) bool {
+func exists(t *testing.T, w *testenv.Env, collection string, id ids.ID) bool {
 	t.Helper()
 	n, err := w.DB.Collection(collection).CountDocuments(w.Ctx(), bson.D{{Key: "_id", Value: id}})
 	if err != nil {

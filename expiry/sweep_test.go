@@ -213,7 +213,7 @@ func TestSweeps_SeveralAtOnceGiveEverySeatBackOnce(t *testing.T) {
 	var mu sync.Mutex
 	var sum expiry.Report
 	for i := range 4 {
-		world := []*testenv.World{w, other}[i%2]
+		world := []*testenv.Env{w, other}[i%2]
 		all.Go(func() {
 			report := world.SweepLocks().Add(world.SweepBookings())
 			mu.Lock()

@@ -63,7 +63,7 @@ type leaseBody struct {
 	ExpiresAt string `json:"expiresAt,omitempty" format:"date-time" doc:"When the lease ends unless it is renewed. Absent if it has no end."`
 }
 
-func newLeaseBody(h jobs.Holder) leaseBody {
+func newLeaseBody(h jobs.LeaseState) leaseBody {
 	state := "free"
 	switch {
 	case !h.Known:
@@ -83,7 +83,7 @@ type jobBody struct {
 	Leader      leaseBody `json:"leader" doc:"The process that schedules all jobs now."`
 }
 
-func newJobBody(s jobs.State, leader jobs.Holder) jobBody {
+func newJobBody(s jobs.State, leader jobs.LeaseState) jobBody {
 	b := jobBody{
 		Name:        s.Name,
 		MaxDuration: s.MaxDuration.String(),

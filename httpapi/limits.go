@@ -51,7 +51,7 @@ func (a *api) limitInFlight(next http.Handler) http.Handler {
 			}()
 			next.ServeHTTP(w, r)
 		default:
-			a.Metrics.TurnedAway.Inc()
+			a.Metrics.Rejected.Inc()
 			writeProblem(w, newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
 				"Too many requests are in flight. Retry the request."))
 		}

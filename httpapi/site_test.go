@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // site is an API with a database of its own, and an HTTP client.
 type site struct {
 	t       testing.TB
-	w       *testenv.World
+	w       *testenv.Env
 	server  *httptest.Server
 	client  *http.Client
 	serving *atomic.Bool

@@ -15,7 +15,7 @@ type State struct {
 	Lease LeaseState
 }
 
-// LeaseState is who holds a lease.
+// LeaseState is the holder of a lease, if the lease store is available.
 type LeaseState struct {
 	Name  string
 	Known bool // false: the lease store is unavailable
@@ -112,7 +112,7 @@ func refusal(skipErr error) error {
 	return holdfast.Refuse(holdfast.CodeUnavailable, "The job's lease is unavailable, so the job waits; retry.").By(skipErr)
 }
 
-// FreeLease removes a lease, whoever holds it, and returns its former holder,
+// FreeLease removes a lease and returns its former holder,
 // which is empty if it was free. name is a job, or a lease that belongs to no
 // job, such as leader. A run in progress is cancelled when its process next
 // renews the lease.

@@ -71,8 +71,9 @@ func TestRunNow_OutlivesItsRequestAndEndsWithTheProcess(t *testing.T) {
 	if err := p.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if kept := p.runs(t, "j"); len(kept) != 1 || kept[0].ID != run.ID || kept[0].Outcome != jobs.Failed || kept[0].Reason != "the process was stopped" {
-		t.Errorf("records: %+v", kept)
+	records := p.runs(t, "j")
+	if len(records) != 1 || records[0].ID != run.ID || records[0].Outcome != jobs.Failed || records[0].Reason != "the process was stopped" {
+		t.Errorf("records: %+v", records)
 	}
 	if n := p.leases(t); n != 0 {
 		t.Errorf("%d leases are left", n)

@@ -385,7 +385,8 @@ func TestSchedule_LeavesNoGoroutineAndNoLease(t *testing.T) {
 		t.Errorf("left in Redis: %v, %v", keys, err)
 	}
 	// The driver starts and ends goroutines that monitor the server.
-	if err := goleak.Find(before, goleak.IgnoreAnyFunction("go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology.(*contextDoneListener).Listen")); err != nil {
+	const monitor = "go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology.(*contextDoneListener).Listen"
+	if err := goleak.Find(before, goleak.IgnoreAnyFunction(monitor)); err != nil {
 		t.Error(err)
 	}
 }

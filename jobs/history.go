@@ -65,7 +65,8 @@ type runDoc struct {
 func (d runDoc) record() Record {
 	return Record{
 		ID: string(d.ID), Job: string(d.Job), Pod: string(d.Pod), Trigger: Trigger(d.Trigger),
-		StartedAt: d.StartedAt.Time, FinishedAt: d.FinishedAt.Time, Outcome: Outcome(d.Outcome), Reason: string(d.Reason), Contended: int(d.Contended.Or(0)),
+		StartedAt: d.StartedAt.Time, FinishedAt: d.FinishedAt.Time, Outcome: Outcome(d.Outcome), Reason: string(d.Reason),
+		Contended: int(d.Contended.Or(0)),
 		Counts: Counts{Found: int(d.Found.Or(0)), Applied: int(d.Applied.Or(0)), Skipped: int(d.Skipped.Or(0)),
 			Errors: int(d.Errors.Or(0)), SeatsRestored: d.Seats.Or(0)},
 	}

@@ -52,15 +52,17 @@ func TestRunExclusive_RecordsEveryOutcomeAndReleasesTheLease(t *testing.T) {
 			if (err == nil) != (c.want == jobs.Completed) || result.Outcome != c.want || result.SkipErr != nil {
 				t.Errorf("%+v, %v", result, err)
 			}
-			kept := p.runs(t, name)
-			if len(kept) != 1 || kept[0] != result.Record {
-				t.Fatalf("stored as %+v, returned as %+v", kept, result.Record)
+			records := p.runs(t, name)
+			if len(records) != 1 || records[0] != result.Record {
+				t.Fatalf("stored as %+v, returned as %+v", records, result.Record)
 			}
-			r := kept[0]
-			if r.Outcome != c.want || !strings.HasPrefix(r.Reason, c.reason) || (c.reason == "") != (r.Reason == "") || strings.Contains(r.Reason, "secret") {
+			r := records[0]
+			if r.Outcome != c.want || !strings.HasPrefix(r.Reason, c.reason) || (c.reason == "") != (r.Reason == "") ||
+				strings.Contains(r.Reason, "secret") {
 				t.Errorf("%s because of %q", r.Outcome, r.Reason)
 			}
-			if !strings.HasPrefix(r.ID, name+"-2") || r.Pod != p.Holder || r.Trigger != jobs.Scheduled || r.StartedAt.IsZero() || r.FinishedAt.Before(r.StartedAt) {
+			if !strings.HasPrefix(r.ID, name+"-2") || r.Pod != p.Holder || r.Trigger != jobs.Scheduled ||
+				r.StartedAt.IsZero() || r.FinishedAt.Before(r.StartedAt) {
 				t.Errorf("%+v", r)
 			}
 			if n := p.count(t, "holdfast_job_runs_total", "job="+name, "outcome="+string(c.want)); n != 1 {
@@ -312,7 +314,8 @@ func TestRunAtBoot_OneOfFiveRunsTheJob(t *testing.T) {
 	if booted, err = env.DB.Now(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if result, err := open(t, env, []jobs.Job{j}).RunAtBoot(t.Context(), j, booted); err != nil || result.Outcome != jobs.Completed || runs.Load() != 2 {
+	result, err := open(t, env, []jobs.Job{j}).RunAtBoot(t.Context(), j, booted)
+	if err != nil || result.Outcome != jobs.Completed || runs.Load() != 2 {
 		t.Errorf("a later start: %+v, %v", result, err)
 	}
 }
@@ -337,9 +340,14 @@ func TestRunAtBoot_TakesOverFromADeadProcess(t *testing.T) {
 	if took := time.Since(start); took < terms.StoreTTL() || took > 3*terms.TTL {
 		t.Errorf("taken over after %v", took)
 	}
-	kept := p.runs(t, "recovery")
-	if len(kept) != 2 || kept[1].ID != "recovery-0" || kept[1].Outcome != jobs.Failed || !strings.Contains(kept[1].Reason, "its process ended") || kept[1].FinishedAt.IsZero() {
-		t.Errorf("records: %+v", kept)
+	records := p.runs(t, "recovery")
+	if len(records) != 2 {
+		t.Fatalf("records: %+v", records)
+	}
+	abandoned := records[1]
+	if abandoned.ID != "recovery-0" || abandoned.Outcome != jobs.Failed || abandoned.FinishedAt.IsZero() ||
+		!strings.Contains(abandoned.Reason, "its process ended") {
+		t.Errorf("the abandoned run: %+v", abandoned)
 	}
 }
 

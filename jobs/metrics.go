@@ -42,15 +42,17 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	runBuckets := []float64{.01, .1, .5, 1, 5, 10, 30, 60, 300, 1800}
 	acquireBuckets := []float64{.0002, .0005, .001, .002, .005, .01, .025, .05, .1, .25, .5, 1, 5}
 	return &Metrics{
-		registry:       registry,
-		gocron:         gocronprom.New(registry, "holdfast"),
-		completed:      map[string]time.Time{},
-		runs:           counter("job_runs_total", "Runs by outcome: completed, failed, skipped (the lease was held or unavailable).", "job", "outcome"),
-		seconds:        histogram("job_run_duration_seconds", "Duration of runs.", runBuckets, "job"),
-		overruns:       counter("job_overruns_total", "Runs that were cancelled because they exceeded their time limit.", "job"),
-		documents:      counter("job_documents_total", "Documents of runs by result: found, applied, skipped, errors.", "job", "result"),
-		seats:          counter("seats_restored_total", "Seats that sweeps returned to events.", "job"),
-		acquisitions:   counter("lease_acquisitions_total", "Attempts to acquire a lease by outcome: acquired, contention, unavailable.", "lease", "outcome"),
+		registry:  registry,
+		gocron:    gocronprom.New(registry, "holdfast"),
+		completed: map[string]time.Time{},
+		runs: counter("job_runs_total",
+			"Runs by outcome: completed, failed, skipped (the lease was held or unavailable).", "job", "outcome"),
+		seconds:   histogram("job_run_duration_seconds", "Duration of runs.", runBuckets, "job"),
+		overruns:  counter("job_overruns_total", "Runs that were cancelled because they exceeded their time limit.", "job"),
+		documents: counter("job_documents_total", "Documents of runs by result: found, applied, skipped, errors.", "job", "result"),
+		seats:     counter("seats_restored_total", "Seats that sweeps returned to events.", "job"),
+		acquisitions: counter("lease_acquisitions_total",
+			"Attempts to acquire a lease by outcome: acquired, contention, unavailable.", "lease", "outcome"),
 		acquireSeconds: histogram("lease_acquire_duration_seconds", "Duration of attempts to acquire a lease.", acquireBuckets, "lease"),
 	}
 }
@@ -62,9 +64,12 @@ func (m *Metrics) registerGauges(r *Runner) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "holdfast", Name: name, Help: help, ConstLabels: labels}, value))
 	}
-	gauge("leader", "1 if this process schedules the jobs.", nil, func() float64 { return boolValue(r.elector.IsLeader(context.Background()) == nil) })
+	gauge("leader", "1 if this process schedules the jobs.", nil, func() float64 {
+		return boolValue(r.elector.IsLeader(context.Background()) == nil)
+	})
 	for _, job := range r.jobs {
-		gauge("job_seconds_since_completed", "Seconds since this process last completed a run of the job, or since it started. Use the minimum over all processes.",
+		gauge("job_seconds_since_completed",
+			"Seconds since this process last completed a run of the job, or since it started. Use the minimum over all processes.",
 			prometheus.Labels{"job": job.Name}, func() float64 {
 				m.mu.Lock()
 				defer m.mu.Unlock()
@@ -85,7 +90,8 @@ func (m *Metrics) registerGauges(r *Runner) {
 type modeCollector struct{ runner *Runner }
 
 var (
-	modeMetric  = prometheus.NewDesc("holdfast_lease_mode", "1 for the current mode: redis, mongo, none, waiting, single-instance.", []string{"mode"}, nil)
+	modeMetric = prometheus.NewDesc("holdfast_lease_mode",
+		"1 for the current mode: redis, mongo, none, waiting, single-instance.", []string{"mode"}, nil)
 	redisMetric = prometheus.NewDesc("holdfast_redis_up", "1 if Redis answers; absent if leases are not in Redis.", nil, nil)
 )
 

@@ -145,7 +145,7 @@ func TestReconcile_SeveralAtOnceMendOnce(t *testing.T) {
 		w.Set("events", event, bson.D{{Key: "availableSeats", Value: 500}})
 		var all sync.WaitGroup
 		for i := range 8 {
-			world := []*testenv.World{w, other}[i%2]
+			world := []*testenv.Env{w, other}[i%2]
 			all.Go(func() {
 				if _, err := world.Pipeline.Repair(w.Ctx(), event, "run"); err != nil {
 					t.Error(err)
@@ -182,7 +182,7 @@ func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 			}
 		})
 	}
-	for _, world := range []*testenv.World{w, other} {
+	for _, world := range []*testenv.Env{w, other} {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				_, err := world.Recovery.Run(ctx, "run", slog.New(w.Log))
@@ -219,7 +219,7 @@ func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-func customer(ctx context.Context, t *testing.T, w *testenv.World, event ids.ID, sold *atomic.Int64) {
+func customer(ctx context.Context, t *testing.T, w *testenv.Env, event ids.ID, sold *atomic.Int64) {
 	until := seats.Until{For: time.Duration(1+rand.IntN(300)) * time.Millisecond}
 	if rand.IntN(2) == 0 {
 		until = testenv.Soon()
@@ -254,7 +254,7 @@ func customer(ctx context.Context, t *testing.T, w *testenv.World, event ids.ID,
 // lock seats of it: both end, and the sale goes on.
 func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	t.Parallel()
-	w, worker := testenv.New(t), (*testenv.World)(nil)
+	w, worker := testenv.New(t), (*testenv.Env)(nil)
 	worker = testenv.Open(t, w.URI, w.DB.Name())
 	const due, standing = 20_000, 30_000
 	event := w.Event(10_000_000)

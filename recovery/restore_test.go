@@ -67,7 +67,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 			t.Errorf("event %s is oversold by %d", event, oversold)
 		}
 	}
-	for _, broken := range testenv.Broken(t, restored.DB.Database) {
+	for _, broken := range testenv.Violations(t, restored.DB.Database) {
 		// What people have to decide was told of.
 		if !strings.Contains(broken, "CONFIRMED") && !strings.Contains(broken, "CONSUMED") || len(restored.Log.Lines("left as it is")) == 0 {
 			t.Error(broken)

@@ -17,7 +17,7 @@ import (
 // of the writes hold where that reading is wrong or was left out.
 
 // briefly bounds an operation that starts again and again.
-func briefly(w *testenv.World) (context.Context, context.CancelFunc) {
+func briefly(w *testenv.Env) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.Ctx(), 300*time.Millisecond)
 }
 

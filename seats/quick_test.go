@@ -12,7 +12,7 @@ import (
 )
 
 // commands are the names of what MongoDB was asked for in a database meanwhile.
-func commands(t *testing.T, w *testenv.World, do func()) (names []string) {
+func commands(t *testing.T, w *testenv.Env, do func()) (names []string) {
 	t.Helper()
 	level := func(n int) {
 		if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "profile", Value: n}}).Err(); err != nil {

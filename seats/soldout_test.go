@@ -55,19 +55,19 @@ func TestSoldOut_OneReadForABatch(t *testing.T) {
 func TestSoldOut_StaysExact(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(w *testenv.World, event ids.ID, lock seats.Lock)
+		change func(w *testenv.Env, event ids.ID, lock seats.Lock)
 		ask    func(*seats.LockRequest)
 		want   fault.Code
 	}{
-		"a seat given back": {change: func(w *testenv.World, _ ids.ID, lock seats.Lock) {
+		"a seat given back": {change: func(w *testenv.Env, _ ids.ID, lock seats.Lock) {
 			if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 				w.T.Fatal(err)
 			}
 		}},
-		"a lock that is due": {change: func(w *testenv.World, _ ids.ID, lock seats.Lock) {
+		"a lock that is due": {change: func(w *testenv.Env, _ ids.ID, lock seats.Lock) {
 			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}}) //nolint:forbidigo // the database's clock is this machine's
 		}},
-		"a larger capacity": {change: func(w *testenv.World, event ids.ID, _ seats.Lock) {
+		"a larger capacity": {change: func(w *testenv.Env, event ids.ID, _ seats.Lock) {
 			three := int64(3)
 			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{TotalSeats: &three}); err != nil {
 				w.T.Fatal(err)
@@ -82,13 +82,13 @@ func TestSoldOut_StaysExact(t *testing.T) {
 			r.Until.At = time.Now().Add(1000 * time.Hour) //nolint:forbidigo // far from every clock
 		}, want: fault.CodeInvalid},
 		"an event taken off the sale": {change: setStatus(seats.Cancelled), want: seats.CodeNotOnSale},
-		"a limit that was reached": {change: func(w *testenv.World, event ids.ID, _ seats.Lock) {
+		"a limit that was reached": {change: func(w *testenv.Env, event ids.ID, _ seats.Lock) {
 			one := int64(1)
 			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{MaxSeatsPerUser: &one}); err != nil {
 				w.T.Fatal(err)
 			}
 		}, want: seats.CodeSeatLimit},
-		"a counter that cannot be": {change: func(w *testenv.World, event ids.ID, _ seats.Lock) {
+		"a counter that cannot be": {change: func(w *testenv.Env, event ids.ID, _ seats.Lock) {
 			if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
 				w.T.Fatal(err)
 			}
@@ -167,8 +167,8 @@ func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-func setStatus(status seats.SaleStatus) func(*testenv.World, ids.ID, seats.Lock) {
-	return func(w *testenv.World, event ids.ID, _ seats.Lock) {
+func setStatus(status seats.SaleStatus) func(*testenv.Env, ids.ID, seats.Lock) {
+	return func(w *testenv.Env, event ids.ID, _ seats.Lock) {
 		if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{Status: &status}); err != nil {
 			w.T.Fatal(err)
 		}

@@ -13,11 +13,11 @@ func waitFor(t *testing.T, ready func() bool) {
 	testenv.WaitFor(t, ready)
 }
 
-func contextWithCancel(w *testenv.World) (context.Context, context.CancelFunc) {
+func contextWithCancel(w *testenv.Env) (context.Context, context.CancelFunc) {
 	return context.WithCancel(w.Ctx())
 }
 
 // holdEvent writes the event in a transaction and leaves it open until release.
-func holdEvent(_ *testing.T, w *testenv.World, event ids.ID) (release func()) {
+func holdEvent(_ *testing.T, w *testenv.Env, event ids.ID) (release func()) {
 	return w.HoldEvent(event.String())
 }

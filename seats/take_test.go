@@ -48,7 +48,7 @@ func TestTake_StampedeSellsExactlyWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	worlds := []*testenv.World{w, testenv.Open(t, w.URI, w.DB.Name()), testenv.Open(t, w.URI, w.DB.Name())}
+	worlds := []*testenv.Env{w, testenv.Open(t, w.URI, w.DB.Name()), testenv.Open(t, w.URI, w.DB.Name())}
 	var sold atomic.Int64
 	smallestRefused := atomic.Int64{}
 	smallestRefused.Store(1 << 30)

@@ -59,5 +59,6 @@ func serve(c *config.Config, a *app.App, log *slog.Logger) (*app.Server, error) 
 			return server, nil
 		}
 	}
-	return nil, fmt.Errorf("no port from %d to %d is free for /metrics, /livez and /readyz: set METRICS_ADDR: %w", firstPort, firstPort+portCount-1, err)
+	return nil, fmt.Errorf("no port from %d to %d is free for /metrics, /livez and /readyz: set METRICS_ADDR: %w",
+		firstPort, firstPort+portCount-1, err)
 }

@@ -117,7 +117,7 @@ func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 	switch kind {
 	case lease.KindRedis:
 		store := lease.NewRedis(c.Redis(), terms, now)
-		o.Leases, o.AloneWhenDown, a.leases = store, !c.DisableCronsOnRedisDown, store.Close
+		o.Leases, o.RunWithoutStore, a.leases = store, !c.DisableCronsOnRedisDown, store.Close
 	case lease.KindMongo:
 		o.Leases = lease.NewMongo(a.DB, terms)
 	default:

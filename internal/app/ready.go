@@ -62,13 +62,13 @@ func (a *App) tellMode(mode jobs.Mode, ready *httpapi.Readiness) {
 	store, why := a.Config.LeaseStore()
 	away := map[string]string{lease.KindRedis: "Redis", lease.KindMongo: "MongoDB"}[store] + " does not answer"
 	ready.Checks["leases"] = map[jobs.Mode]string{
-		jobs.ModeRedis:   "ok: redis (" + why + ")",
-		jobs.ModeMongo:   "ok: mongo (" + why + ")",
-		jobs.ModeNone:    "ok: none, a single instance (" + why + ")",
-		jobs.ModeWaiting: "waiting: " + away + ", and jobs wait for it",
-		jobs.ModeAlone:   "single-instance: " + away + ", and DISABLE_CRONS_ON_REDIS_DOWN=false: this process runs its jobs all the same",
+		jobs.ModeRedis:          "ok: redis (" + why + ")",
+		jobs.ModeMongo:          "ok: mongo (" + why + ")",
+		jobs.ModeNone:           "ok: none, a single instance (" + why + ")",
+		jobs.ModeWaiting:        "waiting: " + away + ", and jobs wait for it",
+		jobs.ModeSingleInstance: "single-instance: " + away + ", and DISABLE_CRONS_ON_REDIS_DOWN=false: this process runs its jobs all the same",
 	}[mode]
-	ready.Degraded = ready.Degraded || mode == jobs.ModeWaiting || mode == jobs.ModeAlone
+	ready.Degraded = ready.Degraded || mode == jobs.ModeWaiting || mode == jobs.ModeSingleInstance
 	if store == lease.KindRedis {
 		ready.Checks["redis"] = "ok"
 		if mode != jobs.ModeRedis {

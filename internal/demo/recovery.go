@@ -111,7 +111,8 @@ func recoveryAtRestart(ctx context.Context, s *setup) error {
 		}
 	}
 	return errors.Join(err,
-		after.expectLock(ctx, lock.String(), "EXPIRED", 0), after.expectBooking(ctx, booking.String(), "EXPIRED", 0), after.expectAvailable(ctx, event, 100))
+		after.expectLock(ctx, lock.String(), "EXPIRED", 0), after.expectBooking(ctx, booking.String(), "EXPIRED", 0),
+		after.expectAvailable(ctx, event, 100))
 }
 
 // corruptDatabase writes the documents that a crash of other software may leave.

@@ -21,7 +21,8 @@ var (
 
 // newSale creates a user and an event with 100 seats.
 func newSale(ctx context.Context, api *client.Client) (user, event string, err error) {
-	e, err := api.CreateEvent(ctx, client.NewEvent{Name: "Test Event", TotalSeats: 100, EventDate: time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)})
+	date := time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)
+	e, err := api.CreateEvent(ctx, client.NewEvent{Name: "Test Event", TotalSeats: 100, EventDate: date})
 	if err != nil {
 		return "", "", err
 	}

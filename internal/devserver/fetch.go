@@ -113,9 +113,9 @@ func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) erro
 	if err := os.Mkdir(ready, 0o750); err != nil {
 		return err
 	}
-	say(progress, "Fetching %s ...", b.title)
+	logf(progress, "Fetching %s ...", b.title)
 	for i, w := range b.wheels {
-		say(progress, "  %d/%d %s", i+1, len(b.wheels), w.requirement)
+		logf(progress, "  %d/%d %s", i+1, len(b.wheels), w.requirement)
 		if err := w.fetch(ctx, pip, scratch, ready, progress); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) erro
 	if err := os.Rename(ready, home); err != nil {
 		return err
 	}
-	say(progress, "Fetched into %s", home)
+	logf(progress, "Fetched into %s", home)
 	return nil
 }
 
@@ -236,6 +236,6 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil //nolint:errcheck // closing releases the lock
 }
 
-func say(w io.Writer, format string, args ...any) {
+func logf(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...) //nolint:errcheck // progress only
 }

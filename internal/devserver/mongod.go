@@ -132,7 +132,8 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 	first := set.Members[0]
 	if err := initiate(ctx, first.Process, hosts); err != nil {
 		first.Stop()
-		return set, fmt.Errorf("%w\n%s\nSee its log %s. If another process uses the same data folder, stop that process first", err, lastLines(first.output.Bytes()), first.log)
+		return set, fmt.Errorf("%w\n%s\nSee its log %s. If another process uses the same data folder, stop that process first",
+			err, lastLines(first.output.Bytes()), first.log)
 	}
 	set.URI = "mongodb://" + strings.Join(hosts, ",") + "/?replicaSet=" + replicaSet
 	return set, nil

@@ -50,7 +50,8 @@ func Start(c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "devserver"}, c.Args...)...) //nolint:gosec // the arguments are the callers' constants
+	args := append([]string{"-c", supervisor, "devserver"}, c.Args...)
+	cmd := exec.Command("/bin/sh", args...) //nolint:gosec // the arguments are the callers' constants
 	cmd.Env = append(append(os.Environ(), c.Env...), "DEVSERVER_TEMP_DIR="+c.TempDir)
 	cmd.ExtraFiles = []*os.File{reading}
 	cmd.Stdout, cmd.Stderr = c.Output, c.Output

@@ -42,14 +42,14 @@ func TestStart_ChildEndsWhenItsParentIsKilled(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	parent := exec.Command(os.Args[0]) //nolint:gosec // the path of this test binary
+	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), pidFile+"="+file)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var pid int
 	testenv.WaitFor(t, func() bool {
-		text, err := os.ReadFile(file) //nolint:gosec // the file of this test
+		text, err := os.ReadFile(file)
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		return err == nil && pid > 0
 	})

@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func insert(ctx context.Context, w *testenv.World) error {
+func insert(ctx context.Context, w *testenv.Env) error {
 	_, err := w.DB.Collection("things").InsertOne(ctx, bson.D{{Key: "_id", Value: ids.New()}})
 	return err
 }
 
-func count(t *testing.T, w *testenv.World) int64 {
+func count(t *testing.T, w *testenv.Env) int64 {
 	t.Helper()
 	n, err := w.DB.Collection("things").CountDocuments(context.Background(), bson.D{})
 	if err != nil {

@@ -27,7 +27,9 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	components := []cdx.Component{{Type: cdx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion, PackageURL: "pkg:golang/std@" + info.GoVersion}}
+	components := []cdx.Component{{
+		Type: cdx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion, PackageURL: "pkg:golang/std@" + info.GoVersion,
+	}}
 	for _, module := range info.Deps {
 		if module.Replace != nil {
 			module = module.Replace

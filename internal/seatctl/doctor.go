@@ -38,6 +38,20 @@ type finding struct {
 
 func ok(what, detail string) finding { return finding{State: stateOK, What: what, Detail: detail} }
 
+func note(what, detail, action string) finding {
+	return finding{State: stateNote, What: what, Detail: detail, Action: action}
+}
+
+func problem(what, detail, action string) finding {
+	return finding{State: stateFinding, What: what, Detail: detail, Action: action}
+}
+
+// counted sets the number of affected items.
+func (f finding) counted(n int64) finding {
+	f.Count = n
+	return f
+}
+
 func (d *doctorCmd) run(ctx context.Context, s *session) (int, error) {
 	var all []finding
 	for _, check := range []func(context.Context, *session) []finding{
@@ -53,7 +67,9 @@ func (d *doctorCmd) run(ctx context.Context, s *session) (int, error) {
 
 // unreachable reports that the database cannot be reached.
 func (d *doctorCmd) unreachable(s *session, err error) (int, error) {
-	_, err = printFindings(s.out, []finding{{State: stateFailed, What: "connection", Detail: err.Error(), Action: "start MongoDB, or correct MONGODB_URI"}})
+	_, err = printFindings(s.out, []finding{{
+		State: stateFailed, What: "connection", Detail: err.Error(), Action: "start MongoDB, or correct MONGODB_URI",
+	}})
 	return exitFailed, err
 }
 
@@ -67,7 +83,9 @@ func printFindings(out printer, all []finding) (code int, err error) {
 			code = exitFindings
 		}
 	}
-	return code, printRows(out, all, []any{"", "check", "detail", "action"}, func(f finding) []any { return []any{f.State, f.What, f.Detail, f.Action} })
+	return code, printRows(out, all, []any{"", "check", "detail", "action"}, func(f finding) []any {
+		return []any{f.State, f.What, f.Detail, f.Action}
+	})
 }
 
 func failedCheck(what string, err error) []finding {
@@ -96,14 +114,14 @@ func checkServer(ctx context.Context, s *session) []finding {
 	}
 	found := []finding{ok("connection", "MongoDB "+build.Version)}
 	if len(build.Parts) > 0 && build.Parts[0] < minServerVersion {
-		found = append(found, finding{State: stateNote, What: "version", Detail: "MongoDB " + build.Version + " is past its end of life", Action: "use 8.0 in production"})
+		found = append(found, note("version", "MongoDB "+build.Version+" is past its end of life", "use 8.0 in production"))
 	}
 	switch n := len(hello.Hosts); {
 	case hello.Msg == "isdbgrid":
 		found = append(found, ok("replica set", "a sharded cluster"))
 	case n < 3: // a majority does not survive the loss of a member
-		found = append(found, finding{State: stateNote, What: "replica set", Count: int64(n), Detail: fmt.Sprintf("%s has %d data-bearing members", hello.SetName, n),
-			Action: "use three or more, which survive the loss of one"})
+		found = append(found, note("replica set", fmt.Sprintf("%s has %d data-bearing members", hello.SetName, n),
+			"use three or more, which survive the loss of one").counted(int64(n)))
 	default:
 		found = append(found, ok("replica set", fmt.Sprintf("%s of %s", hello.SetName, strings.Join(hello.Hosts, ", "))))
 	}
@@ -120,7 +138,7 @@ func checkSchema(ctx context.Context, s *session) (found []finding) {
 		if action == "" {
 			detail, action, _ = strings.Cut(gap, "; ")
 		}
-		found = append(found, finding{State: stateFinding, What: "indexes and validators", Count: 1, Detail: detail, Action: action})
+		found = append(found, problem("indexes and validators", detail, action).counted(1))
 	}
 	if len(found) == 0 {
 		found = append(found, ok("indexes and validators", "complete"))
@@ -141,8 +159,8 @@ func checkClock(ctx context.Context, s *session) []finding {
 	roundTrip := clock.Clock(clock.System).Since(before)
 	offset := now.Sub(before.Add(roundTrip / 2)).Round(time.Millisecond)
 	if offset.Abs() > maxClockOffset {
-		return []finding{{State: stateFinding, What: "clock", Detail: fmt.Sprintf("the database's clock differs by %v from this machine's", offset),
-			Action: "synchronize both by NTP; the database's clock alone decides about expiry"}}
+		return []finding{problem("clock", fmt.Sprintf("the database's clock differs by %v from this machine's", offset),
+			"synchronize both by NTP; the database's clock alone decides about expiry")}
 	}
 	return []finding{ok("clock", fmt.Sprintf("differs by %v", offset))}
 }
@@ -150,7 +168,8 @@ func checkClock(ctx context.Context, s *session) []finding {
 func checkLeases(ctx context.Context, s *session) (found []finding) {
 	store, reason := s.Config.LeaseStore()
 	if err := s.Jobs.Leases.Ping(ctx); err != nil {
-		return []finding{{State: stateFinding, What: "leases", Detail: store + " (" + reason + ") does not answer: " + err.Error(), Action: "start it, or correct its settings; jobs wait meanwhile"}}
+		return []finding{problem("leases", store+" ("+reason+") does not answer: "+err.Error(),
+			"start it, or correct its settings; jobs wait until it answers")}
 	}
 	states, leader, err := s.Jobs.States(ctx)
 	if err != nil {
@@ -158,9 +177,10 @@ func checkLeases(ctx context.Context, s *session) (found []finding) {
 	}
 	switch {
 	case store == lease.KindNone:
-		found = append(found, finding{State: stateNote, What: "leader", Detail: "JOB_LEASES=none: the leader is unknown", Action: "use leases if there is more than one process"})
+		found = append(found, note("leader", "JOB_LEASES=none: the leader is unknown", "use leases if there is more than one process"))
 	case !leader.Held():
-		found = append(found, finding{State: stateFinding, What: "leader", Detail: "no process schedules the jobs", Action: "start a worker, or an API with RUN_JOBS=true; the settings of leases must be the same"})
+		found = append(found, problem("leader", "no process schedules the jobs",
+			"start a worker, or an API with RUN_JOBS=true; the settings of leases must be the same"))
 	default:
 		found = append(found, ok("leader", leader.Holder))
 	}
@@ -177,16 +197,17 @@ func checkJob(state jobs.State, now time.Time) (found []finding) {
 	l, last := state.Lease, state.Last
 	switch {
 	case l.Known && l.Held() && l.Until.IsZero():
-		found = append(found, finding{State: stateFinding, What: "lease of " + state.Name, Count: 1, Detail: "held by " + l.Holder + ", without an end", Action: free})
+		found = append(found, problem("lease of "+state.Name, "held by "+l.Holder+", without an end", free).counted(1))
 	case l.Known && l.Held() && (last == nil || last.Outcome != jobs.Running):
-		found = append(found, finding{State: stateFinding, What: "lease of " + state.Name, Count: 1, Detail: "held by " + l.Holder + ", but no run is in progress",
-			Action: "wait until " + formatTime(l.Until) + ", or " + free})
+		found = append(found, problem("lease of "+state.Name, "held by "+l.Holder+", but no run is in progress",
+			"wait until "+formatTime(l.Until)+", or "+free).counted(1))
 	case last != nil && last.Outcome == jobs.Running && now.Sub(last.StartedAt) > state.MaxDuration+time.Minute:
-		found = append(found, finding{State: stateFinding, What: "job " + state.Name, Count: 1, Detail: "its run started at " + formatTime(last.StartedAt) + " and exceeds its time limit", Action: free})
+		found = append(found, problem("job "+state.Name,
+			"its run started at "+formatTime(last.StartedAt)+" and exceeds its time limit", free).counted(1))
 	}
 	if last != nil && last.Outcome == jobs.Failed {
-		found = append(found, finding{State: stateFinding, What: "job " + state.Name, Count: 1, Detail: "its last run failed: " + last.Reason,
-			Action: "search the log of " + last.Pod + " for correlationId=" + last.ID})
+		found = append(found, problem("job "+state.Name, "its last run failed: "+last.Reason,
+			"search the log of "+last.Pod+" for correlationId="+last.ID).counted(1))
 	}
 	return found
 }
@@ -208,9 +229,9 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 	if err != nil {
 		return failedCheck("overdue locks", err)
 	}
-	return []finding{{State: stateFinding, What: "overdue locks", Count: n,
-		Detail: fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt).Round(time.Second)),
-		Action: "find out why no worker sweeps; seatctl sweep expires them now. Their seats can be sold meanwhile"}}
+	return []finding{problem("overdue locks",
+		fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt).Round(time.Second)),
+		"find out why no worker sweeps; seatctl sweep expires them now. Their seats are on sale even before that").counted(n)}
 }
 
 func checkData(ctx context.Context, s *session) []finding {
@@ -225,7 +246,8 @@ func checkData(ctx context.Context, s *session) []finding {
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, ok("data", fmt.Sprintf("%d counters agree with their locks, and the bookings agree with theirs", survey.EventsMeasured)))
+		found = append(found, ok("data", fmt.Sprintf("%d counters agree with their locks, and all bookings agree with their locks",
+			survey.EventsMeasured)))
 	}
 	return found
 }

@@ -165,7 +165,8 @@ func (f *bookingsCmd) run(ctx context.Context, s *session) (int, error) {
 		}
 		lines = append(lines, l)
 	}
-	return exitOK, printRows(s.out, lines, []any{"id", "lock", "event", "user", "seats", "status", "payment until", "reference"}, func(l line) []any {
+	columns := []any{"id", "lock", "event", "user", "seats", "status", "payment until", "reference"}
+	return exitOK, printRows(s.out, lines, columns, func(l line) []any {
 		until := ""
 		if l.PaymentExpiresAt != nil {
 			until = formatTime(*l.PaymentExpiresAt)
@@ -197,14 +198,14 @@ type importCmd struct{}
 
 func (*importCmd) run(ctx context.Context, s *session) (int, error) {
 	const maxLineBytes = 1 << 20
-	lines := bufio.NewScanner(s.in)
-	lines.Buffer(nil, maxLineBytes)
+	input := bufio.NewScanner(s.in)
+	input.Buffer(nil, maxLineBytes)
 	created, existing := 0, 0
-	for n := 1; lines.Scan(); n++ {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+	for n := 1; input.Scan(); n++ {
+		if len(bytes.TrimSpace(input.Bytes())) == 0 {
 			continue
 		}
-		err := s.importLine(ctx, lines.Bytes())
+		err := s.importLine(ctx, input.Bytes())
 		switch {
 		case errors.Is(err, seats.ErrEventExists):
 			existing++
@@ -214,14 +215,15 @@ func (*importCmd) run(ctx context.Context, s *session) (int, error) {
 			created++
 		}
 	}
-	if err := lines.Err(); err != nil {
+	if err := input.Err(); err != nil {
 		return exitFailed, err
 	}
 	type line struct {
 		Created  int `json:"made"`
 		Existing int `json:"wereThere"`
 	}
-	return exitOK, printRows(s.out, []line{{Created: created, Existing: existing}}, []any{"created", "existed already"}, func(l line) []any { return []any{l.Created, l.Existing} })
+	lines := []line{{Created: created, Existing: existing}}
+	return exitOK, printRows(s.out, lines, []any{"created", "existed already"}, func(l line) []any { return []any{l.Created, l.Existing} })
 }
 
 func (s *session) importLine(ctx context.Context, text []byte) error {

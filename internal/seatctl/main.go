@@ -61,7 +61,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if os.Getenv("LOG_LEVEL") == "" && !telemetry.IsTerminal(os.Stderr) { // do not show progress to scripts
 		os.Setenv("LOG_LEVEL", "warn") //nolint:errcheck // fails only for an invalid name
 	}
-	parsed, err := config.ParseInto(&c, &c.Config, "seatctl", "Checks and repairs Holdfast's database. Every flag can be set in the environment.", args)
+	const description = "Checks and repairs Holdfast's database. Every flag can be set in the environment."
+	parsed, err := config.ParseInto(&c, &c.Config, "seatctl", description, args)
 	if err != nil {
 		printError(errs, err)
 		return exitUsage

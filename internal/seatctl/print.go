@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-
-
 )
 
 // printer prints rows as a table or as JSON.

@@ -23,7 +23,8 @@ func (r *recoverCmd) run(ctx context.Context, s *session) (int, error) {
 		return exitFailed, err
 	}
 	list := surveyFindings(survey, dryRunAction)
-	if err := printRows(s.out, list, []any{"what", "count", "a pass would"}, func(f finding) []any { return []any{f.What, f.Count, f.Action} }); err != nil {
+	err = printRows(s.out, list, []any{"what", "count", "a pass would"}, func(f finding) []any { return []any{f.What, f.Count, f.Action} })
+	if err != nil {
 		return exitFailed, err
 	}
 	for _, f := range list {
@@ -92,7 +93,8 @@ func (s *session) runJobs(ctx context.Context, names ...string) (int, error) {
 		}
 		lines, failures = append(lines, line), append(failures, err)
 	}
-	err := printRows(s.out, lines, []any{"job", "outcome", "found", "applied", "skipped", "errors", "seats restored", "reason", "run"}, func(l runLine) []any {
+	columns := []any{"job", "outcome", "found", "applied", "skipped", "errors", "seats restored", "reason", "run"}
+	err := printRows(s.out, lines, columns, func(l runLine) []any {
 		return []any{l.Job, l.Outcome, l.Found, l.Applied, l.Skipped, l.Errors, l.SeatsRestored, l.Reason, l.Run}
 	})
 	return exitOK, errors.Join(append(failures, err)...)
@@ -130,7 +132,8 @@ func (*jobsCmd) run(ctx context.Context, s *session) (int, error) {
 		}
 		list = append(list, line)
 	}
-	return exitOK, printRows(s.out, list, []any{"job", "interval", "last run", "outcome", "found", "applied", "errors", "reason", "lease"}, func(l jobLine) []any {
+	columns := []any{"job", "interval", "last run", "outcome", "found", "applied", "errors", "reason", "lease"}
+	return exitOK, printRows(s.out, list, columns, func(l jobLine) []any {
 		return []any{l.Job, l.Interval, l.LastRun, l.Outcome, l.Found, l.Applied, l.Errors, l.Reason, l.Lease}
 	})
 }
@@ -150,7 +153,7 @@ func describeLease(l jobs.LeaseState) string {
 
 // leasesCmd changes leases.
 type leasesCmd struct {
-	Free freeLeaseCmd `cmd:"" help:"Remove a job's lease, whoever holds it. If the holder is alive, its run is cancelled at the next renewal."`
+	Free freeLeaseCmd `cmd:"" help:"Remove a job's lease. If its holder is alive, its run is cancelled at the next renewal."`
 }
 
 type freeLeaseCmd struct {
@@ -166,5 +169,6 @@ func (f *freeLeaseCmd) run(ctx context.Context, s *session) (int, error) {
 		Lease  string `json:"lease"`
 		Holder string `json:"wasHeldBy"`
 	}
-	return exitOK, printRows(s.out, []line{{Lease: former.Name, Holder: former.Holder}}, []any{"lease", "was held by"}, func(l line) []any { return []any{l.Lease, l.Holder} })
+	lines := []line{{Lease: former.Name, Holder: former.Holder}}
+	return exitOK, printRows(s.out, lines, []any{"lease", "was held by"}, func(l line) []any { return []any{l.Lease, l.Holder} })
 }

@@ -14,7 +14,7 @@ type Metrics struct {
 	Requests         *prometheus.CounterVec   // method, route, status
 	RequestSeconds   *prometheus.HistogramVec // method, route
 	InFlight         prometheus.Gauge
-	Rejected         prometheus.Counter // because too many requests were in flight
+	Rejected         prometheus.Counter     // because too many requests were in flight
 	Transactions     *prometheus.CounterVec // outcome
 	Attempts         prometheus.Observer
 	OrphansEnded     prometheus.Counter
@@ -45,16 +45,20 @@ func NewMetrics() *Metrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return f.NewGauge(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help})
 	}
+	attemptBuckets := []float64{1, 2, 3, 5, 10, 30, 100, 300}
 	requestBuckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	return &Metrics{
-		Registry:         r,
-		Requests:         counter("http_requests_total", "Answered requests.", "method", "route", "status"),
-		RequestSeconds:   histogram("http_request_duration_seconds", "Time until the response was complete.", requestBuckets, "method", "route"),
-		InFlight:         gauge("http_requests_in_flight", "Requests in progress."),
-		Rejected:         counter("http_requests_turned_away_total", "Requests answered with 503 because too many were in flight.").WithLabelValues(),
-		Transactions:     counter("transactions_total", "MongoDB transactions by outcome: done, refused, conflict, unavailable, unknown.", "outcome"),
-		Attempts:         histogram("transaction_attempts", "Attempts per transaction.", []float64{1, 2, 3, 5, 10, 30, 100, 300}).WithLabelValues(),
-		OrphansEnded:     counter("orphaned_transactions_ended_total", "Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
+		Registry:       r,
+		Requests:       counter("http_requests_total", "Answered requests.", "method", "route", "status"),
+		RequestSeconds: histogram("http_request_duration_seconds", "Time until the response was complete.", requestBuckets, "method", "route"),
+		InFlight:       gauge("http_requests_in_flight", "Requests in progress."),
+		Rejected: counter("http_requests_turned_away_total",
+			"Requests answered with 503 because too many were in flight.").WithLabelValues(),
+		Transactions: counter("transactions_total",
+			"MongoDB transactions by outcome: done, refused, conflict, unavailable, unknown.", "outcome"),
+		Attempts: histogram("transaction_attempts", "Attempts per transaction.", attemptBuckets).WithLabelValues(),
+		OrphansEnded: counter("orphaned_transactions_ended_total",
+			"Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
 		Corrections:      counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
 		OversoldEvents:   gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
 		PaidAndRefused:   counter("paid_and_refused_total", "Refused confirmations with a payment reference.").WithLabelValues(),

@@ -25,7 +25,8 @@ func (e *Env) HoldEvent(event string) (release func()) {
 		e.T.Fatal(err)
 	}
 	ctx := mongo.NewSessionContext(e.Ctx(), session)
-	_, err = e.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+	_, err = e.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}},
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
 	if err != nil {
 		e.T.Fatal(err)
 	}

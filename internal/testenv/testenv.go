@@ -73,7 +73,7 @@ func Main(m *testing.M) {
 func requireServers(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Fatal("this test needs a server, and go test -short starts none: use scripts/test, or scripts/test -short for the tests without servers")
+		t.Fatal("this test needs a server, which go test -short does not start: use scripts/test, or scripts/test -short for the others")
 	}
 }
 
@@ -85,7 +85,8 @@ func URI(t testing.TB) string {
 		return uri
 	}
 	sharedMongod.once.Do(func() {
-		sharedMongod.server, sharedMongod.err = devserver.StartMongod(context.Background(), devserver.MongodOptions{Test: true, Progress: os.Stderr})
+		options := devserver.MongodOptions{Test: true, Progress: os.Stderr}
+		sharedMongod.server, sharedMongod.err = devserver.StartMongod(context.Background(), options)
 	})
 	if sharedMongod.err != nil {
 		t.Fatal(sharedMongod.err)

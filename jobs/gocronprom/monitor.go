@@ -44,17 +44,20 @@ func New(registry prometheus.Registerer, namespace string) *Monitor {
 	opts := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: namespace, Subsystem: "gocron", Name: name, Help: help}
 	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return f.NewCounterVec(prometheus.CounterOpts(opts(name, help)), labels)
+	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Subsystem: "gocron", Name: name, Help: help,
 			Buckets: []float64{.001, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}}, labels)
 	}
 	return &Monitor{
-		ticks: f.NewCounterVec(prometheus.CounterOpts(opts("ticks_total",
-			"Ticks by status: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the previous run was still in progress).")), []string{"job", "status"}),
+		ticks: counter("ticks_total",
+			"Ticks by status: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the previous run goes on).", "job", "status"),
 		seconds:    histogram("job_duration_seconds", "Duration of executions.", "job", "status"),
 		running:    f.NewGaugeVec(prometheus.GaugeOpts(opts("jobs_running", "Executions in progress.")), []string{"job"}),
 		delay:      histogram("scheduling_delay_seconds", "Time from a tick to the start of its execution.", "job"),
-		limits:     f.NewCounterVec(prometheus.CounterOpts(opts("limits_reached_total", "Ticks that reached a limit: singleton, limit.")), []string{"job", "limit"}),
+		limits:     counter("limits_reached_total", "Ticks that reached a limit: singleton, limit.", "job", "limit"),
 		registered: f.NewGauge(prometheus.GaugeOpts(opts("jobs_registered", "Scheduled jobs."))),
 		started:    f.NewGauge(prometheus.GaugeOpts(opts("schedulers_running", "Running schedulers."))),
 	}

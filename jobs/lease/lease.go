@@ -44,9 +44,9 @@ type Store interface {
 	// *UnavailableError: the outcome is unknown. If the lease was acquired after
 	// all, it expires.
 	Acquire(ctx context.Context, name, holder string) (Lease, error)
-	// Read returns who holds a lease; the zero Holding means that it is free.
+	// Read returns the holder of a lease; the zero Holding means that it is free.
 	Read(ctx context.Context, name string) (Holding, error)
-	// Free removes a lease, whoever holds it, and returns the former holder. A
+	// Free removes a lease and returns its former holder. A former
 	// holder that is alive notices the loss at its next renewal.
 	Free(ctx context.Context, name string) (Holding, error)
 	// Ping returns nil if the store answers.

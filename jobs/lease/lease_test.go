@@ -136,7 +136,7 @@ func TestLease_ExpiredLeaseBelongsToTheNextHolder(t *testing.T) {
 				t.Errorf("renewed although %s holds it", second)
 			}
 			if err := first.Release(t.Context()); err != nil {
-				if _, unavailable := lease.IsUnavailable(err); !unavailable { // gocron-redis-lock does not tell the cause
+				if _, unavailable := lease.IsUnavailable(err); !unavailable { // gocron-redis-lock does not report the cause
 					t.Error(err)
 				}
 			}

@@ -33,7 +33,7 @@ func (s *Local) Acquire(_ context.Context, name, holder string) (Lease, error) {
 	return l, nil
 }
 
-// Read returns who holds a lease; see Store.
+// Read returns the holder of a lease; see Store.
 func (s *Local) Read(_ context.Context, name string) (Holding, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -108,7 +108,7 @@ func (m *Mongo) expiry() bson.D {
 	return bson.D{{Key: "$add", Value: bson.A{"$$NOW", m.terms.StoreTTL().Milliseconds()}}}
 }
 
-// Read returns who holds a lease; see Store.
+// Read returns the holder of a lease; see Store.
 func (m *Mongo) Read(ctx context.Context, name string) (Holding, error) {
 	doc, _, err := mongodb.First[mongoDoc](ctx, m.leases(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", name)), mongodb.WithNow})
 	return doc.holding(), mongoError(err)

@@ -112,7 +112,7 @@ func (r *Redis) acquireError(ctx context.Context, l *redisLease, cause error) er
 	return &HeldError{l.mutex.Name(), holding}
 }
 
-// Read returns who holds a lease; see Store.
+// Read returns the holder of a lease; see Store.
 func (r *Redis) Read(ctx context.Context, name string) (Holding, error) {
 	_, holding, err := r.read(ctx, name)
 	return holding, err
