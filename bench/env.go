@@ -13,21 +13,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/users"
 )
 
 // env is the environment of one measurement: a database of its own, and the
 // services on it.
 type env struct {
-	uri      string
-	db       *mongodb.DB
-	users    *users.Service
-	seats    *seats.Service
-	bookings *booking.Service
+	*core.Core
+
+	uri string
 }
 
 // newEnv opens an empty database with all indexes and validators.
@@ -36,9 +32,7 @@ func newEnv(ctx context.Context, uri string) (*env, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []mongodb.Collection
-	all = append(append(append(all, users.Collections()...), seats.Collections()...), booking.Collections()...)
-	if degraded, err := mongodb.EnsureSchema(ctx, e.db, all...); err != nil || len(degraded) > 0 {
+	if degraded, err := mongodb.EnsureSchema(ctx, e.DB, core.Collections()...); err != nil || len(degraded) > 0 {
 		return nil, fmt.Errorf("indexes and validators: %w %v", err, degraded)
 	}
 	return e, nil
@@ -48,31 +42,30 @@ func newDatabaseName() string { return "bench_" + strings.ToLower(rand.Text()[:1
 
 // openEnv opens a database as it is.
 func openEnv(ctx context.Context, uri, name string) (*env, error) {
-	db, err := mongodb.Connect(ctx, uri, name, mongodb.Options{
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Clock: clock.System})
+	c, err := core.Connect(ctx, core.Options{
+		URI: uri, Database: name, Users: core.AllUsersExist,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
 	if err != nil {
 		return nil, err
 	}
-	e := &env{uri: uri, db: db, users: users.New(db)}
-	e.seats = seats.New(db, seats.Limits{DefaultTTL: 10 * time.Minute, MaxTTL: 2 * time.Hour}, nil)
-	e.bookings = booking.New(db, e.seats, booking.Limits{MaxPaymentTTL: 24 * time.Hour}, booking.Observer{})
-	return e, nil
+	return &env{Core: c, uri: uri}, nil
 }
 
 // drop drops the database and closes the connection.
 func (e *env) drop(ctx context.Context) error {
-	if err := e.seats.Close(ctx); err != nil {
+	if err := e.Pipeline.Close(ctx); err != nil {
 		return err
 	}
-	if err := e.db.Drop(ctx); err != nil {
+	if err := e.DB.Drop(ctx); err != nil {
 		return err
 	}
-	return e.db.Close(ctx)
+	return e.DB.Close(ctx)
 }
 
 // createEvent creates an event that is on sale.
 func (e *env) createEvent(ctx context.Context, totalSeats int64) (holdfast.ID, error) {
-	event, err := e.seats.CreateEvent(ctx, holdfast.NewEvent{Name: "Event", TotalSeats: totalSeats, EventDate: clock.System().UTC()})
+	event, err := e.Seats.CreateEvent(ctx, holdfast.NewEvent{Name: "Event", TotalSeats: totalSeats, EventDate: clock.System().UTC()})
 	return event.ID, err
 }
 
@@ -86,7 +79,7 @@ type expectation struct {
 
 // check returns an error if counters or locks contradict the expectation.
 func (e *env) check(ctx context.Context, want expectation) error {
-	return checkInventory(ctx, e.db.Database, want)
+	return checkInventory(ctx, e.DB.Database, want)
 }
 
 func checkInventory(ctx context.Context, db *mongo.Database, want expectation) error {

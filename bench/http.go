@@ -85,13 +85,13 @@ func overHTTP(s settings, row httpRow) *result {
 		if err != nil {
 			return measurement{}, err
 		}
-		user, err := e.users.Create(ctx, "Ada", "ada@example.com")
+		user, err := e.Users.Create(ctx, "Ada", "ada@example.com")
 		if err != nil {
 			return measurement{}, err
 		}
 		servers := make([]*server, row.processes)
 		for i := range servers {
-			config := serverConfig{binDir: s.binDir, mongoURI: s.mongoURI, database: e.db.Name()}
+			config := serverConfig{binDir: s.binDir, mongoURI: s.mongoURI, database: e.DB.Name()}
 			if servers[i], err = startServer(ctx, row.variant, config); err != nil {
 				return measurement{}, err
 			}

@@ -15,11 +15,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/recovery"
 )
 
 const recoveryName = "recovery" // the scenario
@@ -38,12 +36,12 @@ func recoverAll(s settings) []*result {
 	row := func(name string, measure func(context.Context, recoveryData) (measurement, error)) *result {
 		return &result{Variant: name, Load: recoveryLoad, measure: func(ctx context.Context) (m measurement, err error) {
 			if e != nil {
-				return measure(ctx, recoveryData{uri: s.mongoURI, db: e.db.Database})
+				return measure(ctx, recoveryData{uri: s.mongoURI, db: e.DB.Database})
 			}
 			if e, err = newEnv(ctx, s.mongoURI); err != nil {
 				return m, err
 			}
-			d := recoveryData{uri: s.mongoURI, db: e.db.Database}
+			d := recoveryData{uri: s.mongoURI, db: e.DB.Database}
 			if err := d.fill(ctx); err != nil {
 				return m, err
 			}
@@ -199,12 +197,9 @@ func recoverProcess(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	const batch = 500 // SWEEP_BATCH's default
-	r := &recovery.Recovery{DB: e.db, Seats: e.seats, Bookings: e.bookings, Clock: clock.System,
-		Sweeper: &expiry.Sweeper{Seats: e.seats, Bookings: e.bookings, Batch: batch}}
-	run := r.Run
+	run := e.Recovery.Run
 	if args[0] == recoverySteps[countersName] {
-		run = r.Reconcile
+		run = e.Recovery.Reconcile
 	}
 	start := wallClock()
 	report, err := run(ctx, "bench", slog.New(slog.DiscardHandler))
@@ -213,7 +208,7 @@ func recoverProcess(ctx context.Context, args []string) error {
 	}
 	seconds := wallClock.Since(start).Seconds()
 	err = json.NewEncoder(os.Stdout).Encode(recoveryReport{Seconds: seconds, Corrections: report.Corrections, Peak: peakMemory()})
-	return errors.Join(err, e.db.Close(ctx))
+	return errors.Join(err, e.DB.Close(ctx))
 }
 
 // peakMemory returns this process's peak memory in MiB; 0 where the system does

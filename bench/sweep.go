@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // sweep compares ways to expire due locks: the engine's, a transaction for each
@@ -106,11 +107,11 @@ func sellDuring(ctx context.Context, s settings, due int, work func(context.Cont
 	if err != nil {
 		return measurement{}, err
 	}
-	if _, err := e.db.Collection("events").UpdateMany(ctx, bson.D{}, bson.D{{Key: "$inc", Value: bson.D{
+	if _, err := e.DB.Collection("events").UpdateMany(ctx, bson.D{}, bson.D{{Key: "$inc", Value: bson.D{
 		{Key: "totalSeats", Value: ampleSeats}, {Key: "availableSeats", Value: ampleSeats}}}}); err != nil {
 		return measurement{}, err
 	}
-	worker, err := openEnv(ctx, s.mongoURI, e.db.Name())
+	worker, err := openEnv(ctx, s.mongoURI, e.DB.Name())
 	if err != nil {
 		return measurement{}, err
 	}
@@ -123,7 +124,7 @@ func sellDuring(ctx context.Context, s settings, due int, work func(context.Cont
 	user := ids.New()
 	const untilStopped = time.Hour
 	m, err := closedLoop(selling, saleClients, untilStopped, func(_ context.Context, client, n int) (bool, error) {
-		return engine{e.seats}.lock(ctx, events[0], user, 1, requestKey(client, n))
+		return engine{e.Seats}.lock(ctx, events[0], user, 1, requestKey(client, n))
 	})
 	if err != nil {
 		return m, err
@@ -131,14 +132,14 @@ func sellDuring(ctx context.Context, s settings, due int, work func(context.Cont
 	if err := <-workDone; err != nil {
 		return m, err
 	}
-	stillDue, err := e.db.Collection("seatlocks").CountDocuments(ctx, dueLocksFilter())
+	stillDue, err := e.DB.Collection("seatlocks").CountDocuments(ctx, dueLocksFilter())
 	if err != nil {
 		return m, err
 	}
 	if err := e.check(ctx, expectation{seats: int64(m.Granted) + stillDue, counters: true, locks: true}); err != nil {
 		return m, err
 	}
-	return m, errors.Join(worker.db.Close(ctx), e.drop(ctx))
+	return m, errors.Join(worker.DB.Close(ctx), e.drop(ctx))
 }
 
 // insertDueLocks inserts events, and due locks of one seat spread evenly over them.
@@ -147,7 +148,7 @@ func (e *env) insertDueLocks(ctx context.Context, events, locks int) ([]holdfast
 	firstExpiry := clock.System().Add(-time.Hour)
 	documents := make([]any, 0, maxBatch)
 	flush := func(collection string) error {
-		_, err := e.db.Collection(collection).InsertMany(ctx, documents)
+		_, err := e.DB.Collection(collection).InsertMany(ctx, documents)
 		documents = documents[:0]
 		return err
 	}
@@ -187,10 +188,8 @@ func dueLocksFilter() bson.D {
 }
 
 func sweepByEngine(ctx context.Context, e *env) error {
-	const batch = 500 // SWEEP_BATCH's default
-	sweeper := &expiry.Sweeper{Seats: e.seats, Bookings: e.bookings, Batch: batch}
-	report, err := sweeper.SweepLocks(ctx, expiry.Pass{
-		RunID: "bench", By: holdfast.EndedByLockExpiry, Log: slog.New(slog.DiscardHandler), Words: expiry.LockWords,
+	report, err := e.Sweeper.SweepLocks(ctx, expiry.Run{
+		Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "bench"}, Log: slog.New(slog.DiscardHandler), Lines: expiry.LockLines,
 	})
 	if err == nil && (report.Errors > 0 || report.Skipped > 0) {
 		err = fmt.Errorf("the sweep left locks behind: %+v", report)
@@ -199,7 +198,7 @@ func sweepByEngine(ctx context.Context, e *env) error {
 }
 
 func sweepOneByOne(ctx context.Context, e *env) error {
-	cursor, err := e.db.Collection("seatlocks").Find(ctx, dueLocksFilter())
+	cursor, err := e.DB.Collection("seatlocks").Find(ctx, dueLocksFilter())
 	if err != nil {
 		return err
 	}
@@ -213,17 +212,17 @@ func sweepOneByOne(ctx context.Context, e *env) error {
 		if err := cursor.Decode(&lock); err != nil {
 			return err
 		}
-		session, err := e.db.Client().StartSession()
+		session, err := e.DB.Client().StartSession()
 		if err != nil {
 			return err
 		}
 		_, err = session.WithTransaction(ctx, func(ctx context.Context) (any, error) {
-			ended, err := e.db.Collection("seatlocks").UpdateOne(ctx, bson.D{{Key: "_id", Value: lock.ID}, {Key: "status", Value: "ACTIVE"}},
+			ended, err := e.DB.Collection("seatlocks").UpdateOne(ctx, bson.D{{Key: "_id", Value: lock.ID}, {Key: "status", Value: "ACTIVE"}},
 				bson.D{{Key: "$set", Value: bson.D{{Key: "status", Value: "EXPIRED"}}}})
 			if err != nil || ended.ModifiedCount == 0 {
 				return nil, err
 			}
-			_, err = e.db.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: lock.Event}}, addAvailable(lock.Seats))
+			_, err = e.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: lock.Event}}, addAvailable(lock.Seats))
 			return nil, err
 		})
 		session.EndSession(ctx)
@@ -235,7 +234,7 @@ func sweepOneByOne(ctx context.Context, e *env) error {
 }
 
 func sweepByUpdate(ctx context.Context, e *env) error {
-	_, err := e.db.Collection("seatlocks").UpdateMany(ctx, dueLocksFilter(),
+	_, err := e.DB.Collection("seatlocks").UpdateMany(ctx, dueLocksFilter(),
 		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "status", Value: "EXPIRED"}, {Key: "updatedAt", Value: "$$NOW"}}}}})
 	return err
 }

@@ -45,29 +45,29 @@ const (
 var (
 	engineVariant = variant{
 		name: engineName, counters: true, locks: true,
-		open: func(_ context.Context, e *env) locker { return engine{e.seats} },
+		open: func(_ context.Context, e *env) locker { return engine{e.Seats} },
 	}
 	keylessVariant = variant{
 		name: keylessName, counters: true, locks: true,
-		open: func(_ context.Context, e *env) locker { return keylessEngine{engine{e.seats}} },
+		open: func(_ context.Context, e *env) locker { return keylessEngine{engine{e.Seats}} },
 	}
 	transactionVariant = variant{
 		name: transactionName, counters: true, locks: true,
-		open: func(_ context.Context, e *env) locker { return transactionPerLock{e.db.Database} },
+		open: func(_ context.Context, e *env) locker { return transactionPerLock{e.DB.Database} },
 	}
 	mutexVariant = variant{
 		name: mutexName, counters: true, locks: true,
 		open: func(_ context.Context, e *env) locker {
-			return &mutexPerEvent{transactionPerLock: transactionPerLock{e.db.Database}}
+			return &mutexPerEvent{transactionPerLock: transactionPerLock{e.DB.Database}}
 		},
 	}
 	insertVariant = variant{
 		name: "insertMany alone", locks: true,
-		open: func(ctx context.Context, e *env) locker { return newBatchInsert(ctx, e.db.Database) },
+		open: func(ctx context.Context, e *env) locker { return newBatchInsert(ctx, e.DB.Database) },
 	}
 	counterVariant = variant{
 		name: "guarded $inc alone", counters: true,
-		open: func(_ context.Context, e *env) locker { return counterOnly{e.db.Database} },
+		open: func(_ context.Context, e *env) locker { return counterOnly{e.DB.Database} },
 	}
 )
 
@@ -82,7 +82,7 @@ var (
 type engine struct{ seats *seats.Service }
 
 func (e engine) lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (bool, error) {
-	_, _, err := e.seats.Take(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Key: key})
+	_, _, err := e.seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Key: key})
 	if holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		return false, nil
 	}

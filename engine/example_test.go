@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 const uri = "HOLDFAST_TEST_MONGODB_URI"
@@ -33,42 +32,42 @@ func TestMain(m *testing.M) {
 
 // open is a shop's engine on a database of its own, with a sale of 100 seats and a
 // customer.
-func open(ctx context.Context) (engine *holdfast.Engine, event, user holdfast.ID) {
-	engine, err := holdfast.Open(ctx, holdfast.Options{
+func open(ctx context.Context) (e *engine.Engine, event, user holdfast.ID) {
+	e, err := engine.Open(ctx, engine.Options{
 		URI: os.Getenv(uri), Database: "holdfast_test_" + rand.Text()[:12], Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	sale, err := engine.Seats.CreateEvent(ctx, seats.NewEvent{Name: "Opening night", TotalSeats: 100, EventDate: time.Date(2027, 6, 15, 19, 0, 0, 0, time.UTC)})
+	sale, err := e.Seats.CreateEvent(ctx, holdfast.NewEvent{Name: "Opening night", TotalSeats: 100, EventDate: time.Date(2027, 6, 15, 19, 0, 0, 0, time.UTC)})
 	if err != nil {
 		log.Fatal(err)
 	}
-	ada, err := engine.Users.Create(ctx, "Ada", "ada@example.com")
+	ada, err := e.Users.Create(ctx, "Ada", "ada@example.com")
 	if err != nil {
 		log.Fatal(err)
 	}
-	return engine, sale.ID, ada.ID
+	return e, sale.ID, ada.ID
 }
 
 // A shop locks seats, books them and sells them.
 func Example() {
 	ctx := context.Background()
-	engine, event, user := open(ctx)
-	defer engine.Close(ctx) //nolint:errcheck // an example
+	e, event, user := open(ctx)
+	defer e.Close(ctx) //nolint:errcheck // an example
 
-	lock, _, err := engine.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "cart-1"})
+	lock, _, err := e.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "cart-1"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	sale, _, err := engine.Bookings.Create(ctx, booking.Request{EventID: event, UserID: user, LockID: lock.ID, Window: seats.Until{For: 15 * time.Minute}})
+	sale, _, err := e.Bookings.Create(ctx, holdfast.BookingRequest{EventID: event, UserID: user, LockID: lock.ID, Window: holdfast.Until{For: 15 * time.Minute}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if sale, err = engine.Bookings.Confirm(ctx, sale.ID, "payment-4711"); err != nil {
+	if sale, err = e.Bookings.Confirm(ctx, sale.ID, "payment-4711"); err != nil {
 		log.Fatal(err)
 	}
-	left, err := engine.Seats.Event(ctx, event)
+	left, err := e.Seats.Event(ctx, event)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -79,11 +78,11 @@ func Example() {
 // Two customers want the last seats: one is told how many are left.
 func ExampleCodeOf() {
 	ctx := context.Background()
-	engine, event, user := open(ctx)
-	defer engine.Close(ctx) //nolint:errcheck // an example
+	e, event, user := open(ctx)
+	defer e.Close(ctx) //nolint:errcheck // an example
 
 	for range 2 {
-		_, _, err := engine.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: user, Seats: 60})
+		_, _, err := e.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 60})
 		fmt.Printf("%q\n", holdfast.CodeOf(err))
 	}
 	// Output:
@@ -94,14 +93,14 @@ func ExampleCodeOf() {
 // What nobody paid for comes back.
 func ExampleEngine_Sweep() {
 	ctx := context.Background()
-	engine, event, user := open(ctx)
-	defer engine.Close(ctx) //nolint:errcheck // an example
+	e, event, user := open(ctx)
+	defer e.Close(ctx) //nolint:errcheck // an example
 
-	past := seats.Until{At: time.Now().Add(-time.Minute)}
-	if _, _, err := engine.Seats.Take(ctx, seats.LockRequest{EventID: event, UserID: user, Seats: 5, Until: past}); err != nil {
+	past := holdfast.Until{At: time.Now().Add(-time.Minute)}
+	if _, _, err := e.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 5, Until: past}); err != nil {
 		log.Fatal(err)
 	}
-	report, err := engine.Sweep(ctx)
+	report, err := e.Sweep(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -112,10 +111,10 @@ func ExampleEngine_Sweep() {
 // At its start a program makes sure that nothing is left from a crash.
 func ExampleEngine_Recover() {
 	ctx := context.Background()
-	engine, _, _ := open(ctx)
-	defer engine.Close(ctx) //nolint:errcheck // an example
+	e, _, _ := open(ctx)
+	defer e.Close(ctx) //nolint:errcheck // an example
 
-	report, err := engine.Recover(ctx)
+	report, err := e.Recover(ctx)
 	fmt.Println(report.Corrections, "counters were wrong,", err)
 	// Output: 0 counters were wrong, <nil>
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/recovery"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 type overview struct {
@@ -44,7 +44,7 @@ func (s *site) acquire(event holdfast.ID, n int64, until holdfast.Until) holdfas
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	lock, _, err := s.w.Seats.Take(s.t.Context(), holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Until: until})
+	lock, _, err := s.w.Seats.Acquire(s.t.Context(), holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Until: until})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestSurvey_FindsDriftAndChangesNothing(t *testing.T) {
 func TestSurvey_DoesNotBlockTheOverview(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
-	s := openWith(t, func(services *httpapi.Services, _ *seats.Limits) {
+	s := openWith(t, func(services *httpapi.Services, _ *inventory.Rules) {
 		services.Plan = func(context.Context) (recovery.Plan, error) {
 			close(begun)
 			<-end

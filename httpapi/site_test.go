@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -25,7 +24,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 	"github.com/holdfast-dev/holdfast/live"
-	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -52,20 +51,19 @@ func (s *site) in(t testing.TB) *site {
 
 func open(t testing.TB, keys ...config.Key) *site {
 	t.Helper()
-	return openWith(t, func(s *httpapi.Services, _ *seats.Limits) { s.Keys = keys })
+	return openWith(t, func(s *httpapi.Services, _ *inventory.Rules) { s.Keys = keys })
 }
 
-// openWith opens a site after change has changed its services and limits.
-func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site {
+// openWith opens a site after change has changed its services and rules.
+func openWith(t testing.TB, change func(*httpapi.Services, *inventory.Rules)) *site {
 	t.Helper()
 	w := testenv.New(t)
 	s := &site{t: t, w: w, serving: &atomic.Bool{}, recent: telemetry.NewRecent(w.Log)}
 	s.serving.Store(true)
 	var services httpapi.Services
-	limits := seats.Limits{DefaultTTL: testenv.DefaultTTL, MaxTTL: testenv.MaxTTL}
-	change(&services, &limits)
-	w.Seats = seats.New(w.DB, limits, w.Users.Unknown)
-	w.Bookings = booking.New(w.DB, w.Seats, booking.Limits{MaxPaymentTTL: testenv.MaxPaymentTTL}, booking.Observer{})
+	rules := testenv.Rules()
+	change(&services, &rules)
+	w.Core = testenv.CoreWith(w.DB, nil, rules)
 	metrics := telemetry.NewMetrics()
 	terms := lease.Terms{TTL: 2 * time.Second}
 	s.jobBegun, s.jobDone = make(chan struct{}), make(chan struct{})
@@ -73,8 +71,8 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 		Log: slog.New(w.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(w.DB, terms), Terms: terms,
 		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
 	}, s.testJobs()...)
-	services.Users, services.Seats, services.Bookings, services.Jobs = w.Users, w.Seats, w.Bookings, s.jobs
-	services.Live = live.NewHub(w.Seats, slog.New(w.Log))
+	services.Users, services.Store, services.Seats, services.Bookings, services.Jobs = w.Users, w.Store, w.Seats, w.Bookings, s.jobs
+	services.Live = live.NewHub(w.Store, slog.New(w.Log))
 	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), clock.System, metrics, s.serving.Load
 	services.Ready = func(context.Context) httpapi.Readiness {
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
@@ -95,7 +93,7 @@ func openWith(t testing.TB, change func(*httpapi.Services, *seats.Limits)) *site
 			t.Error(err)
 		}
 		s.server.Close()
-		if err := w.Seats.Close(context.Background()); err != nil {
+		if err := w.Pipeline.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		transport.CloseIdleConnections()

@@ -17,9 +17,9 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/live"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // streamTimeout bounds the wait for a message.
@@ -226,7 +226,7 @@ func TestStream_SlowListenersDelayNobody(t *testing.T) {
 func TestStream_ContinuesAfterTheChangeStreamEnds(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast")
-	hub := live.NewHub(w.Seats, slog.New(w.Log))
+	hub := live.NewHub(w.Store, slog.New(w.Log))
 	defer hub.Close()
 	event := w.Event(100)
 	l, err := hub.Listen(t.Context(), event, 0)
@@ -252,7 +252,7 @@ func TestStream_ContinuesAfterTheChangeStreamEnds(t *testing.T) {
 func TestHub_CloseEndsEveryListener(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	hub := live.NewHub(w.Seats, slog.New(w.Log))
+	hub := live.NewHub(w.Store, slog.New(w.Log))
 	l, err := hub.Listen(t.Context(), w.Event(1), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -271,12 +271,12 @@ func TestHub_CloseEndsEveryListener(t *testing.T) {
 // slowSource calls afterRead between reading a state and returning it, so that
 // later changes arrive before the state.
 type slowSource struct {
-	*seats.Service
+	*store.Store
 	afterRead func()
 }
 
 func (s *slowSource) EventAt(ctx context.Context, id holdfast.ID) (holdfast.Event, int64, error) {
-	e, at, err := s.Service.EventAt(ctx, id)
+	e, at, err := s.Store.EventAt(ctx, id)
 	s.afterRead()
 	return e, at, err
 }
@@ -286,7 +286,7 @@ func TestHub_AppliesChangesDuringTheFirstRead(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	watched := w.Event(10)
-	source := &slowSource{Service: w.Seats, afterRead: func() {}}
+	source := &slowSource{Store: w.Store, afterRead: func() {}}
 	hub := live.NewHub(source, slog.New(w.Log))
 	defer hub.Close()
 	other, err := hub.Listen(t.Context(), watched, 0) // starts the change stream
@@ -314,7 +314,7 @@ func TestHub_AppliesChangesDuringTheFirstRead(t *testing.T) {
 // staleSource answers the first two reads with an old state, like a primary that
 // was deposed and does not know it yet.
 type staleSource struct {
-	*seats.Service
+	*store.Store
 	event holdfast.Event
 	seq   int64
 	reads atomic.Int64
@@ -324,19 +324,19 @@ func (s *staleSource) EventAt(ctx context.Context, id holdfast.ID) (holdfast.Eve
 	if s.reads.Add(1) < 3 {
 		return s.event, s.seq, nil
 	}
-	return s.Service.EventAt(ctx, id)
+	return s.Store.EventAt(ctx, id)
 }
 
 func TestHub_IgnoresTheStateOfADeposedPrimary(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	stale, seq, err := w.Seats.EventAt(t.Context(), event)
+	stale, seq, err := w.Store.EventAt(t.Context(), event)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Take(event, 1, testenv.Soon())
-	source := &staleSource{Service: w.Seats, event: stale, seq: seq}
+	source := &staleSource{Store: w.Store, event: stale, seq: seq}
 	hub := live.NewHub(source, slog.New(w.Log))
 	defer hub.Close()
 	l, err := hub.Listen(t.Context(), event, 0)

@@ -5,26 +5,34 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/holdfast-dev/holdfast/recovery"
 )
 
-// A long step is told of with counts and rate, and a bar for people.
-func TestProgress_TellsHowFar(t *testing.T) {
+func TestDrawProgress_HasABarAsLongAsTheWorkIsDone(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, people := range []bool{false, true} {
-		var out bytes.Buffer
-		r := &Recovery{Clock: func() time.Time { return now }, Bar: people}
-		done := r.progress(slog.New(slog.NewTextHandler(&out, nil)), "Proving counters", 100)
-		done(t.Context(), 25)
-		if out.Len() > 0 {
-			t.Errorf("told at once: %s", out.String())
-		}
-		now = now.Add(5 * time.Second)
-		done(t.Context(), 25)
-		line := out.String()
-		if !strings.Contains(line, "done=50 perSecond=10 of=100") || strings.Contains(line, strings.Repeat("█", 15)+strings.Repeat("░", 15)) != people {
-			t.Errorf("people %v: %s", people, line)
-		}
+	for name, c := range map[string]struct {
+		progress recovery.Progress
+		want     []string
+	}{
+		"half": {
+			recovery.Progress{Doing: "Proving counters", Done: 50, Total: 100, PerSecond: 10},
+			[]string{"done=50", "perSecond=10", "of=100", strings.Repeat("█", 15) + strings.Repeat("░", 15)},
+		},
+		"more than was expected": {recovery.Progress{Done: 120, Total: 100}, []string{strings.Repeat("█", 30)}},
+		"of unknown length":      {recovery.Progress{Done: 7}, []string{"done=7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			drawProgress(t.Context(), slog.New(slog.NewTextHandler(&out, nil)), c.progress)
+			for _, want := range c.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%q is missing in %s", want, out.String())
+				}
+			}
+			if c.progress.Total == 0 && strings.Contains(out.String(), "bar=") {
+				t.Errorf("a bar without a total: %s", out.String())
+			}
+		})
 	}
 }

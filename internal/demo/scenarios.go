@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -40,7 +39,7 @@ func lockExpiry(ctx context.Context, s *setup) error {
 	if err := s.expectAvailable(ctx, event, 100); err != nil {
 		return err
 	}
-	lock, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2, ExpiresAt: past})
+	lock, err := s.api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2, ExpiresAt: past})
 	if err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func bookingExpiry(ctx context.Context, s *setup) error {
 	if err != nil {
 		return err
 	}
-	lock, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2})
+	lock, err := s.api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: 2})
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func bookingExpiry(ctx context.Context, s *setup) error {
 	if err := s.expectAvailable(ctx, event, 98); err != nil {
 		return err
 	}
-	booking, err := s.api.Book(ctx, client.BookingRequest{UserID: user, LockID: lock.ID, EventID: event, PaymentExpiresAt: past})
+	booking, err := s.api.CreateBooking(ctx, client.BookingRequest{UserID: user, LockID: lock.ID, EventID: event, PaymentExpiresAt: past})
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func onSale(ctx context.Context, s *setup) error {
 	for range customers {
 		n := 1 + rand.Int64N(maxSeats) //nolint:gosec // a number of seats needs no cryptographic randomness
 		all.Go(func() {
-			_, err := s.api.Lock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: n})
+			_, err := s.api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, Seats: n})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -104,7 +103,7 @@ func onSale(ctx context.Context, s *setup) error {
 	all.Wait()
 	fmt.Printf("  %d customers got an answer within %v: %d hold %d seats, %d were refused\n",
 		customers, now().Sub(start).Round(pollInterval/100), granted, sold, refused)
-	e, err := s.api.Event(ctx, event)
+	e, err := s.api.GetEvent(ctx, event)
 	if err != nil {
 		return err
 	}

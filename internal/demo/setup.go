@@ -99,7 +99,7 @@ func logCreated(what, id string) { fmt.Printf("  created %-8s %s\n", what, id) }
 // expectAvailable compares an event's availableSeats.
 func (s *setup) expectAvailable(ctx context.Context, event string, want int64) error {
 	return expect(ctx, "event "+event+" availableSeats", want, 0, func(ctx context.Context) (int64, error) {
-		e, err := s.api.Event(ctx, event)
+		e, err := s.api.GetEvent(ctx, event)
 		return e.AvailableSeats, err
 	})
 }
@@ -107,7 +107,7 @@ func (s *setup) expectAvailable(ctx context.Context, event string, want int64) e
 // expectLock polls until a lock has the wanted status, for at most wait.
 func (s *setup) expectLock(ctx context.Context, id, want string, wait time.Duration) error {
 	return expect(ctx, "lock "+id+" status", want, wait, func(ctx context.Context) (string, error) {
-		l, err := s.api.ReadLock(ctx, id)
+		l, err := s.api.GetLock(ctx, id)
 		return l.Status, err
 	})
 }
@@ -115,7 +115,7 @@ func (s *setup) expectLock(ctx context.Context, id, want string, wait time.Durat
 // expectBooking polls until a booking has the wanted status, for at most wait.
 func (s *setup) expectBooking(ctx context.Context, id, want string, wait time.Duration) error {
 	return expect(ctx, "booking "+id+" status", want, wait, func(ctx context.Context) (string, error) {
-		b, err := s.api.ReadBooking(ctx, id)
+		b, err := s.api.GetBooking(ctx, id)
 		return b.Status, err
 	})
 }

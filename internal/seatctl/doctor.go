@@ -10,10 +10,10 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 	"github.com/holdfast-dev/holdfast/recovery"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // doctorCmd checks servers, schema, jobs and data.
@@ -213,7 +213,7 @@ func checkJob(state jobs.State, now time.Time) (found []finding) {
 }
 
 func checkOverdue(ctx context.Context, s *session) []finding {
-	page, err := s.Seats.DueLocks(ctx, seats.After{}, 1)
+	page, err := s.Store.DueLocks(ctx, store.After{}, 1)
 	if err != nil {
 		return failedCheck("overdue locks", err)
 	}
@@ -225,7 +225,7 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 	if len(page) == 0 || now.Sub(page[0].ExpiresAt) < tolerance {
 		return []finding{ok("overdue locks", "none")}
 	}
-	n, err := s.Seats.CountDue(ctx, 0)
+	n, err := s.Store.CountDueLocks(ctx, 0)
 	if err != nil {
 		return failedCheck("overdue locks", err)
 	}
@@ -235,33 +235,33 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 }
 
 func checkData(ctx context.Context, s *session) []finding {
-	survey, err := s.Recovery.Survey(ctx)
+	plan, err := s.Recovery.Plan(ctx)
 	if err != nil {
 		return failedCheck("data", err)
 	}
 	var found []finding
-	for _, f := range surveyFindings(survey, recommendedAction) {
+	for _, f := range planFindings(plan, recommendedAction) {
 		if f.Count > 0 && f.State == stateFinding {
 			found = append(found, f)
 		}
 	}
 	if len(found) == 0 {
 		found = append(found, ok("data", fmt.Sprintf("%d counters agree with their locks, and all bookings agree with their locks",
-			survey.EventsMeasured)))
+			plan.EventsMeasured)))
 	}
 	return found
 }
 
-// surveyFindings lists the findings of a survey. action returns what the pass, or a
+// planFindings lists the findings of a recovery plan. action returns what the pass, or a
 // person, does about a finding.
-func surveyFindings(survey recovery.Survey, action func(recovery.Finding) string) (list []finding) {
-	for _, f := range survey.Findings() {
+func planFindings(plan recovery.Plan, action func(recovery.Finding) string) (list []finding) {
+	for _, f := range plan.Findings() {
 		line := finding{State: stateFinding, What: f.What, Count: f.Count, Detail: fmt.Sprint(f.Count), Action: action(f)}
 		if f.Kind == recovery.Ordinary {
 			line.State = stateNote
 		}
-		if f.Says != "" {
-			line.Detail += ", " + f.Says
+		if f.Detail != "" {
+			line.Detail += ", " + f.Detail
 		}
 		list = append(list, line)
 	}
@@ -269,12 +269,12 @@ func surveyFindings(survey recovery.Survey, action func(recovery.Finding) string
 }
 
 // dryRunAction is what a recovery pass would do.
-func dryRunAction(f recovery.Finding) string { return f.Would }
+func dryRunAction(f recovery.Finding) string { return f.Action }
 
 // recommendedAction is what an operator should do.
 func recommendedAction(f recovery.Finding) string {
-	if f.Kind == recovery.Mendable {
+	if f.Kind == recovery.Repairable {
 		return "seatctl recover"
 	}
-	return f.Would
+	return f.Action
 }

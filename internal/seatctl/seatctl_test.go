@@ -9,12 +9,11 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/seatctl"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -28,7 +27,7 @@ func ctl(env *testenv.Env, in string, args ...string) (code int, out, errs strin
 }
 
 // insertLock writes an ACTIVE lock, as another tool would.
-func insertLock(env *testenv.Env, event ids.ID, seats any) {
+func insertLock(env *testenv.Env, event holdfast.ID, seats any) {
 	env.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seats", Value: seats},
 		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
 }
@@ -42,7 +41,7 @@ func insertRun(env *testenv.Env, job string, startedAt time.Time, more ...bson.E
 const idempotencyIndex = "hf_eventId_userId_idempotencyKey_unique_if_idempotencyKey"
 
 // confirm creates a CONFIRMED booking of two seats.
-func confirm(t *testing.T, env *testenv.Env, event ids.ID) booking.Booking {
+func confirm(t *testing.T, env *testenv.Env, event holdfast.ID) holdfast.Booking {
 	t.Helper()
 	b := env.Book(env.Take(event, 2, testenv.Soon()), testenv.Soon())
 	if _, err := env.Bookings.Confirm(env.Ctx(), b.ID, "ref"); err != nil {
@@ -53,73 +52,73 @@ func confirm(t *testing.T, env *testenv.Env, event ids.ID) booking.Booking {
 
 // newHealthy returns a database without findings: an event with a confirmed booking
 // and an open one.
-func newHealthy(t *testing.T) (env *testenv.Env, event ids.ID) {
+func newHealthy(t *testing.T) (env *testenv.Env, event holdfast.ID) {
 	t.Helper()
 	env = testenv.New(t)
 	event = env.Event(100)
 	confirm(t, env, event)
-	env.Book(env.Take(event, 1, testenv.Soon()), seats.Until{})
+	env.Book(env.Take(event, 1, testenv.Soon()), holdfast.Until{})
 	return env, event
 }
 
 // damages are what doctor must find: how the database is damaged, and the detail and the
 // action that doctor prints.
 var damages = map[string]struct {
-	damage func(t *testing.T, env *testenv.Env, event ids.ID)
+	damage func(t *testing.T, env *testenv.Env, event holdfast.ID)
 	detail string
 	action string
 	args   []string
 }{
-	"drift": {func(_ *testing.T, env *testenv.Env, event ids.ID) {
+	"drift": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("events", event, bson.D{{Key: "availableSeats", Value: 42}})
 	}, "42 should be 97", "seatctl recover", nil},
-	"sale with an ACTIVE lock": {func(t *testing.T, env *testenv.Env, event ids.ID) {
+	"sale with an ACTIVE lock": {func(t *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("seatlocks", confirm(t, env, event).LockID, bson.D{{Key: "status", Value: "ACTIVE"}})
 	}, "ACTIVE locks of CONFIRMED bookings", "seatctl recover", nil},
-	"sale with an ended lock": {func(t *testing.T, env *testenv.Env, event ids.ID) {
+	"sale with an ended lock": {func(t *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("seatlocks", confirm(t, env, event).LockID, bson.D{{Key: "status", Value: "EXPIRED"}})
 	}, "CONFIRMED bookings whose lock has ended", "look at them", nil},
-	"CONSUMED lock without a sale": {func(t *testing.T, env *testenv.Env, event ids.ID) {
+	"CONSUMED lock without a sale": {func(t *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("bookings", confirm(t, env, event).ID, bson.D{{Key: "status", Value: "CANCELLED"}})
 	}, "CONSUMED locks without a CONFIRMED booking", "look at them", nil},
-	"poison lock": {func(_ *testing.T, env *testenv.Env, event ids.ID) {
+	"poison lock": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, "two")
 	}, "locks whose seats are no whole number", "look at them", nil},
-	"poison event": {func(_ *testing.T, env *testenv.Env, _ ids.ID) {
+	"poison event": {func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		env.Insert("events", bson.D{{Key: "_id", Value: ids.New()}, {Key: "totalSeats", Value: "ten"}, {Key: "availableSeats", Value: 10}})
 	}, "events whose totalSeats is no whole number", "look at them", nil},
-	"oversold": {func(_ *testing.T, env *testenv.Env, event ids.ID) {
+	"oversold": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, 200)
 		env.Recover()
 	}, "oversold events", "people have to find other seats", nil},
-	"index": {func(t *testing.T, env *testenv.Env, _ ids.ID) {
+	"index": {func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		if err := env.DB.Collection("seatlocks").Indexes().DropOne(env.Ctx(), idempotencyIndex); err != nil {
 			t.Fatal(err)
 		}
 	}, "the index " + idempotencyIndex, "createIndexes", nil},
-	"validator": {func(t *testing.T, env *testenv.Env, _ ids.ID) {
+	"validator": {func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		dropValidator := bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}
 		if err := env.DB.RunCommand(env.Ctx(), dropValidator).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}, "the validator of events", "collMod", nil},
-	"overdue": {func(_ *testing.T, env *testenv.Env, event ids.ID) {
+	"overdue": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Take(event, 1, testenv.Past())
 	}, "1 locks are due", "seatctl sweep", nil},
-	"failed run": {func(_ *testing.T, env *testenv.Env, _ ids.ID) {
+	"failed run": {func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		insertRun(env, "lock-expiry", time.Now(), bson.E{Key: "outcome", Value: "failed"}, bson.E{Key: "reason", Value: "it rained"})
 	}, "it rained", "correlationId=lock-expiry-x", nil},
-	"endless run": {func(_ *testing.T, env *testenv.Env, _ ids.ID) {
+	"endless run": {func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		insertRun(env, "reconcile", time.Now().Add(-2*time.Hour), bson.E{Key: "outcome", Value: "running"})
 	}, "exceeds its time limit", "seatctl leases free reconcile", nil},
-	"stuck lease": {func(t *testing.T, env *testenv.Env, _ ids.ID) {
+	"stuck lease": {func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		if _, err := lease.NewMongo(env.DB, lease.Terms{TTL: time.Minute}).Acquire(env.Ctx(), lease.Of("lock-expiry"), "dead/1/x"); err != nil {
 			t.Fatal(err)
 		}
 	}, "held by dead/1/x, but no run is in progress", "seatctl leases free lock-expiry", []string{"--job-leases", "mongo"}},
-	"no leader": {func(*testing.T, *testenv.Env, ids.ID) {},
+	"no leader": {func(*testing.T, *testenv.Env, holdfast.ID) {},
 		"no process schedules the jobs", "start a worker", []string{"--job-leases", "mongo"}},
-	"no Redis": {func(*testing.T, *testenv.Env, ids.ID) {},
+	"no Redis": {func(*testing.T, *testenv.Env, holdfast.ID) {},
 		"does not answer", "start it", []string{"--job-leases", "redis", "--redis-url", "redis://127.0.0.1:1"}},
 }
 
@@ -161,13 +160,13 @@ func TestRecover_DryRunChangesNothing(t *testing.T) {
 	if code != 3 || !strings.Contains(out, "correct them") {
 		t.Errorf("dry run: %d %s %s", code, out, errs)
 	}
-	if available, _ := env.Available(event); available != 1 || env.Lock(stale.ID).Status != seats.Active {
+	if available, _ := env.Available(event); available != 1 || env.Lock(stale.ID).Status != holdfast.LockActive {
 		t.Errorf("after the dry run: %d available, %s", available, env.Lock(stale.ID).Status)
 	}
 	if code, out, errs = ctl(env, "", "recover"); code != 0 || !strings.Contains(out, "completed") {
 		t.Errorf("%d %s %s", code, out, errs)
 	}
-	if available, _ := env.Available(event); available != 97 || env.Lock(stale.ID).Status != seats.Expired {
+	if available, _ := env.Available(event); available != 97 || env.Lock(stale.ID).Status != holdfast.LockExpired {
 		t.Errorf("%d available, %s", available, env.Lock(stale.ID).Status)
 	}
 	if code, out, errs = ctl(env, "", "recover", "--dry-run"); code != 0 {
@@ -186,7 +185,7 @@ func TestSweep_AcquiresTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := ctl(env, "", "--job-leases", "mongo", "sweep", "locks")
-	if code != 0 || !strings.Contains(out, "already running on other/1/x") || env.Lock(lock.ID).Status != seats.Active {
+	if code != 0 || !strings.Contains(out, "already running on other/1/x") || env.Lock(lock.ID).Status != holdfast.LockActive {
 		t.Errorf("held: %d %s %s", code, out, errs)
 	}
 	code, out, errs = ctl(env, "", "--job-leases", "mongo", "leases", "free", "lock-expiry")
@@ -196,7 +195,7 @@ func TestSweep_AcquiresTheLease(t *testing.T) {
 	if err := held.Release(env.Ctx()); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errs = ctl(env, "", "--job-leases", "mongo", "sweep"); code != 0 || env.Lock(lock.ID).Status != seats.Expired {
+	if code, out, errs = ctl(env, "", "--job-leases", "mongo", "sweep"); code != 0 || env.Lock(lock.ID).Status != holdfast.LockExpired {
 		t.Errorf("%d %s %s", code, out, errs)
 	}
 	code, out, errs = ctl(env, "", "--job-leases", "mongo", "jobs")
@@ -242,8 +241,8 @@ func TestLists_FilterAndFormatItems(t *testing.T) {
 func TestExportImport_CopiesEventsOnce(t *testing.T) {
 	t.Parallel()
 	from, event := newHealthy(t)
-	closed := seats.Closed
-	if _, err := from.Seats.UpdateEvent(from.Ctx(), event, seats.EventChange{Status: &closed}); err != nil {
+	closed := holdfast.Closed
+	if _, err := from.Seats.UpdateEvent(from.Ctx(), event, holdfast.EventChange{Status: &closed}); err != nil {
 		t.Fatal(err)
 	}
 	code, lines, errs := ctl(from, "", "export")
@@ -257,7 +256,7 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 		}
 	}
 	e, err := to.Seats.Event(to.Ctx(), event)
-	if err != nil || e.TotalSeats != 100 || e.AvailableSeats != 100 || e.Status != seats.Closed {
+	if err != nil || e.TotalSeats != 100 || e.AvailableSeats != 100 || e.Status != holdfast.Closed {
 		t.Errorf("%+v %v", e, err)
 	}
 	for _, invalid := range []string{

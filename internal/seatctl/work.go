@@ -18,11 +18,11 @@ func (r *recoverCmd) run(ctx context.Context, s *session) (int, error) {
 	if !r.DryRun {
 		return s.runJobs(ctx, "recovery")
 	}
-	survey, err := s.Recovery.Survey(ctx)
+	plan, err := s.Recovery.Plan(ctx)
 	if err != nil {
 		return exitFailed, err
 	}
-	list := surveyFindings(survey, dryRunAction)
+	list := planFindings(plan, dryRunAction)
 	err = printRows(s.out, list, []any{"what", "count", "a pass would"}, func(f finding) []any { return []any{f.What, f.Count, f.Action} })
 	if err != nil {
 		return exitFailed, err

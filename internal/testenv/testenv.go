@@ -215,10 +215,19 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 
 // Core is an engine on a database, as a process of its own would open it.
 func Core(db *mongodb.DB, users pipeline.UserLookup) *core.Core {
+	return CoreWith(db, users, Rules())
+}
+
+// CoreWith is Core with rules of a test's own.
+func CoreWith(db *mongodb.DB, users pipeline.UserLookup, rules inventory.Rules) *core.Core {
 	return core.New(db, core.Options{
-		Log: db.Log(), SweepBatch: Batch, Users: users, WithoutMemory: os.Getenv(memoryVariable) == "off",
-		Rules: inventory.Rules{DefaultLockTTL: DefaultTTL, MaxLockTTL: MaxTTL, MaxPaymentTTL: MaxPaymentTTL},
+		Log: db.Log(), SweepBatch: Batch, Users: users, Rules: rules, WithoutMemory: os.Getenv(memoryVariable) == "off",
 	})
+}
+
+// Rules of the services in tests.
+func Rules() inventory.Rules {
+	return inventory.Rules{DefaultLockTTL: DefaultTTL, MaxLockTTL: MaxTTL, MaxPaymentTTL: MaxPaymentTTL}
 }
 
 // Transactions returns how many transactions ended with an outcome.
