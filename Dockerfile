@@ -1,4 +1,5 @@
-# Holdfast's API and worker in one small image: docker run IMAGE /worker runs the worker, /seatctl the operators' tool.
+# The API (the default), the worker (docker run IMAGE /worker) and the operators' tool
+# (docker run IMAGE /seatctl) in one small image.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

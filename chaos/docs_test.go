@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// block is a piece of code in a text, with the output that follows it.
-type block struct{ language, code, prints string }
+// codeBlock is a block of code in a page, with the output that the page shows for it.
+type codeBlock struct{ language, code, output string }
 
 var fences = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```\n")
 
-// blocksOf reads a text's code. What is directly behind a piece that can be run is
-// what it prints.
-func blocksOf(t *testing.T, page string) (blocks []block) {
+// readCodeBlocks reads a page's code. A block without a language, or of JSON, that follows
+// another block directly is that block's output.
+func readCodeBlocks(t *testing.T, page string) (blocks []codeBlock) {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -29,73 +29,75 @@ func blocksOf(t *testing.T, page string) (blocks []block) {
 	for _, at := range fences.FindAllSubmatchIndex(text, -1) {
 		language, code := string(text[at[2]:at[3]]), string(text[at[4]:at[5]])
 		if at[0] == end && (language == "" || language == "json") {
-			blocks[len(blocks)-1].prints = code
+			blocks[len(blocks)-1].output = code
 		} else {
-			blocks = append(blocks, block{language: language, code: code})
+			blocks = append(blocks, codeBlock{language: language, code: code})
 		}
 		end = at[1]
 	}
 	return blocks
 }
 
-// changing is what is another in every run: IDs, times, and what is not ours.
-var changing = regexp.MustCompile(`[0-9a-f]{24}|\d{4}-\d{2}-\d{2}T[0-9:.]+Z|id: \d+|"idempotencyKey":"[A-Z0-9]{20,}",|"idempotencyKey":"",|\r`)
-
-func unchanging(text string) string {
-	return strings.TrimSpace(changing.ReplaceAllString(text, ""))
-}
-
-// What the texts have for people to type, run as printed against an API: each command
-// does what is said, and prints what is printed.
-func TestDocs_RunAsPrinted(t *testing.T) {
+// The commands and programs of the pages, run against an API, print what the pages show.
+func TestDocs_CommandsPrintWhatThePagesShow(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"../README.md", "../docs/getting-started.md", "../docs/jobs.md"} {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			w := testenv.New(t)
-			_, c := apiOf(t, w, 16)
-			const mark = "== next =="
-			var script strings.Builder
-			var wanted []block
-			for _, b := range blocksOf(t, page) {
-				here := strings.ReplaceAll(b.code, "http://127.0.0.1:8080", c.base)
+			_, c := startAPI(t, testenv.New(t), 16)
+			var commands []codeBlock
+			for _, b := range readCodeBlocks(t, page) {
+				b.code = strings.ReplaceAll(b.code, "http://127.0.0.1:8080", c.base)
 				switch {
-				case b.language == "sh" && strings.Contains(here, "curl "):
-					fmt.Fprintf(&script, "%s\necho; echo '%s'\n", here, mark)
-					wanted = append(wanted, b)
-				case b.language == "go" && strings.HasPrefix(here, "package main"):
-					if got := goRun(t, here); unchanging(got) != unchanging(b.prints) {
-						t.Errorf("the program prints\n%s\nand not\n%s", got, b.prints)
+				case b.language == "sh" && strings.Contains(b.code, "curl "):
+					commands = append(commands, b)
+				case b.language == "go" && strings.HasPrefix(b.code, "package main"):
+					if got := goRun(t, b.code); strings.TrimSpace(got) != strings.TrimSpace(b.output) {
+						t.Errorf("the program prints\n%s\nwant\n%s", got, b.output)
 					}
 				}
 			}
-			bash := exec.CommandContext(t.Context(), "bash")
-			bash.Dir, bash.Stdin = t.TempDir(), strings.NewReader(script.String())
-			out, err := bash.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			parts := strings.Split(string(out), mark)
-			if len(wanted) == 0 || len(parts) != len(wanted)+1 {
-				t.Fatalf("%d commands printed %d times: %s", len(wanted), len(parts), out)
-			}
-			for i, b := range wanted {
-				if b.prints == "" && strings.Contains(parts[i], `"code":`) {
-					t.Errorf("\n%s\nis refused: %s", b.code, parts[i])
-				}
-				if b.prints == "" {
-					continue
-				}
-				// Answers end without a new line.
-				if got, want := unchanging(strings.ReplaceAll(parts[i], "}{", "}\n{")), unchanging(b.prints); got != want {
-					t.Errorf("\n%s\nprints\n%s\nand not\n%s", b.code, got, want)
-				}
-			}
+			checkCommands(t, commands)
 		})
 	}
 }
 
-// goRun runs a program as one of the module's.
+// checkCommands runs commands one after the other in one shell, and compares their outputs. A
+// command without output on the page must not be refused.
+func checkCommands(t *testing.T, commands []codeBlock) {
+	t.Helper()
+	const separator = "== next =="
+	var script strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&script, "%s\necho; echo '%s'\n", c.code, separator)
+	}
+	bash := exec.CommandContext(t.Context(), "bash")
+	bash.Dir, bash.Stdin = t.TempDir(), strings.NewReader(script.String())
+	out, err := bash.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	outputs := strings.Split(string(out), separator)
+	if len(commands) == 0 || len(outputs) != len(commands)+1 {
+		t.Fatalf("%d commands have %d outputs: %s", len(commands), len(outputs), out)
+	}
+	var printed, documented docOutput
+	for i, c := range commands {
+		if c.output == "" {
+			if strings.Contains(outputs[i], `"code":`) {
+				t.Errorf("\n%s\nis refused: %s", c.code, outputs[i])
+			}
+			continue
+		}
+		// Answers do not end with a line feed.
+		got, want := printed.normalize(strings.ReplaceAll(outputs[i], "}{", "}\n{")), documented.normalize(c.output)
+		if got != want {
+			t.Errorf("\n%s\nprints\n%s\nwant\n%s", c.code, got, want)
+		}
+	}
+}
+
+// goRun runs a program as part of the module.
 func goRun(t *testing.T, program string) string {
 	t.Helper()
 	if err := os.MkdirAll("../.build", 0o750); err != nil {
@@ -105,7 +107,7 @@ func goRun(t *testing.T, program string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // ignored by git
+	defer func() { _ = os.RemoveAll(folder) }()
 	if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,120 +13,117 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// storms are what happens to those who serve; each heals what it did.
-var storms = map[string]func(c *cast, dice *rand.Rand){
-	"primary killed":               onPrimary("killed"),
-	"primary dies alone":           diesAlone,
-	"primary frozen":               onPrimary("frozen"),
-	"primary stepped down":         onPrimary("stepped down"),
-	"commits' replies lost":        onPrimary("losing replies of commits"),
-	"MongoDB slow":                 onPrimary("slow"),
-	"cut from the primary":         cutOff(true, true),
-	"primary hears nothing":        cutOff(true, false),
-	"primary is not heard":         cutOff(false, true),
-	"API killed":                   killed("api"),
-	"worker killed":                killed("worker"),
-	"API frozen":                   frozen("api", 3*time.Second, 8*time.Second),
-	"worker frozen":                frozen("worker", stormLease+time.Second, 3*stormLease),
-	"API killed before it answers": killedAtReply,
-	"Redis killed": func(c *cast, dice *rand.Rand) {
-		c.redis.Kill()
-		pause(context.Background(), time.Duration(500+dice.IntN(2500))*time.Millisecond)
-		c.redis.Restart()
-	},
-	"Redis flushed": func(c *cast, dice *rand.Rand) {
-		for range 3 {
-			if err := testenv.RedisClient(c.t, c.redis.URL).FlushAll(context.Background()).Err(); err != nil {
-				c.t.Error(err)
-			}
-			pause(context.Background(), time.Duration(200+dice.IntN(1500))*time.Millisecond)
-		}
-	},
-	"Redis frozen": func(c *cast, dice *rand.Rand) {
-		c.redis.Freeze()
-		pause(context.Background(), time.Duration(1000+dice.IntN(4000))*time.Millisecond)
-		c.redis.Wake()
-	},
-	"two sweepers": twoSweepers,
+// clusterFault is something that the nemesis does to a cluster. inject also ends the fault.
+type clusterFault struct {
+	name   string
+	inject func(c *cluster, rng *rand.Rand)
 }
 
-// onPrimary is a fault of the histories in one process; see faults.
-func onPrimary(name string) func(*cast, *rand.Rand) {
-	return func(c *cast, dice *rand.Rand) {
-		primary := primaryOf(c.t, c.set)
-		faults[name](c.t, c.set, primary, dice)
-		primaryOf(c.t, c.set)
+// clusterFaults are all faults of the nemesis. A seed stands for a schedule by their order here, so
+// a new one goes to the end.
+var clusterFaults = []clusterFault{
+	{"API frozen", freezeProcess("api", 3*time.Second, 8*time.Second)},
+	{"API killed", killProcess("api")},
+	{"API killed before it answers", killBeforeAnswer},
+	{"MongoDB slow", faultOfPrimary("slow")},
+	{"Redis flushed", flushRedis},
+	{"Redis frozen", freezeRedis},
+	{"Redis killed", killRedis},
+	{"commit replies lost", faultOfPrimary("losing commit replies")},
+	{"primary partitioned", partitionPrimary(losses{toServer: true, toClient: true})},
+	{"primary killed before replication", killBeforeReplication},
+	{"primary frozen", faultOfPrimary("frozen")},
+	{"primary requests lost", partitionPrimary(losses{toServer: true})},
+	{"primary replies lost", partitionPrimary(losses{toClient: true})},
+	{"primary killed", faultOfPrimary("killed")},
+	{"primary stepped down", faultOfPrimary("stepped down")},
+	{"concurrent sweeps", runConcurrentSweeps},
+	{"worker frozen", freezeProcess("worker", clusterLeaseTTL+time.Second, 3*clusterLeaseTTL)},
+	{"worker killed", killProcess("worker")},
+}
+
+// faultOfPrimary injects one of primaryFaults.
+func faultOfPrimary(name string) func(*cluster, *rand.Rand) {
+	return func(c *cluster, rng *rand.Rand) {
+		primary := awaitPrimary(c.t, c.replicaSet)
+		primaryFaults[name](c.t, primary, rng)
+		awaitPrimary(c.t, c.replicaSet)
 	}
 }
 
-// diesAlone freezes the other members, and kills the primary before it notices: what
-// it took in between, nobody else has.
-func diesAlone(c *cast, dice *rand.Rand) {
-	primary := primaryOf(c.t, c.set)
-	others := func(s syscall.Signal) {
-		for _, m := range c.set.Members {
+// killBeforeReplication freezes the secondaries and kills the primary before it notices. No
+// other member has what the primary wrote in between.
+func killBeforeReplication(c *cluster, rng *rand.Rand) {
+	primary := awaitPrimary(c.t, c.replicaSet)
+	signalSecondaries := func(s syscall.Signal) {
+		for _, m := range c.replicaSet.Members {
 			if m != primary {
-				send(c.t, m, s)
+				signalMember(c.t, m, s)
 			}
 		}
 	}
-	others(syscall.SIGSTOP)
-	pause(context.Background(), time.Duration(500+dice.IntN(1000))*time.Millisecond)
+	signalSecondaries(syscall.SIGSTOP)
+	delay(context.Background(), randomMillis(rng, 500, 1000))
 	primary.Kill()
-	others(syscall.SIGCONT)
-	pause(context.Background(), time.Second)
+	signalSecondaries(syscall.SIGCONT)
+	delay(context.Background(), time.Second)
 	if err := primary.Restart(); err != nil {
 		c.t.Error(err)
 	}
-	primaryOf(c.t, c.set)
+	awaitPrimary(c.t, c.replicaSet)
 }
 
-// cutOff loses what our processes say to the primary, or what it says to them.
-// The set itself goes on: no other primary is elected.
-func cutOff(deaf, mute bool) func(*cast, *rand.Rand) {
-	return func(c *cast, dice *rand.Rand) {
-		way := c.front[primaryOf(c.t, c.set).Host]
-		way.lose(deaf, mute)
-		pause(context.Background(), time.Duration(1000+dice.IntN(4000))*time.Millisecond)
-		way.heal()
+// partitionPrimary loses packets between our processes and the primary. The members still
+// reach each other: no other primary is elected.
+func partitionPrimary(l losses) func(*cluster, *rand.Rand) {
+	return func(c *cluster, rng *rand.Rand) {
+		p := c.proxies[awaitPrimary(c.t, c.replicaSet).Host]
+		p.lose(l)
+		delay(context.Background(), randomMillis(rng, 1000, 4000))
+		p.heal()
 	}
 }
 
-func oneOf(program string, dice *rand.Rand) string {
-	return program + []string{"-0", "-1"}[dice.IntN(2)]
+// randomMillis returns a duration of at least, and less than at least + more milliseconds.
+func randomMillis(rng *rand.Rand, atLeast, more int) time.Duration {
+	return time.Duration(atLeast+rng.IntN(more)) * time.Millisecond
 }
 
-func killed(program string) func(*cast, *rand.Rand) {
-	return func(c *cast, dice *rand.Rand) {
+// randomNode returns one of the two nodes of a program.
+func randomNode(program string, rng *rand.Rand) string {
+	return program + []string{"-0", "-1"}[rng.IntN(2)]
+}
+
+func killProcess(program string) func(*cluster, *rand.Rand) {
+	return func(c *cluster, rng *rand.Rand) {
 		for range 2 {
-			name := oneOf(program, dice)
+			name := randomNode(program, rng)
 			c.kill(name)
-			pause(context.Background(), time.Duration(dice.IntN(800))*time.Millisecond)
-			c.enter(name)
-			pause(context.Background(), time.Duration(dice.IntN(800))*time.Millisecond)
+			delay(context.Background(), randomMillis(rng, 0, 800))
+			c.startNode(name)
+			delay(context.Background(), randomMillis(rng, 0, 800))
 		}
 	}
 }
 
-func frozen(program string, least, most time.Duration) func(*cast, *rand.Rand) {
-	return func(c *cast, dice *rand.Rand) {
-		name := oneOf(program, dice)
+func freezeProcess(program string, shortest, longest time.Duration) func(*cluster, *rand.Rand) {
+	return func(c *cluster, rng *rand.Rand) {
+		name := randomNode(program, rng)
 		c.signal(name, syscall.SIGSTOP)
-		pause(context.Background(), least+time.Duration(dice.Int64N(int64(most-least))))
+		delay(context.Background(), shortest+time.Duration(rng.Int64N(int64(longest-shortest))))
 		c.signal(name, syscall.SIGCONT)
 	}
 }
 
-// killedAtReply kills an API when it has done what was asked for, and loses what
-// it was about to say.
-func killedAtReply(c *cast, dice *rand.Rand) {
+// killBeforeAnswer kills an API when it has executed a request and is about to answer.
+func killBeforeAnswer(c *cluster, rng *rand.Rand) {
 	for range 3 {
-		name := oneOf("api", dice)
-		p := c.pods[name]
+		name := randomNode("api", rng)
+		p := c.nodes[name].proxy
 		var once sync.Once
 		dead := make(chan struct{})
-		p.door.listen(func(said []byte, asking bool) bool {
-			if asking || !(bytes.HasPrefix(said, []byte("HTTP/1.1 20"))) {
+		p.inspectWith(func(packet []byte, d direction) bool {
+			if d == toServer || !bytes.HasPrefix(packet, []byte("HTTP/1.1 20")) {
 				return true
 			}
 			once.Do(func() {
@@ -135,44 +132,62 @@ func killedAtReply(c *cast, dice *rand.Rand) {
 			})
 			return false
 		})
-		select {
-		case <-dead:
-		case <-time.After(5 * time.Second):
+		receive(dead, 5*time.Second)
+		p.heal()
+		c.startNode(name)
+		delay(context.Background(), randomMillis(rng, 300, 700))
+	}
+}
+
+func killRedis(c *cluster, rng *rand.Rand) {
+	c.redis.Kill()
+	delay(context.Background(), randomMillis(rng, 500, 2500))
+	c.redis.Restart()
+}
+
+func flushRedis(c *cluster, rng *rand.Rand) {
+	for range 3 {
+		if err := testenv.RedisClient(c.t, c.redis.URL).FlushAll(context.Background()).Err(); err != nil {
+			c.t.Error(err)
 		}
-		p.door.heal()
-		c.enter(name)
-		pause(context.Background(), time.Duration(300+dice.IntN(700))*time.Millisecond)
+		delay(context.Background(), randomMillis(rng, 200, 1500))
 	}
 }
 
-// twoSweepers takes the leases away again and again, and has both APIs sweep at
-// the same time, beside the worker.
-func twoSweepers(c *cast, dice *rand.Rand) {
-	ran := int64(0)
+func freezeRedis(c *cluster, rng *rand.Rand) {
+	c.redis.Freeze()
+	delay(context.Background(), randomMillis(rng, 1000, 4000))
+	c.redis.Wake()
+}
+
+// runConcurrentSweeps frees the leases again and again and has both APIs sweep at the same
+// time, while a worker sweeps too.
+func runConcurrentSweeps(c *cluster, rng *rand.Rand) {
+	runs := int64(0)
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
-		ran += c.runTwice([]string{"lock-expiry", "booking-expiry", "reconcile", "recovery"}[dice.IntN(4)])
+		runs += c.runOnBothAPIs([]string{"lock-expiry", "booking-expiry", "reconcile", "recovery"}[rng.IntN(4)])
 	}
-	if ran == 0 {
-		c.t.Log("no sweep was forced")
+	if runs == 0 {
+		c.t.Log("no concurrent sweep ran")
 	}
 }
 
-// runTwice has both APIs run a job at the same time, whoever has its lease, and
-// returns how many did.
-func (c *cast) runTwice(job string) int64 {
-	var ran atomic.Int64
+// runOnBothAPIs frees a job's lease, has both APIs run the job at the same time, and returns
+// how many of them did. An API may be down.
+func (c *cluster) runOnBothAPIs(job string) int64 {
+	var runs atomic.Int64
 	var both sync.WaitGroup
-	for _, name := range []string{"api-0", "api-1"} {
+	for _, name := range apiNames {
 		both.Go(func() {
-			api := &caller{"http://" + c.pods[name].addr, c.http}
+			api := c.caller(name)
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
-			api.call(ctx, http.MethodDelete, "/api/admin/jobs/"+job+"/lease", nil) //nolint:errcheck // it may be down
+			_, _, _ = api.call(ctx, http.MethodDelete, "/api/admin/jobs/"+job+"/lease", nil)
 			if status, _, err := api.call(ctx, http.MethodPost, "/api/admin/jobs/"+job+"/run", nil); err == nil && status == http.StatusOK {
-				ran.Add(1)
+				runs.Add(1)
 			}
 		})
 	}
 	both.Wait()
-	return ran.Load()
+	return runs.Load()
 }

@@ -2,311 +2,251 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
-	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
-// step is what a customer wanted, and outcome what became of it. A step that had
-// no definite answer is asked again, with the same key, until it has one: it is
-// one step from its first asking to its last answer.
-type step struct {
-	event   ids.ID
+// seatInput is what a client requests, and seatOutput its definite answer. A request without a
+// definite answer is retried with the same key until it has one: it is one operation, from its
+// first attempt to its last answer.
+type seatInput struct {
+	event   holdfast.ID
 	release bool
 	seats   int64
 }
 
-type outcome struct {
+type seatOutput struct {
 	refused   bool
-	available int64 // told with the refusal
-	replayed  bool  // an earlier asking had made the lock
+	available int64 // as the refusal says
+	replayed  bool  // an earlier attempt had made the lock
 }
 
-const hallSeats = 12
+const modelSeats = 12
 
-// hall is an event as a customer may think of it: so many seats are free.
-var hall = porcupine.Model{
-	Partition: func(history []porcupine.Operation) (halls [][]porcupine.Operation) {
-		byEvent := map[ids.ID][]porcupine.Operation{}
+// seatCountModel is an event that knows only how many seats are free.
+var seatCountModel = porcupine.Model{
+	Partition: func(history []porcupine.Operation) (partitions [][]porcupine.Operation) {
+		byEvent := map[holdfast.ID][]porcupine.Operation{}
 		for _, op := range history {
-			event := op.Input.(step).event
+			event := op.Input.(seatInput).event
 			byEvent[event] = append(byEvent[event], op)
 		}
 		for _, h := range byEvent {
-			halls = append(halls, h)
+			partitions = append(partitions, h)
 		}
-		return halls
+		return partitions
 	},
-	Init: func() any { return int64(hallSeats) },
+	Init: func() any { return int64(modelSeats) },
 	Step: func(state, input, output any) (bool, any) {
-		free, wanted, got := state.(int64), input.(step), output.(outcome)
+		free, in, out := state.(int64), input.(seatInput), output.(seatOutput)
 		switch {
-		case wanted.release:
-			return free+wanted.seats <= hallSeats, free + wanted.seats
-		case got.refused:
-			return free < wanted.seats && got.available == free, free
+		case in.release:
+			return free+in.seats <= modelSeats, free + in.seats
+		case out.refused:
+			return free < in.seats && out.available == free, free
 		default:
-			return free >= wanted.seats, free - wanted.seats
+			return free >= in.seats, free - in.seats
 		}
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
 }
 
-// history is recorded by customers under faults.
+// history is recorded by clients while faults are injected.
 type history struct {
-	t     *testing.T
-	start time.Time
-	sides []*testenv.Env // engines of two processes, as it were
+	t       *testing.T
+	start   time.Time
+	engines []*testenv.Env // as if they were two processes
 
 	mu   sync.Mutex
 	ops  []porcupine.Operation
-	held map[ids.ID]bool // locks that a customer was given and has not let go
-	again,
-	failed int // answers that were not definite; steps that never got one
+	held map[holdfast.ID]bool // locks that a client was given and did not release
+
+	indeterminate int // answers that were not definite
+	unanswered    int // operations that never had a definite answer
 }
 
-// customer locks and lets go seats until ctx ends, and then lets an open step
-// have its answer.
-func (h *history) customer(ctx context.Context, id int, events []ids.ID, dice *rand.Rand) {
-	user, holds := ids.New(), []seats.Lock{}
+// runClient locks and releases seats until ctx ends, and then until its last operation has an
+// answer.
+func (h *history) runClient(ctx context.Context, id int, events []holdfast.ID, rng *rand.Rand) {
+	user, locks := ids.New(), []holdfast.Lock{}
 	for n := 0; ctx.Err() == nil; n++ {
-		event := events[dice.IntN(len(events))]
-		if len(holds) > 0 && dice.IntN(2) == 0 {
-			lock := holds[len(holds)-1]
-			holds = holds[:len(holds)-1]
-			h.record(id, step{lock.EventID, true, lock.Seats}, func(ctx context.Context, side *testenv.Env) (outcome, error) {
-				_, err := side.Seats.GiveBack(ctx, lock.ID, nil, nil)
-				return outcome{}, err
+		event := events[rng.IntN(len(events))]
+		if len(locks) > 0 && rng.IntN(2) == 0 {
+			lock := locks[len(locks)-1]
+			locks = locks[:len(locks)-1]
+			in := seatInput{event: lock.EventID, release: true, seats: lock.Seats}
+			h.invoke(id, in, func(ctx context.Context, env *testenv.Env) (seatOutput, error) {
+				_, err := env.Seats.Release(ctx, lock.ID)
+				return seatOutput{}, err
 			})
-			h.hold(lock.ID, false)
+			h.removeHeld(lock.ID)
 		} else {
-			request := seats.LockRequest{EventID: event, UserID: user, Seats: 1 + dice.Int64N(4), Key: strconv.Itoa(n), Until: testenv.Soon()}
-			h.record(id, step{event, false, request.Seats}, func(ctx context.Context, side *testenv.Env) (outcome, error) {
-				lock, replayed, err := side.Seats.Take(ctx, request)
-				if fault.Is(err, seats.CodeSeatsUnavailable) {
-					available, _ := err.(*fault.Error).Fields["available"].(int64) //nolint:errorlint // as Take returns it
-					return outcome{refused: true, available: available}, nil
+			request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 1 + rng.Int64N(4), Key: strconv.Itoa(n), Until: testenv.Soon()}
+			in := seatInput{event: event, seats: request.Seats}
+			h.invoke(id, in, func(ctx context.Context, env *testenv.Env) (seatOutput, error) {
+				lock, replayed, err := env.Seats.Acquire(ctx, request)
+				if available, refused := seatsUnavailable(err); refused {
+					return seatOutput{refused: true, available: available}, nil
 				}
 				if err == nil {
-					holds = append(holds, lock)
-					h.hold(lock.ID, true)
+					locks = append(locks, lock)
+					h.addHeld(lock.ID)
 				}
-				return outcome{replayed: replayed}, err
+				return seatOutput{replayed: replayed}, err
 			})
 		}
-		pause(ctx, time.Duration(dice.IntN(120))*time.Millisecond)
+		delay(ctx, randomMillis(rng, 0, 120))
 	}
 }
 
-func (h *history) hold(id ids.ID, held bool) {
+// seatsUnavailable reports whether an error says that there are too few seats, and how many
+// are available.
+func seatsUnavailable(err error) (available int64, refused bool) {
+	var refusal *holdfast.Error
+	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) || !errors.As(err, &refusal) {
+		return 0, false
+	}
+	available, _ = refusal.Fields["available"].(int64)
+	return available, true
+}
+
+func (h *history) addHeld(id holdfast.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if held {
-		h.held[id] = true
-	} else {
-		delete(h.held, id)
-	}
+	h.held[id] = true
 }
 
-// record asks until the answer is definite, now on one side, now on the other.
-func (h *history) record(id int, wanted step, ask func(context.Context, *testenv.Env) (outcome, error)) {
+func (h *history) removeHeld(id holdfast.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.held, id)
+}
+
+// invoke sends a request until the answer is definite, alternately to both engines, and
+// records it.
+func (h *history) invoke(client int, in seatInput, send func(context.Context, *testenv.Env) (seatOutput, error)) {
 	called, unknown := time.Since(h.start), false
-	const tries = 60
-	for try := range tries {
+	const maxAttempts = 60
+	for attempt := range maxAttempts {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		got, err := ask(ctx, h.sides[(id+try)%len(h.sides)])
+		out, err := send(ctx, h.engines[(client+attempt)%len(h.engines)])
 		cancel()
-		h.mu.Lock()
 		if err == nil {
-			h.ops = append(h.ops, porcupine.Operation{ClientId: id, Input: wanted, Output: got, Call: called.Nanoseconds(), Return: time.Since(h.start).Nanoseconds()})
-			h.mu.Unlock()
-			if got.replayed && !unknown {
-				h.t.Errorf("%+v: UNAVAILABLE was answered, and the lock was kept", wanted)
+			h.record(porcupine.Operation{
+				ClientId: client, Input: in, Output: out, Call: called.Nanoseconds(), Return: time.Since(h.start).Nanoseconds(),
+			})
+			if out.replayed && !unknown {
+				h.t.Errorf("%+v: the answer was UNAVAILABLE, but the lock was made", in)
 			}
 			return
 		}
-		h.again++
+		h.mu.Lock()
+		h.indeterminate++
 		h.mu.Unlock()
-		unknown = unknown || fault.Is(err, mongodb.CodeOutcomeUnknown)
-		if !fault.Is(err, mongodb.CodeUnavailable) && !fault.Is(err, mongodb.CodeOutcomeUnknown) {
-			h.t.Errorf("%+v: %v", wanted, err)
+		unknown = unknown || holdfast.HasCode(err, holdfast.CodeOutcomeUnknown)
+		if !holdfast.HasCode(err, holdfast.CodeUnavailable) && !holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) {
+			h.t.Errorf("%+v: %v", in, err)
 			return
 		}
-		pause(context.Background(), 100*time.Millisecond)
+		delay(context.Background(), 100*time.Millisecond)
 	}
 	h.mu.Lock()
-	h.failed++
+	h.unanswered++
 	h.mu.Unlock()
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
+func (h *history) record(op porcupine.Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, op)
 }
 
-// faults are what happens to the primary; each heals what it did.
-var faults = map[string]func(t *testing.T, set *devserver.ReplicaSet, primary *devserver.Member, dice *rand.Rand){
-	"killed": func(t *testing.T, _ *devserver.ReplicaSet, primary *devserver.Member, dice *rand.Rand) {
-		primary.Kill()
-		pause(t.Context(), time.Duration(1+dice.IntN(3))*time.Second)
-		if err := primary.Restart(); err != nil {
-			t.Error(err)
-		}
-	},
-	"frozen": func(t *testing.T, _ *devserver.ReplicaSet, primary *devserver.Member, dice *rand.Rand) {
-		send(t, primary, syscall.SIGSTOP)
-		pause(t.Context(), time.Duration(2+dice.IntN(5))*time.Second)
-		send(t, primary, syscall.SIGCONT)
-	},
-	"stepped down": func(t *testing.T, _ *devserver.ReplicaSet, primary *devserver.Member, _ *rand.Rand) {
-		admin(t, primary, bson.D{{Key: "replSetStepDown", Value: 5}, {Key: "force", Value: true}})
-	},
-	"losing replies of commits": func(t *testing.T, _ *devserver.ReplicaSet, primary *devserver.Member, dice *rand.Rand) {
-		admin(t, primary, bson.D{{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: 5 + dice.IntN(20)}}},
-			{Key: "data", Value: bson.D{{Key: "failCommands", Value: bson.A{"commitTransaction"}},
-				{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}, {Key: "errmsg", Value: "lost"}}}}}})
-		pause(t.Context(), 2*time.Second)
-	},
-	"slow": func(t *testing.T, _ *devserver.ReplicaSet, primary *devserver.Member, dice *rand.Rand) {
-		admin(t, primary, bson.D{{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: 10}}},
-			{Key: "data", Value: bson.D{{Key: "failCommands", Value: bson.A{"insert", "update", "findAndModify", "aggregate", "commitTransaction"}},
-				{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 50 + dice.IntN(1950)}}}})
-		pause(t.Context(), 3*time.Second)
-	},
-}
-
-func send(t *testing.T, m *devserver.Member, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(-m.Pid(), s); err != nil {
-		t.Error(err)
-	}
-}
-
-// admin runs a command on one member. One that ends its connection is fine.
-func admin(t *testing.T, m *devserver.Member, command bson.D) (answer bson.M) {
-	t.Helper()
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + m.Host + "/?directConnection=true").SetServerSelectionTimeout(2 * time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Disconnect(context.Background()) //nolint:errcheck // a helper connection
-	if err := client.Database("admin").RunCommand(t.Context(), command).Decode(&answer); err != nil {
-		t.Logf("%v: %v", command[0].Key, err)
-	}
-	return answer
-}
-
-func primaryOf(t *testing.T, set *devserver.ReplicaSet) *devserver.Member {
-	t.Helper()
-	for range 300 {
-		for _, m := range set.Members {
-			if answer := admin(t, m, bson.D{{Key: "hello", Value: 1}}); answer["isWritablePrimary"] == true {
-				return m
-			}
-		}
-		pause(t.Context(), 100*time.Millisecond)
-	}
-	t.Fatal("there is no primary")
-	return nil
-}
-
-// Customers lock and let go seats of small halls through two engines, while the
-// primary of three is killed, frozen, deposed, loses replies and is slow. What
-// they were told, in whatever order it was, is what one hall that does one thing
-// at a time would have told them (linearizability); each step gets a definite
-// answer in the end; and who was given seats has them.
+// Clients lock and release the seats of small events through two engines, while the primary of
+// three members is killed, frozen, stepped down, slow, or loses commit replies. The history is
+// that of events that execute one operation at a time (linearizability), each operation has a
+// definite answer in the end, and locks that were granted exist.
 //
-// CHAOS_SEED replays a run's dice, CHAOS_FAULTS makes it longer.
-func TestHistory_IsThatOfOneHall(t *testing.T) {
+// CHAOS_SEED sets the seed, CHAOS_FAULTS the number of faults.
+func TestHistory_IsLinearizable(t *testing.T) {
 	t.Parallel()
-	seed, rounds := uint64(20261121), 5
-	if s, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	if n, err := strconv.Atoi(os.Getenv("CHAOS_FAULTS")); err == nil {
-		rounds = n
-	}
+	seed := seedFromEnv()
 	set, err := devserver.StartReplicaSet(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(set.Stop)
-	w := testenv.Open(t, set.URI, "history")
-	h := &history{t: t, start: time.Now(), sides: []*testenv.Env{w, testenv.Open(t, set.URI, "history")}, held: map[ids.ID]bool{}}
-	events := []ids.ID{w.Event(hallSeats), w.Event(hallSeats), w.Event(hallSeats)}
+	env := testenv.Open(t, set.URI, "history")
+	h := &history{t: t, start: time.Now(), engines: []*testenv.Env{env, testenv.Open(t, set.URI, "history")}, held: map[holdfast.ID]bool{}}
+	events := []holdfast.ID{env.Event(modelSeats), env.Event(modelSeats), env.Event(modelSeats)}
 	ctx, stop := context.WithCancel(t.Context())
-	var customers sync.WaitGroup
+	var clients sync.WaitGroup
 	for id := range 12 {
-		customers.Go(func() { h.customer(ctx, id, events, rand.New(rand.NewPCG(seed, uint64(id)))) }) //nolint:gosec // dice to be cast again
+		clients.Go(func() { h.runClient(ctx, id, events, rand.New(rand.NewPCG(seed, uint64(id)))) })
 	}
-	dice := rand.New(rand.NewPCG(seed, 1<<32)) //nolint:gosec // dice to be cast again
-	names := []string{"killed", "frozen", "stepped down", "losing replies of commits", "slow"}
-	dice.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	for i := range rounds {
-		pause(ctx, time.Second)
-		name := names[i%len(names)]
-		primary := primaryOf(t, set)
-		t.Logf("%v: %s is %s", time.Since(h.start).Round(time.Millisecond), primary.Host, name)
-		faults[name](t, set, primary, dice)
-		primaryOf(t, set)
-	}
-	pause(ctx, 2*time.Second)
+	h.injectFaults(ctx, set, roundsFromEnv("CHAOS_FAULTS", 5), rand.New(rand.NewPCG(seed, 1<<32)))
+	delay(ctx, 2*time.Second)
 	stop()
-	customers.Wait()
-	t.Logf("seed %d: %d steps, %d answers were not definite, %d steps never got one", seed, len(h.ops), h.again, h.failed)
-	if h.failed > 0 || len(h.ops) < 100 {
-		t.Errorf("seed %d: %d steps, %d without an answer", seed, len(h.ops), h.failed)
+	clients.Wait()
+	// scripts/chaos parses this line.
+	t.Logf("seed %d: %d operations, %d indeterminate answers, %d operations without a definite answer",
+		seed, len(h.ops), h.indeterminate, h.unanswered)
+	if h.unanswered > 0 || len(h.ops) < 100 {
+		t.Errorf("seed %d: %d operations, %d without a definite answer: too few, or not all answered", seed, len(h.ops), h.unanswered)
 	}
-	for _, side := range h.sides {
-		if err := side.Seats.Close(t.Context()); err != nil {
+	for _, engine := range h.engines {
+		if err := engine.Pipeline.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
-	if result := porcupine.CheckOperationsTimeout(hall, h.ops, time.Minute); result != porcupine.Ok {
-		t.Errorf("seed %d: the history is not that of one hall: %v", seed, result)
+	if result := porcupine.CheckOperationsTimeout(seatCountModel, h.ops, time.Minute); result != porcupine.Ok {
+		t.Errorf("seed %d: the history is not linearizable: %v", seed, result)
 	}
-	h.checkHeld(w)
-	testenv.CheckInvariants(t, w.DB.Database)
+	h.checkHeld(env)
+	testenv.CheckInvariants(t, env.DB.Database)
 }
 
-// checkHeld fails unless the ACTIVE locks are those that customers hold.
-func (h *history) checkHeld(w *testenv.Env) {
-	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
+// injectFaults injects so many faults of the primary, one after the other, each kind once
+// before any again.
+func (h *history) injectFaults(ctx context.Context, set *devserver.ReplicaSet, n int, rng *rand.Rand) {
+	names := []string{"killed", "frozen", "stepped down", "losing commit replies", "slow"}
+	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for i := range n {
+		delay(ctx, time.Second)
+		name := names[i%len(names)]
+		primary := awaitPrimary(h.t, set)
+		h.t.Logf("%v: %s is %s", time.Since(h.start).Round(time.Millisecond), primary.Host, name)
+		primaryFaults[name](h.t, primary, rng)
+		awaitPrimary(h.t, set)
+	}
+}
+
+// checkHeld fails the test unless the ACTIVE locks are those that clients hold.
+func (h *history) checkHeld(env *testenv.Env) {
+	active, err := findAll[finalLock](env, "seatlocks", bson.D{{Key: "status", Value: "ACTIVE"}})
 	if err != nil {
-		h.t.Fatal(err)
-	}
-	var active []struct {
-		ID ids.ID `bson:"_id"`
-	}
-	if err := cursor.All(w.Ctx(), &active); err != nil {
 		h.t.Fatal(err)
 	}
 	for _, lock := range active {
 		if !h.held[lock.ID] {
-			h.t.Errorf("lock %s is there, and nobody holds it", lock.ID)
+			h.t.Errorf("lock %s exists, but no client holds it", lock.ID)
 		}
 		delete(h.held, lock.ID)
 	}
 	for id := range h.held {
-		h.t.Errorf("lock %s was acknowledged, and is not there", id)
+		h.t.Errorf("lock %s was acknowledged, but does not exist", id)
 	}
 }

@@ -20,45 +20,47 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// Host, port, TLS and password lead to Redis as well as an address does; a
-// wrong password is told without being shown.
-func TestWorkers_ReachRedisByTLSWithAPassword(t *testing.T) {
+// A worker connects to Redis by host, port, TLS and password as well as by an address. A wrong
+// password is reported without being shown.
+func TestWorkers_ConnectToRedisByTLSWithAPassword(t *testing.T) {
 	t.Parallel()
 	r := testenv.OwnRedis(t)
 	if err := testenv.RedisClient(t, r.URL).ConfigSet(t.Context(), "requirepass", "hush").Err(); err != nil {
 		t.Fatal(err)
 	}
-	port, authority := encrypted(t, r.Port.Number)
-	env := []string{"REDIS_HOST=localhost", "REDIS_PORT=" + port, "REDIS_TLS=true", "SSL_CERT_FILE=" + authority}
-	c := newCrew(t, lease.KindNone, 1, append(env, "REDIS_PASSWORD=hush")...)
-	c.says("ok", "ok", "ok: redis")
-	c.runsOn("by TLS")
-	if err := c.workers["pod-0"].stop(t); err != nil {
+	port, authority := startTLSProxy(t, r.Port.Number)
+	settings := []string{"REDIS_HOST=localhost", "REDIS_PORT=" + port, "REDIS_TLS=true", "SSL_CERT_FILE=" + authority}
+	ws := startWorkers(t, lease.KindNone, 1, append(settings, "REDIS_PASSWORD=hush")...)
+	ws.awaitReadiness(readiness{status: "ok", redis: "ok", leases: "ok: redis"})
+	ws.awaitCompletedRuns("by TLS")
+	if err := ws.processes["pod-0"].stop(t); err != nil {
 		t.Error(err)
 	}
-	c.env = append(c.env, "REDIS_PASSWORD=hushhush")
-	c.start("pod-0")
-	c.ready()
-	c.says("degraded", "does not answer", "waiting: Redis does not answer")
-	p := c.workers["pod-0"]
+	ws.settings = append(ws.settings, "REDIS_PASSWORD=hushhush")
+	ws.start("pod-0")
+	ws.awaitReady()
+	ws.awaitReadiness(readiness{status: "degraded", redis: "does not answer", leases: "waiting: Redis does not answer"})
+	p := ws.processes["pod-0"]
 	if err := p.stop(t); err != nil {
 		t.Error(err)
 	}
 	if log := p.log.String(); strings.Contains(log, "hush") || !strings.Contains(log, `"reason":"redis_error"`) {
-		t.Errorf("the log says %s", log)
+		t.Errorf("the log shows a password, or does not say why Redis is unavailable: %s", log)
 	}
 }
 
-// encrypted speaks TLS in front of a local port; authority is a file that
-// vouches for it.
-func encrypted(t *testing.T, to int) (port, authority string) {
+// startTLSProxy accepts TLS for a local port. authority is a file with the certificate that
+// clients have to trust.
+func startTLSProxy(t *testing.T, target int) (port, authority string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +74,7 @@ func encrypted(t *testing.T, to int) (port, authority string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&front{to: "127.0.0.1:" + strconv.Itoa(to)}).standAt(t, listener)
+	(&proxy{target: "127.0.0.1:" + strconv.Itoa(target)}).start(t, listener)
 	_, port, err = net.SplitHostPort(listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)

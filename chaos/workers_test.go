@@ -3,190 +3,216 @@ package chaos_test
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// Five workers tick each second for a minute, while 20,000 locks come due: each
-// lock is expired once, each tick is run by one process, and those that don't
-// lead ask nothing of seatlocks. Stopped in the midst of a run, they leave no
-// lease.
-func TestWorkers_FiveShareTheTicks(t *testing.T) {
-	t.Parallel()
-	const (
-		locks   = 20_000
-		seconds = 60
-	)
-	c := newCrew(t, lease.KindRedis, 5)
-	events := c.events(20)
-	first := c.leader()
-	for _, tap := range c.taps {
-		tap.heard.Store(0) // recovery at the boot asks, on each
-	}
-	c.feed(t.Context(), locks, (seconds-5)*time.Second, events)
-	c.settle(events)
-	ticks := c.eachTickOnce()
-	applied := 0
-	for _, r := range c.ended() {
-		applied += r.Applied
-		if !strings.HasPrefix(r.Pod, first+"/") || r.Outcome != "completed" {
-			t.Errorf("%s was run by %s, and %s; the leader is %s", r.ID, r.Pod, r.Outcome, first)
-		}
-	}
-	if applied != locks || ticks < seconds/4 { // on a machine under load a run outlasts its tick, and the next one is dropped
-		t.Errorf("%d locks were expired in %d ticks, want %d in up to %d", applied, ticks, locks, seconds)
-	}
-	for pod, tap := range c.taps {
-		if n := tap.heard.Load(); (n > 0) != (pod == first) {
-			t.Errorf("%s asked %d times for seatlocks, the leader is %s", pod, n, first)
-		}
-	}
-	p50, p99, n := c.acquisitions(first)
-	t.Logf("%d locks, %d ticks; %d leases acquired for runs: p50 %.2f ms, p99 %.2f ms", applied, ticks, n, p50, p99)
+const (
+	workerLeaseTTL     = 2 * time.Second
+	workerTickInterval = time.Second
+	// slackTimeout is how late a machine may be under the load of all tests together.
+	slackTimeout = 2 * time.Second
+	// eventSeats is the capacity of the workers' events.
+	eventSeats = 100_000
+)
 
-	c.feedAtOnce(events, 30_000)
-	c.awaitRun()
-	for pod, p := range c.workers {
-		if err := p.stop(t); err != nil {
-			t.Errorf("%s after SIGTERM: %v", pod, err)
-		}
-	}
-	c.nothingLeft()
-	testenv.CheckInvariants(t, c.w.DB.Database)
+// workers are several workers on one database, with their leases in one store.
+type workers struct {
+	t         *testing.T
+	env       *testenv.Env
+	settings  []string
+	leases    lease.Store
+	processes map[string]*process       // by POD_NAME
+	metrics   map[string]string         // addresses of /readyz and /metrics
+	proxies   map[string]*countingProxy // to MongoDB; they count "seatlocks"
 }
 
-// The leader is killed ten times, and frozen ten times for three times its
-// lease. The next run starts within the lease and a tick; what the dead one left
-// open holds nothing up for long; the frozen one, woken, does not go on as
-// leader; and nothing is expired twice.
-func TestWorkers_TheLeaderDiesAndFreezes(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{lease.KindRedis, lease.KindMongo} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			c := newCrew(t, kind, 3)
-			events := c.events(5)
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			fed := make(chan struct{})
-			go func() {
-				defer close(fed)
-				c.feed(ctx, 1_000_000, 10_000*time.Second, events)
-			}()
-			const times = 10
-			var slowest, longest time.Duration
-			for range times {
-				began, all := c.succeeded(func(leader string) {
-					c.workers[leader].kill()
-					c.start(leader)
-				})
-				slowest, longest = max(slowest, began), max(longest, all)
-			}
-			t.Logf("killed %d times: the next run began after %v at most, all that was due was expired after %v", times, slowest, longest)
-			for range times {
-				c.freeze()
-			}
-			stop()
-			<-fed
-			c.settle(events)
-			t.Logf("%d ticks", c.eachTickOnce())
-			for pod, p := range c.workers {
-				if err := p.stop(t); err != nil {
-					t.Errorf("%s after SIGTERM: %v", pod, err)
+// startWorkers starts n workers with leases of a kind, and waits until they are ready.
+func startWorkers(t *testing.T, kind string, n int, settings ...string) *workers {
+	t.Helper()
+	ws := newWorkers(t, testenv.New(t), kind, settings...)
+	for i := range n {
+		ws.start("pod-" + strconv.Itoa(i))
+	}
+	ws.awaitReady()
+	return ws
+}
+
+// newWorkers prepares workers on a database; none is started.
+func newWorkers(t *testing.T, env *testenv.Env, kind string, settings ...string) *workers {
+	t.Helper()
+	ws := &workers{t: t, env: env, processes: map[string]*process{}, metrics: map[string]string{}, proxies: map[string]*countingProxy{}}
+	ws.settings = slices.Concat([]string{"MONGODB_DATABASE=" + env.DB.Name(), "LEASE_TTL=" + workerLeaseTTL.String(),
+		"LOCK_EXPIRY_INTERVAL=" + workerTickInterval.String(), "BOOKING_EXPIRY_INTERVAL=" + workerTickInterval.String()}, settings)
+	terms := lease.Terms{TTL: workerLeaseTTL}
+	switch kind {
+	case lease.KindRedis:
+		r := testenv.OwnRedis(t)
+		store := lease.NewRedis(*testenv.RedisClient(t, r.URL).Options(), terms, clock.System)
+		t.Cleanup(func() { _ = store.Close() })
+		ws.leases = store
+		ws.settings = append(ws.settings, "REDIS_URL="+r.URL)
+	case lease.KindMongo:
+		ws.leases = lease.NewMongo(env.DB, terms)
+		ws.settings = append(ws.settings, "JOB_LEASES=mongo")
+	}
+	t.Cleanup(func() {
+		for _, p := range ws.processes {
+			_ = p.cmd.Process.Signal(syscall.SIGCONT)
+			_ = p.cmd.Process.Kill()
+		}
+	})
+	return ws
+}
+
+func (ws *workers) start(pod string) {
+	ws.t.Helper()
+	if ws.metrics[pod] == "" {
+		ws.metrics[pod] = address(ws.t)
+		ws.proxies[pod] = newCountingProxy(ws.t, ws.env.URI, "seatlocks")
+	}
+	ws.processes[pod] = start(ws.t, "worker", slices.Concat(ws.settings,
+		[]string{"POD_NAME=" + pod, "METRICS_ADDR=" + ws.metrics[pod], "MONGODB_URI=" + ws.proxies[pod].uri})...)
+}
+
+func (ws *workers) awaitReady() {
+	ws.t.Helper()
+	for pod, p := range ws.processes {
+		awaitReady(ws.t, ws.caller(pod), p)
+	}
+}
+
+// stop ends all processes by SIGTERM, and fails the test if one does not end as it should.
+func (ws *workers) stop() {
+	ws.t.Helper()
+	for pod, p := range ws.processes {
+		if err := p.stop(ws.t); err != nil {
+			ws.t.Errorf("%s after SIGTERM: %v", pod, err)
+		}
+	}
+}
+
+func (ws *workers) caller(pod string) *apiCaller {
+	return &apiCaller{base: "http://" + ws.metrics[pod],
+		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+// awaitLeader waits until a pod leads that is none of those excluded, and returns it.
+func (ws *workers) awaitLeader(excluded ...string) (leader string) {
+	ws.t.Helper()
+	found := poll(60*time.Second, 5*time.Millisecond, func() bool {
+		h, err := ws.leases.Read(ws.t.Context(), lease.Leader)
+		leader, _, _ = strings.Cut(h.Holder, "/")
+		return err == nil && h.Held() && !slices.Contains(excluded, leader)
+	})
+	if !found {
+		ws.t.Fatal("no worker leads")
+	}
+	return leader
+}
+
+// lockSeats makes n locks, evenly spread over a duration, each of which is due after a second.
+func (ws *workers) lockSeats(ctx context.Context, n int, over time.Duration, events []holdfast.ID) {
+	ws.t.Helper()
+	const interval = 100 * time.Millisecond
+	each := max(1, n*int(interval)/int(over))
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	user := ids.New()
+	for made := 0; made < n && ctx.Err() == nil; {
+		var batch sync.WaitGroup
+		for range min(each, n-made) {
+			made++
+			batch.Go(func() {
+				_, _, err := ws.env.Seats.Acquire(context.WithoutCancel(ctx), holdfast.LockRequest{
+					EventID: events[rand.IntN(len(events))], UserID: user, Seats: 1 + rand.Int64N(3), Until: holdfast.Until{For: time.Second}})
+				if err != nil {
+					ws.t.Error(err)
 				}
-			}
-			c.nothingLeft()
-		})
+			})
+		}
+		batch.Wait()
+		<-ticker.C
 	}
 }
 
-// succeeded ends the leader at a random moment and returns how long it took
-// until the next run began, and until all that was due by then was expired.
-func (c *crew) succeeded(end func(leader string)) (began, all time.Duration) {
-	c.t.Helper()
-	leader := c.leader()
-	<-time.After(time.Duration(rand.Int64N(int64(tick)))) // the moment of a crash is nobody's signal
-	now, err := c.w.DB.Now(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	end(leader)
-	began = c.nextRun(now)
-	if most := leaseTTL + tick; began > most+slack {
-		c.t.Errorf("the next run began %v after the leader's end, want %v", began, most)
-	}
-	due := bson.D{{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: bson.D{{Key: "$lte", Value: now}}}}
-	const orphan = 10 * time.Second // what a dead process left open
-	for limit := now.Add(leaseTTL + 2*tick + orphan + slack); ; <-time.After(10 * time.Millisecond) {
-		n, err := c.w.DB.Collection("seatlocks").CountDocuments(c.t.Context(), due)
-		if err == nil && n == 0 {
-			return began, time.Since(now)
+// insertDueLocks inserts n locks of one seat that are due, evenly over the events, as an
+// import would.
+func (ws *workers) insertDueLocks(events []holdfast.ID, n int) {
+	ws.t.Helper()
+	each := n / len(events)
+	for _, event := range events {
+		due := make([]any, 0, each)
+		for range each {
+			due = append(due, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: ids.New()},
+				{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}})
 		}
-		if time.Now().After(limit) {
-			c.t.Fatalf("%d locks that were due are still ACTIVE after %v, %v", n, time.Since(now), err)
+		_, err := ws.env.DB.Collection("events").UpdateByID(context.Background(), event,
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -each}}}})
+		if err == nil {
+			_, err = ws.env.DB.Collection("seatlocks").InsertMany(context.Background(), due)
+		}
+		if err != nil {
+			ws.t.Fatal(err)
 		}
 	}
 }
 
-// nextRun waits for the first run after a moment, and returns how long after.
-func (c *crew) nextRun(after time.Time) time.Duration {
-	c.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
-		var first time.Time
-		for _, r := range c.runs(bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: after}}}}) {
-			if first.IsZero() || r.StartedAt.Before(first) {
-				first = r.StartedAt
-			}
-		}
-		if !first.IsZero() {
-			return first.Sub(after)
-		}
+func (ws *workers) createEvents(n int) (events []holdfast.ID) {
+	for range n {
+		events = append(events, ws.env.Event(eventSeats))
 	}
-	c.t.Fatal("no run began")
-	return 0
+	return events
 }
 
-// freeze stops the leader for three times its lease, and wakes it.
-func (c *crew) freeze() {
-	c.t.Helper()
-	leader := c.leader()
-	p := c.workers[leader]
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		c.t.Fatal(err)
+func (ws *workers) countLocks(filter bson.D) (int64, error) {
+	return ws.env.DB.Collection("seatlocks").CountDocuments(context.Background(), filter)
+}
+
+// awaitAllExpired waits until every lock has been expired, and checks that all seats are
+// available again.
+func (ws *workers) awaitAllExpired(events []holdfast.ID) {
+	ws.t.Helper()
+	var n int64
+	expired := poll(60*time.Second, 50*time.Millisecond, func() bool {
+		var err error
+		if n, err = ws.countLocks(bson.D{{Key: "status", Value: "ACTIVE"}}); err != nil {
+			ws.t.Fatal(err)
+		}
+		return n == 0
+	})
+	if !expired {
+		ws.t.Errorf("%d locks are still ACTIVE", n)
 	}
-	frozen := time.Now()
-	successor := c.leader(leader)
-	if took := time.Since(frozen); took > leaseTTL+slack {
-		c.t.Errorf("a frozen leader was succeeded after %v", took)
-	}
-	<-time.After(time.Until(frozen.Add(3 * leaseTTL)))
-	lost := len(p.log.lines("Lease lost"))
-	woken, err := c.w.DB.Now(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		c.t.Fatal(err)
-	}
-	for deadline := time.Now().Add(20 * time.Second); len(p.log.lines("Lease lost")) == lost; <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("woken, it does not know that it lost its lease: %s", p.log)
+	testenv.CheckInvariants(ws.t, ws.env.DB.Database)
+	for _, e := range events {
+		if available, oversold := ws.env.Available(e); available != eventSeats || oversold != 0 {
+			ws.t.Errorf("event %s has %d seats available, %d oversold", e, available, oversold)
 		}
 	}
-	c.nextRun(woken)
-	if now := c.leader(); now != successor {
-		c.t.Errorf("%s was woken, and then %s led instead of %s", leader, now, successor)
-	}
-	for _, r := range c.runs(bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: woken}}}}) {
-		if strings.HasPrefix(r.Pod, leader+"/") {
-			c.t.Errorf("woken, %s ran %s", leader, r.ID)
+}
+
+// checkNoLeases fails the test if stopped processes have left leases.
+func (ws *workers) checkNoLeases() {
+	ws.t.Helper()
+	for _, name := range []string{"leader", "lock-expiry", "booking-expiry", "reconcile", "retention", "recovery", "schema"} {
+		if h, err := ws.leases.Read(ws.t.Context(), lease.Of(name)); err != nil || h.Held() {
+			ws.t.Errorf("the lease %s is still held by %s, %v", name, h.Holder, err)
 		}
 	}
 }

@@ -11,57 +11,62 @@ import (
 	"unicode"
 )
 
-// pages are the project's texts.
-func pages(t *testing.T) map[string]string {
+// readFiles returns the text of the project's files with one of the given extensions, by
+// path from this folder. Folders of tools and builds are left out.
+func readFiles(t *testing.T, extensions ...string) map[string]string {
 	t.Helper()
-	found := map[string]string{}
+	files := map[string]string{}
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules") && path != ".." {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != ".." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
 			return filepath.SkipDir
+		case entry.IsDir() || !slices.Contains(extensions, filepath.Ext(path)):
+			return nil
 		}
-		if err == nil && strings.HasSuffix(path, ".md") {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			found[path] = string(text)
-		}
+		text, err := os.ReadFile(path)
+		files[path] = string(text)
 		return err
 	})
-	if err != nil || len(found) < 5 {
-		t.Fatal(err, found)
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files with the extensions %q: %v", len(files), extensions, err)
 	}
-	return found
+	return files
 }
 
-var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+var linkPattern = regexp.MustCompile(`(?:\]\(|\b(?:src|srcset)=")([^)#"\s]*)(#[^)"]*)?[)"]`)
 
-// Every link of the texts to a file of the project leads to one, and to a heading
-// that it has.
-func TestDocs_LinksLeadSomewhere(t *testing.T) {
+func TestDocs_LinksResolve(t *testing.T) {
 	t.Parallel()
-	all := pages(t)
-	for page, text := range all {
-		for _, found := range link.FindAllStringSubmatch(text, -1) {
-			if strings.Contains(found[1], "://") {
+	pages := readFiles(t, ".md")
+	for page, text := range pages {
+		for _, link := range linkPattern.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") {
 				continue
 			}
-			target := filepath.Join(filepath.Dir(page), found[1])
+			target := page
+			if link[1] != "" {
+				target = filepath.Join(filepath.Dir(page), link[1])
+			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: %v", page, err)
 			}
-			if anchor := strings.TrimPrefix(found[2], "#"); anchor != "" && !slices.Contains(anchors(all[target]), anchor) {
-				t.Errorf("%s: %s has no heading #%s, but %v", page, target, anchor, anchors(all[target]))
+			if anchor := strings.TrimPrefix(link[2], "#"); anchor != "" && !slices.Contains(anchors(pages[target]), anchor) {
+				t.Errorf("%s: %s has no heading #%s, but %v", page, target, anchor, anchors(pages[target]))
 			}
 		}
 	}
 }
 
-var heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+var (
+	fencePattern   = regexp.MustCompile("(?ms)^```.*?^```$")
+	headingPattern = regexp.MustCompile(`(?m)^#+ (.*)$`)
+)
 
-// anchors are a text's headings, as links name them.
+// anchors returns the anchors that GitHub derives from the headings of a page.
 func anchors(text string) (names []string) {
-	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+	for _, heading := range headingPattern.FindAllStringSubmatch(fencePattern.ReplaceAllString(text, ""), -1) {
 		names = append(names, strings.Map(func(r rune) rune {
 			switch {
 			case r == ' ':
@@ -71,13 +76,118 @@ func anchors(text string) (names []string) {
 			default:
 				return -1
 			}
-		}, found[1]))
+		}, heading[1]))
 	}
 	return names
 }
 
-// ARCHITECTURE.md names every folder with code, and none that there is not.
-func TestDocs_ArchitectureIsTrueToTheTree(t *testing.T) {
+var testPattern = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// What a page names must exist, so that a rename in the code reaches the documents too.
+func TestDocs_NamesExist(t *testing.T) {
+	t.Parallel()
+	pages := readFiles(t, ".md")
+	code := allText(readFiles(t, ".go", ".yml", ".yaml"))
+	var tests []string
+	for _, declaration := range testPattern.FindAllStringSubmatch(code, -1) {
+		tests = append(tests, declaration[1])
+	}
+	metrics := processMetrics(t)
+	for _, row := range []struct {
+		what    string
+		pattern string
+		exists  func(name string) bool
+	}{
+		{"test", `\bTest[A-Z]\w+`, func(name string) bool { return slices.Contains(tests, name) }},
+		{"file", "`([a-z][\\w.-]*(?:/[\\w.-]+)+\\.(?:go|js|mjs|ya?ml|json))`", fileExists},
+		{"script", `\bscripts/[a-z]+\b`, fileExists},
+		{"setting or code", `\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+\b`, func(name string) bool { return strings.Contains(code, name) }},
+		{"metric", `\bholdfast_[a-z_]+[a-z]\b`, func(name string) bool {
+			return slices.Contains(metrics, strings.TrimSuffix(name, "_bucket")) || name == "holdfast_gocron"
+		}},
+	} {
+		t.Run(row.what, func(t *testing.T) {
+			t.Parallel()
+			found := 0
+			for page, text := range pages {
+				for _, match := range regexp.MustCompile(row.pattern).FindAllStringSubmatch(text, -1) {
+					found++
+					if name := match[len(match)-1]; !row.exists(name) {
+						t.Errorf("%s names the %s %s, which does not exist", page, row.what, name)
+					}
+				}
+			}
+			if found == 0 {
+				t.Errorf("no page names a %s", row.what)
+			}
+		})
+	}
+}
+
+func allText(files map[string]string) string {
+	var all strings.Builder
+	for _, text := range files {
+		all.WriteString(text)
+	}
+	return all.String()
+}
+
+// fileExists reports whether the project has a file, by its path from the root.
+func fileExists(path string) bool {
+	_, err := os.Stat(filepath.Join("..", path))
+	return err == nil
+}
+
+// A failed fmt verb, such as %!w(<nil>), is never what a program should print.
+func TestDocs_ShowNoFormatErrors(t *testing.T) {
+	t.Parallel()
+	for page, text := range readFiles(t, ".md") {
+		if strings.Contains(text, "%!") {
+			t.Errorf("%s shows the output of a wrong format string", page)
+		}
+	}
+}
+
+// docs/proof.md lists the mutations of chaos/mutate, all of them and no others.
+func TestDocs_ListEveryMutation(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/proof.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("../chaos/mutate/mutations.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := pairs(regexp.MustCompile("(?m)^\\| ([^|`]+) \\| `([^`]+\\.go)` \\|"), page)
+	declared := pairs(regexp.MustCompile(`name: "([^"]+)",\s+file: "([^"]+)"`), code)
+	for _, mutation := range declared {
+		if !slices.Contains(listed, mutation) {
+			t.Errorf("docs/proof.md does not list %q", mutation)
+		}
+	}
+	for _, mutation := range listed {
+		if !slices.Contains(declared, mutation) {
+			t.Errorf("docs/proof.md lists %q, which is no mutation", mutation)
+		}
+	}
+	if len(declared) < 10 {
+		t.Errorf("only %d mutations were found", len(declared))
+	}
+}
+
+// pairs returns the two groups of every match.
+func pairs(pattern *regexp.Regexp, text []byte) (all [][2]string) {
+	for _, match := range pattern.FindAllSubmatch(text, -1) {
+		all = append(all, [2]string{string(match[1]), string(match[2])})
+	}
+	return all
+}
+
+var folderPattern = regexp.MustCompile("`([a-z]+(?:/[a-z]+)*)/?`")
+
+// ARCHITECTURE.md names every folder with Go code, and no folder that does not exist.
+func TestDocs_ArchitectureNamesEveryFolder(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../ARCHITECTURE.md")
 	if err != nil {
@@ -90,17 +200,23 @@ func TestDocs_ArchitectureIsTrueToTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, folder := range folders {
+			code, err := filepath.Glob(folder + "/*.go")
+			if err != nil {
+				t.Fatal(err)
+			}
 			name := strings.TrimPrefix(folder, "../")
-			if code, _ := filepath.Glob(folder + "/*.go"); len(code) > 0 && !strings.Contains(text, "`"+name+"`") && !strings.Contains(text, "`"+name+"/`") {
-				t.Errorf("%s is not named", name)
+			if len(code) > 0 && !strings.Contains(text, "`"+name+"`") && !strings.Contains(text, "`"+name+"/`") {
+				t.Errorf("ARCHITECTURE.md does not name the folder %s", name)
 			}
 		}
 	}
-	for _, named := range regexp.MustCompile("`([a-z]+(?:/[a-z]+)*)/?`").FindAllStringSubmatch(text, -1) {
-		if name := named[1]; strings.Contains(name, "/") || strings.Contains(text, "| `"+name+"/`") {
-			if info, err := os.Stat("../" + name); err != nil || !info.IsDir() {
-				t.Errorf("there is no folder %s", name)
-			}
+	for _, match := range folderPattern.FindAllStringSubmatch(text, -1) {
+		name := match[1]
+		if !strings.Contains(name, "/") && !strings.Contains(text, "| `"+name+"/`") {
+			continue // a word, not a folder
+		}
+		if info, err := os.Stat("../" + name); err != nil || !info.IsDir() {
+			t.Errorf("ARCHITECTURE.md names the folder %s, which does not exist", name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package deploy_test checks the files that operators deploy.
+// Package deploy_test checks the files that operators deploy, and the project's documents.
 package deploy_test
 
 import (
@@ -20,48 +20,47 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// metrics are the names of all that a process tells.
-func metrics(t *testing.T) (names []string) {
+var metricPattern = regexp.MustCompile(`fqName: "([^"]+)"`)
+
+// processMetrics returns the names of all metrics that a process exports.
+func processMetrics(t *testing.T) (names []string) {
 	t.Helper()
 	m := telemetry.NewMetrics()
 	m.RegisterListeners(func() int { return 0 })
-	jobs.New(jobs.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System, Leases: lease.NewLocal(), Metrics: jobs.NewMetrics(m.Registry)},
-		jobs.Job{Name: "lock-expiry"})
+	jobs.New(jobs.Options{
+		Log:     slog.New(slog.DiscardHandler),
+		Clock:   clock.System,
+		Leases:  lease.NewLocal(),
+		Metrics: jobs.NewMetrics(m.Registry),
+	}, jobs.Job{Name: "lock-expiry"})
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		m.Registry.Describe(descriptions)
 		close(descriptions)
 	}()
-	name := regexp.MustCompile(`fqName: "([^"]+)"`)
-	for d := range descriptions {
-		names = append(names, name.FindStringSubmatch(d.String())[1])
+	for description := range descriptions {
+		names = append(names, metricPattern.FindStringSubmatch(description.String())[1])
 	}
 	return names
 }
 
-// The rules are such that Prometheus takes them, and ask for metrics that there
-// are.
-func TestRules_AskForWhatThereIs(t *testing.T) {
+func TestRules_AreValidAndUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	groups, errs := rulefmt.ParseFile("prometheus/holdfast.rules.yml", false)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	have, rules := metrics(t), 0
-	for _, g := range groups.Groups {
-		for _, rule := range g.Rules {
+	known, rules := processMetrics(t), 0
+	for _, group := range groups.Groups {
+		for _, rule := range group.Rules {
 			rules++
 			if rule.Record != "" {
-				have = append(have, rule.Record)
-			}
-			expr, err := parser.ParseExpr(rule.Expr)
-			if err != nil {
-				t.Fatal(err)
+				known = append(known, rule.Record)
 			}
 			if rule.Alert != "" && (rule.Annotations["summary"] == "" || rule.Labels["severity"] == "") {
-				t.Errorf("%s says not what is wrong, or how bad", rule.Alert)
+				t.Errorf("the alert %s has no summary or no severity", rule.Alert)
 			}
-			asksForWhatThereIs(t, rule.Alert, expr, have)
+			checkMetrics(t, rule.Alert+rule.Record, rule.Expr, known)
 		}
 	}
 	if rules < 10 {
@@ -69,20 +68,22 @@ func TestRules_AskForWhatThereIs(t *testing.T) {
 	}
 }
 
-// asksForWhatThereIs fails where an expression names a metric that nobody tells.
-func asksForWhatThereIs(t *testing.T, who string, expr parser.Expr, have []string) {
+// checkMetrics fails the test if the expression is invalid, or uses a metric that is not known.
+func checkMetrics(t *testing.T, rule, expression string, known []string) {
 	t.Helper()
-	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-		if s, ok := n.(*parser.VectorSelector); ok && !slices.Contains(have, strings.TrimSuffix(s.Name, "_bucket")) {
-			t.Errorf("%s asks for %s, which no process tells", who, s.Name)
+	parsed, err := parser.ParseExpr(expression)
+	if err != nil {
+		t.Fatalf("%s: %v", rule, err)
+	}
+	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok && !slices.Contains(known, strings.TrimSuffix(s.Name, "_bucket")) {
+			t.Errorf("%s uses the metric %s, which no process exports", rule, s.Name)
 		}
 		return nil
 	})
 }
 
-// The dashboard asks for metrics and records that there are, in expressions that
-// Prometheus takes.
-func TestDashboard_AsksForWhatThereIs(t *testing.T) {
+func TestDashboard_IsValidAndUsesExistingMetrics(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("grafana/holdfast.json")
 	if err != nil {
@@ -97,14 +98,10 @@ func TestDashboard_AsksForWhatThereIs(t *testing.T) {
 	if err := json.Unmarshal(raw, &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	have := append(metrics(t), "holdfast:lock_abandonment:ratio")
+	known := append(processMetrics(t), "holdfast:lock_abandonment:ratio")
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
-			expr, err := parser.ParseExpr(target.Expr)
-			if err != nil {
-				t.Fatalf("%s: %v", panel.Title, err)
-			}
-			asksForWhatThereIs(t, panel.Title, expr, have)
+			checkMetrics(t, panel.Title, target.Expr, known)
 		}
 	}
 	if len(dashboard.Panels) < 12 {

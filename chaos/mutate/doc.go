@@ -1,8 +1,8 @@
-// Command mutate checks the checkers: it takes guards out of copies of Holdfast,
-// one at a time, and runs the proof against each copy until a checker tells of it.
+// Command mutate checks the checkers: it removes guards from copies of Holdfast, one at a time,
+// and runs the fault tests against each copy until a checker finds a violation.
 //
-//	scripts/chaos mutations [NAME…]
+//	scripts/chaos mutations [FLAGS]
 //
-// A mutation that no checker finds is told as one that lives, and makes the
-// command fail. What it prints is the table of docs/proof.md.
+// It prints a table in Markdown: each guard, its file, the checker or the test that failed, and
+// the message. A mutation that no test finds has survived, and makes the command fail.
 package main

@@ -25,22 +25,24 @@ import (
 )
 
 type settings struct {
-	Only    string        `help:"Regular expression of the mutations to try."`
-	Seeds   []uint64      `help:"Seeds of the storms, one after the other until one finds it." default:"1,2"`
-	Rounds  int           `help:"Rounds of each storm." default:"6"`
-	Limit   time.Duration `help:"Time for one storm, or one package's tests." default:"6m"`
-	Workers int           `help:"Mutations to try at a time; each is some twelve processes." default:"2"`
-	Check   bool          `help:"Only look whether each mutation still fits its file, and compiles."`
+	Only    string        `help:"Regular expression of the names of mutations to run."`
+	Seeds   []uint64      `help:"Seeds of the nemesis, tried one after the other until a checker finds the mutation." default:"1,2"`
+	Rounds  int           `help:"Rounds for each seed." default:"6"`
+	Limit   time.Duration `help:"Timeout of one seed, and of one package's tests." default:"6m"`
+	Workers int           `help:"Mutations to run at the same time; each starts about twelve processes." default:"2"`
+	Check   bool          `help:"Only check that each mutation applies to its file and compiles."`
 }
 
 func main() {
 	var s settings
-	kong.Parse(&s, kong.Name("mutate"), kong.Description("Takes guards out of copies of Holdfast and looks which checker finds that."))
+	kong.Parse(&s, kong.Name("mutate"),
+		kong.Description("Removes guards from copies of Holdfast, one at a time, and reports which checker finds that."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, s); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to do
+		stop()
+		os.Exit(1)
 	}
 }
 
@@ -57,8 +59,8 @@ func run(ctx context.Context, s settings) error {
 	if s.Check {
 		return check(ctx, only)
 	}
-	rows, lived := make([]table.Row, len(mutations)), atomic.Int64{}
-	all, within := errgroup.WithContext(ctx)
+	rows, survived := make([]table.Row, len(mutations)), atomic.Int64{}
+	all, groupCtx := errgroup.WithContext(ctx)
 	all.SetLimit(s.Workers)
 	for i, m := range mutations {
 		if !only.MatchString(m.name) {
@@ -66,25 +68,25 @@ func run(ctx context.Context, s settings) error {
 		}
 		all.Go(func() error {
 			start := clock.System()
-			found, says, err := m.try(within, s)
-			if within.Err() != nil {
-				return within.Err()
+			foundBy, message, err := m.run(groupCtx, s)
+			if groupCtx.Err() != nil {
+				return groupCtx.Err()
 			}
 			if err != nil {
-				says = err.Error()
+				message = err.Error()
 			}
-			if found == "" {
-				lived.Add(1)
+			if foundBy == "" {
+				survived.Add(1)
 			}
 			fmt.Fprintf(os.Stderr, "%d of %d, %s: %s, after %v: %s\n", i+1, len(mutations), m.name,
-				cmp.Or(found, "IT LIVES"), clock.Clock(clock.System).Since(start).Round(time.Second), says)
-			rows[i] = table.Row{m.name, "`" + m.file + "`", cmp.Or(found, "**nothing**"), says}
+				cmp.Or(foundBy, "SURVIVED"), clock.Clock(clock.System).Since(start).Round(time.Second), message)
+			rows[i] = table.Row{m.name, "`" + m.file + "`", cmp.Or(foundBy, "**nothing**"), message}
 			return nil
 		})
 	}
 	err = all.Wait()
 	out := table.NewWriter()
-	out.AppendHeader(table.Row{"guard taken out", "in", "found by", "which says"})
+	out.AppendHeader(table.Row{"guard removed", "file", "found by", "message"})
 	for _, row := range rows {
 		if row != nil {
 			out.AppendRow(row)
@@ -94,15 +96,15 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	if n := lived.Load(); n > 0 {
-		return fmt.Errorf("%d mutations live", n)
+	if n := survived.Load(); n > 0 {
+		return fmt.Errorf("%d mutations survived", n)
 	}
 	return nil
 }
 
 // check compiles each mutation.
 func check(ctx context.Context, only *regexp.Regexp) error {
-	var wrong []error
+	var errs []error
 	for _, m := range mutations {
 		if !only.MatchString(m.name) {
 			continue
@@ -112,53 +114,55 @@ func check(ctx context.Context, only *regexp.Regexp) error {
 			err = errors.Join(m.copyTo(ctx, dir), os.RemoveAll(dir))
 		}
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", m.name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", m.name, err))
 		}
 	}
-	return errors.Join(wrong...)
+	return errors.Join(errs...)
 }
 
-// apply returns the file without the guard; the text has to be there once.
+// apply returns the file without the guard. The guard's text must occur exactly once.
 func (m mutation) apply(root string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(root, m.file)) //nolint:gosec // a file of the project
 	if err != nil {
 		return nil, err
 	}
 	if n := strings.Count(string(text), m.from); n != 1 {
-		return nil, fmt.Errorf("mutation %q: its text is %d times in %s, and has to be there once", m.name, n, m.file)
+		return nil, fmt.Errorf("mutation %q: its text occurs %d times in %s, want once", m.name, n, m.file)
 	}
 	return []byte(strings.Replace(string(text), m.from, m.to, 1)), nil
 }
 
-// try makes the copy and runs the proof: storms first, then the tests that are named.
-func (m mutation) try(ctx context.Context, s settings) (found, says string, err error) {
+// run makes a copy with the mutation and tests it: by the nemesis first, and then by the tests
+// that the mutation names. foundBy is empty where no test failed.
+func (m mutation) run(ctx context.Context, s settings) (foundBy, message string, err error) {
 	dir, err := os.MkdirTemp("", "holdfast-mutation-")
 	if err != nil {
 		return "", "", err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of the system's temporary folder
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := m.copyTo(ctx, dir); err != nil {
 		return "", "", err
 	}
 	for _, seed := range s.Seeds {
 		env := []string{fmt.Sprintf("CHAOS_SEED=%d", seed), fmt.Sprintf("CHAOS_ROUNDS=%d", s.Rounds), "CHAOS_ONLY=" + m.faults}
-		if text, failed := m.test(ctx, dir, s.Limit, env, "./chaos", "TestStorm"); failed {
-			checkers, says := findings(text)
-			return fmt.Sprintf("storm, seed %d: *%s*", seed, checkers), says, ctx.Err()
+		if text, failed := m.runTests(ctx, dir, testRun{pkg: "./chaos", tests: "TestNemesis", env: env, timeout: s.Limit}); failed {
+			checkers, message := violations(text)
+			return fmt.Sprintf("nemesis, seed %d: *%s*", seed, checkers), message, ctx.Err()
 		}
 	}
 	if m.pkg == "" {
 		m.pkg, m.tests = "./"+filepath.Dir(m.file), "."
 	}
-	if text, failed := m.test(ctx, dir, s.Limit, nil, m.pkg, m.tests); failed {
-		return "`" + firstFailed(text) + "` in `" + strings.TrimPrefix(m.pkg, "./") + "`", "", ctx.Err()
+	if text, failed := m.runTests(ctx, dir, testRun{pkg: m.pkg, tests: m.tests, timeout: s.Limit}); failed {
+		return "`" + failedTest(text) + "` in `" + strings.TrimPrefix(m.pkg, "./") + "`", "", ctx.Err()
 	}
 	return "", "", ctx.Err()
 }
 
-// copyTo copies what the repository holds, with the mutation.
+// copyTo copies the repository's files to a folder and applies the mutation there.
 func (m mutation) copyTo(ctx context.Context, dir string) error {
-	copying := exec.CommandContext(ctx, "bash", "-c", `git ls-files -z -co --exclude-standard | tar --null -T - -cf - | tar -xf - -C "$0"`, dir) //nolint:gosec // our own command
+	const script = `git ls-files -z -co --exclude-standard | tar --null -T - -cf - | tar -xf - -C "$0"`
+	copying := exec.CommandContext(ctx, "bash", "-c", script, dir) //nolint:gosec // the script is a constant, dir our temporary folder
 	if output, err := copying.CombinedOutput(); err != nil {
 		return fmt.Errorf("copying: %w: %s", err, output)
 	}
@@ -175,24 +179,23 @@ func (m mutation) copyTo(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	// A guard may have been the only use of a package: gofmt can't tell, the compiler can.
-	return unused(ctx, dir, m.file)
+	return removeUnusedImports(ctx, dir, m.file)
 }
 
 var importedAndNotUsed = regexp.MustCompile(`"([^"]+)" imported and not used`)
 
-// unused drops imports that the mutation left without a use.
-func unused(ctx context.Context, dir, file string) error {
+// removeUnusedImports removes the imports that only the guard used: the compiler names them.
+func removeUnusedImports(ctx context.Context, dir, file string) error {
 	for range 3 {
-		build := exec.CommandContext(ctx, "go", "build", "./"+filepath.Dir(file)) //nolint:gosec // our own command
-		build.Dir, build.Env = dir, environment()
+		build := exec.CommandContext(ctx, "go", "build", "./"+filepath.Dir(file)) //nolint:gosec // file is one of our mutations'
+		build.Dir, build.Env = dir, goEnvironment()
 		output, err := build.CombinedOutput()
 		if err == nil {
 			return nil
 		}
 		found := importedAndNotUsed.FindSubmatch(output)
 		if found == nil {
-			return fmt.Errorf("it does not compile: %s", output)
+			return fmt.Errorf("the mutation does not compile: %s", output)
 		}
 		path := filepath.Join(dir, file)
 		text, err := os.ReadFile(path) //nolint:gosec // a file of the project
@@ -204,21 +207,30 @@ func unused(ctx context.Context, dir, file string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("it does not compile")
+	return errors.New("the mutation does not compile")
 }
 
-// environment lets copies share what was compiled for another one.
-func environment() []string { return append(os.Environ(), "GOFLAGS=-trimpath") }
+// goEnvironment lets the copies share compiled packages, whatever their folders are.
+func goEnvironment() []string { return append(os.Environ(), "GOFLAGS=-trimpath") }
 
-func (m mutation) test(ctx context.Context, dir string, limit time.Duration, env []string, pkg, tests string) (output string, failed bool) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// testRun is tests of one package, run with environment variables.
+type testRun struct {
+	pkg, tests string
+	env        []string
+	timeout    time.Duration
+}
+
+// runTests runs tests in a copy, and returns their output and whether they failed.
+func (m mutation) runTests(ctx context.Context, dir string, r testRun) (output string, failed bool) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	devserver, err := filepath.Abs(".build/devserver")
 	if err != nil {
 		return err.Error(), true
 	}
-	test := exec.CommandContext(ctx, devserver, "with", "go", "test", "-count=1", "-failfast", "-timeout", limit.String(), "-run", tests, pkg) //nolint:gosec // our own command
-	test.Dir, test.Env = dir, append(environment(), env...)
+	test := exec.CommandContext(ctx, devserver, //nolint:gosec // the arguments are our mutations' packages and tests
+		"with", "go", "test", "-count=1", "-failfast", "-timeout", r.timeout.String(), "-run", r.tests, r.pkg)
+	test.Dir, test.Env = dir, append(goEnvironment(), r.env...)
 	test.Cancel = func() error { return test.Process.Signal(syscall.SIGTERM) }
 	test.WaitDelay = 30 * time.Second
 	text, err := test.CombinedOutput()
@@ -226,20 +238,21 @@ func (m mutation) test(ctx context.Context, dir string, limit time.Duration, env
 }
 
 var (
-	finding   = regexp.MustCompile(`_test\.go:\d+: \[[^]]*\] ([a-z ]+): ([^\n]*)`)
-	undecided = regexp.MustCompile(`requests\) could not be judged`)
+	violation = regexp.MustCompile(`_test\.go:\d+: \[[^]]*\] ([a-z ]+): ([^\n]*)`)
+	undecided = regexp.MustCompile(`requests\) was not decided`)
 	failure   = regexp.MustCompile(`--- FAIL: (\S+)`)
 )
 
-// findings are the checkers that found something, and what the first of them says.
-func findings(text string) (checkers, says string) {
-	found := finding.FindAllStringSubmatch(text, -1)
+// violations returns the checkers that found a violation in a test's output, and the message of
+// the first one.
+func violations(text string) (checkers, message string) {
+	found := violation.FindAllStringSubmatch(text, -1)
 	if len(found) == 0 && undecided.MatchString(text) {
-		return "linearizability", "a history that no order explained within a minute"
+		return "linearizability", "a history was not decided in time"
 	}
 	if len(found) == 0 {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
-		return "the storm's own end", strings.TrimSpace(lines[max(0, len(lines)-4)])
+		return "the test failed", strings.TrimSpace(lines[max(0, len(lines)-4)])
 	}
 	var names []string
 	for _, f := range found {
@@ -247,21 +260,22 @@ func findings(text string) (checkers, says string) {
 			names = append(names, f[1])
 		}
 	}
-	says = ids.ReplaceAllString(strings.ReplaceAll(found[0][2], "|", "¦"), "…")
-	const enough = 160
-	if len(says) > enough {
-		says = strings.ToValidUTF8(says[:enough], "") + "…"
+	message = variable.ReplaceAllString(strings.ReplaceAll(found[0][2], "|", "¦"), "…")
+	const maxLength = 160
+	if len(message) > maxLength {
+		message = strings.ToValidUTF8(message[:maxLength], "") + "…"
 	}
-	return strings.Join(names, ", "), says
+	return strings.Join(names, ", "), message
 }
 
-// ids are nobody's business in a table.
-var ids = regexp.MustCompile(`\b[0-9a-f]{24}\b|history-\S+`)
+// variable matches IDs and names of files, which differ from run to run.
+var variable = regexp.MustCompile(`\b[0-9a-f]{24}\b|history-\S+`)
 
-func firstFailed(text string) string {
+// failedTest returns the test that failed, by its whole name.
+func failedTest(text string) string {
 	found := failure.FindAllStringSubmatch(text, -1)
 	if len(found) == 0 {
-		return "the tests' end"
+		return "the tests, which ended early,"
 	}
 	return found[len(found)-1][1]
 }

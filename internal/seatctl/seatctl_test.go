@@ -90,7 +90,7 @@ var damages = map[string]struct {
 	"oversold": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, 200)
 		env.Recover()
-	}, "oversold events", "people have to find other seats", nil},
+	}, "oversold events", "find other seats", nil},
 	"index": {func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		if err := env.DB.Collection("seatlocks").Indexes().DropOne(env.Ctx(), idempotencyIndex); err != nil {
 			t.Fatal(err)

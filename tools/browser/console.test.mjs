@@ -1,54 +1,65 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { Holdfast, accessible, browse, fits, open, screenshot, until, well } from "./stage.mjs";
+import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after });
 const browser = await browse({ after });
 
 const row = (page, name) => page.locator("#events tr", { hasText: name });
-const number = async (page, name, column) => Number((await row(page, name).locator(`[data-part="${column}"]`).textContent()).replaceAll(",", ""));
+const number = async (page, name, column) => {
+  const text = await row(page, name).locator(`[data-part="${column}"]`).textContent();
+  return Number(text.replaceAll(",", ""));
+};
+const numbers = async (page, name) =>
+  Promise.all(["Available", "Locked", "Sold"].map((column) => number(page, name, column)));
 
-test("seats of events move as they are locked, sold and given back", async () => {
+test("the seats of an event change as they are locked, sold and released", async () => {
   const event = await holdfast.event("Moving", 50);
   const page = await open(browser, `${holdfast.url}/console`);
   await row(page, "Moving").waitFor();
-  assert.deepEqual([await number(page, "Moving", "Available"), await number(page, "Moving", "Locked"), await number(page, "Moving", "Sold")], [50, 0, 0]);
+  assert.deepEqual(await numbers(page, "Moving"), [50, 0, 0]);
   const lock = await holdfast.lock(event, 5);
-  await until("5 are locked", async () => (await number(page, "Moving", "Locked")) === 5 && (await number(page, "Moving", "Available")) === 45);
+  await until("5 seats are locked", async () => {
+    const [available, locked] = await numbers(page, "Moving");
+    return available === 45 && locked === 5;
+  });
   await holdfast.sell(event, 3);
-  await until("3 are sold", async () => (await number(page, "Moving", "Sold")) === 3 && (await number(page, "Moving", "Available")) === 42);
+  await until("3 seats are sold", async () => {
+    const [available, , sold] = await numbers(page, "Moving");
+    return available === 42 && sold === 3;
+  });
   assert.equal(await row(page, "Moving").getByRole("img").getAttribute("aria-label"), "3 sold, 5 locked, 42 available of 50");
   await holdfast.ask("DELETE", `/api/locks/${lock.id}`);
-  await until("5 came back", async () => (await number(page, "Moving", "Available")) === 47);
+  await until("5 seats are back", async () => (await number(page, "Moving", "Available")) === 47);
   await until("the booking is counted", async () => /CONFIRMED\s*1/.test(await page.locator("#bookings").innerText()));
-  well(page);
+  expectNoErrors(page);
 });
 
-test("locks about to expire count down, and are gone when they ended", async () => {
+test("locks about to expire count down, and disappear when they end", async () => {
   const event = await holdfast.event("Short", 9);
   const page = await open(browser, `${holdfast.url}/console`);
   const lock = await holdfast.lock(event, 2, 8);
   const line = page.locator("#expiring tr", { hasText: lock.id.slice(-8) });
   await line.waitFor();
   assert.match(await line.locator('[data-part="left"]').textContent(), /^0:0[0-8]$|^due$/);
-  await line.waitFor({ state: "detached" }); // the worker's sweep
+  await line.waitFor({ state: "detached" }); // by the worker's sweep
   await until("the seats are back", async () => (await number(page, "Short", "Available")) === 9);
-  well(page);
+  expectNoErrors(page);
 });
 
-test("a job is run by a click, and says what it did", async () => {
+test("a click runs a job and shows its result", async () => {
   const page = await open(browser, `${holdfast.url}/console`);
   await page.getByRole("button", { name: "Run now: reconcile" }).click();
-  await until("the outcome is told", async () => /^reconcile completed: found 0, applied 0/.test(await page.locator("#toast").textContent()));
+  await until("the outcome is shown", async () => /^reconcile completed: found 0, applied 0/.test(await page.locator("#toast").textContent()));
   const job = page.locator("#jobs tr", { hasText: "reconcile" });
-  await until("its last run is shown", async () => /completed/.test(await job.innerText()));
+  await until("the last run is shown", async () => /completed/.test(await job.innerText()));
   await job.getByText("Last runs").click();
   await job.getByText("manual").waitFor();
-  await until("the audit is told", async () => /^Last check/.test(await page.locator("#audit").textContent()));
-  well(page);
+  await until("the audit is shown", async () => /^Last check/.test(await page.locator("#audit").textContent()));
+  expectNoErrors(page);
 });
 
-test("the leader is named, and its lease freed after a question", async () => {
+test("the leader is shown, and its lease is freed after a confirmation", async () => {
   const page = await open(browser, `${holdfast.url}/console`);
   await until("the worker leads", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
   const button = page.getByRole("button", { name: "Free the leader's lease" });
@@ -57,19 +68,19 @@ test("the leader is named, and its lease freed after a question", async () => {
   assert.equal(await page.locator("#toast").textContent(), "");
   await button.click();
   await page.getByRole("button", { name: "Free the lease" }).click();
-  await until("it is told", async () => /^The lease of leader is free\. worker-1\//.test(await page.locator("#toast").textContent()));
+  await until("the new leader is shown", async () => /^The lease of leader is free\. worker-1\//.test(await page.locator("#toast").textContent()));
   await until("a worker leads again", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
-  well(page);
+  expectNoErrors(page);
 });
 
-test("drift is proved on demand", async () => {
+test("the counters are checked on demand", async () => {
   const page = await open(browser, `${holdfast.url}/console`);
   await page.getByRole("button", { name: "Check the counters now" }).click();
   await page.getByText("all bookings agree with their locks").waitFor();
-  well(page);
+  expectNoErrors(page);
 });
 
-test("a server that is away is told, and what was seen stays", async (t) => {
+test("an unreachable server is reported, and the last data stays on the page", async (t) => {
   const own = await Holdfast.start(t);
   await own.event("Staying", 7);
   const page = await open(browser, `${own.url}/console`);
@@ -77,13 +88,13 @@ test("a server that is away is told, and what was seen stays", async (t) => {
   await own.end("api", "SIGKILL");
   await page.getByRole("alert").getByText("does not answer").waitFor();
   assert.ok(await row(page, "Staying").isVisible());
-  await until("the status is not green", async () => (await page.locator("#status").textContent()) === "no answer");
+  await until("the status is: no answer", async () => (await page.locator("#status").textContent()) === "no answer");
   own.run("api", {});
   await page.getByRole("alert").waitFor({ state: "hidden" });
-  well(page);
+  expectNoErrors(page);
 });
 
-test("it asks for the admin key, and keeps it for the tab only", async (t) => {
+test("the console asks for the admin key, and keeps it in this tab only", async (t) => {
   const own = await Holdfast.start(t, { API_KEYS: "shop:booking:shop-secret-1,boss:admin:boss-secret-1" });
   await own.event("Locked away", 5, "boss-secret-1");
   const page = await open(browser, `${own.url}/console`);
@@ -94,7 +105,7 @@ test("it asks for the admin key, and keeps it for the tab only", async (t) => {
   await page.getByText("This server requires a key.").waitFor();
   await accessible(page);
   for (let i = 0; i < 3; i++) await page.keyboard.press("Escape");
-  await page.getByText("This server requires a key.").waitFor(); // again
+  await page.getByText("This server requires a key.").waitFor(); // Escape does not close the dialog
   await use("wrong");
   await page.getByText("The server does not accept this key.").waitFor();
   await use("shop-secret-1");
@@ -110,10 +121,10 @@ test("it asks for the admin key, and keeps it for the tab only", async (t) => {
   await tab.getByText("This server requires a key.").waitFor();
   await page.getByRole("button", { name: "Forget the key" }).click();
   await page.getByText("This server requires a key.").waitFor();
-  well(page);
+  expectNoErrors(page);
 });
 
-test("by keyboard alone: what is in focus stays while the page moves", async () => {
+test("with the keyboard alone: the focus stays while the page updates", async () => {
   const page = await open(browser, `${holdfast.url}/console`);
   await page.getByRole("button", { name: "Run now: lock-expiry" }).waitFor();
   const focused = () => page.evaluate(() => document.activeElement.ariaLabel ?? document.activeElement.textContent.trim());
@@ -124,11 +135,11 @@ test("by keyboard alone: what is in focus stays while the page moves", async () 
   await answers();
   assert.equal(await focused(), "Run now: lock-expiry");
   await page.keyboard.press("Enter");
-  await until("it ran", async () => /^lock-expiry completed/.test(await page.locator("#toast").textContent()));
-  well(page);
+  await until("the job has run", async () => /^lock-expiry completed/.test(await page.locator("#toast").textContent()));
+  expectNoErrors(page);
 });
 
-test("many events are turned over page by page", async (t) => {
+test("events are listed page by page", async (t) => {
   const own = await Holdfast.start(t);
   for (let i = 1; i <= 23; i++) await own.event(`Numbered ${String(i).padStart(2, "0")}`, 10);
   const page = await open(browser, `${own.url}/console`);
@@ -140,10 +151,10 @@ test("many events are turned over page by page", async (t) => {
   assert.ok(await page.getByRole("button", { name: "Older" }).isDisabled());
   await page.getByRole("button", { name: "Newer" }).click();
   await row(page, "Numbered 23").waitFor();
-  well(page);
+  expectNoErrors(page);
 });
 
-test("names are text, however long and whatever is in them", async (t) => {
+test("a name is shown as text, even if it is long or contains markup", async (t) => {
   const own = await Holdfast.start(t);
   const markup = `<img src=x onerror="document.title='broken'">`;
   const event = await own.event(markup, 5);
@@ -156,12 +167,12 @@ test("names are text, however long and whatever is in them", async (t) => {
     await page.getByText("W".repeat(200)).last().waitFor();
     await fits(page);
     assert.match(await page.title(), /^Holdfast/);
-    well(page);
+    expectNoErrors(page);
   }
 });
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`nothing for axe-core to find, ${colorScheme}, at a desk and on a phone; pictures`, async (t) => {
+  test(`axe-core finds nothing, ${colorScheme}, on a desktop and on a phone; takes the screenshots`, async (t) => {
     const own = await Holdfast.start(t, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
     const opening = await own.event("Opening night", 400);
     const matinee = await own.event("Matinee", 120);
@@ -174,8 +185,9 @@ for (const colorScheme of ["light", "dark"]) {
     await own.ask("PATCH", `/api/events/${gala.id}`, { status: "CLOSED" });
     await own.ask("POST", "/api/admin/jobs/reconcile/run");
     const page = await open(browser, `${own.url}/console`, { colorScheme });
-    await until("all is there", async () => (await number(page, "Opening night", "Sold")) === 212 && (await page.locator("#jobs tr").count()) === 5);
-    await until("the leader is known", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
+    await until("all events are shown", async () => (await number(page, "Opening night", "Sold")) === 212);
+    await until("all jobs are shown", async () => (await page.locator("#jobs tr").count()) === 5);
+    await until("the leader is shown", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
     await page.locator("#checks").evaluate((node) => node.closest("details").open = true);
     await accessible(page);
     await page.locator("#checks").evaluate((node) => node.closest("details").open = false);
@@ -185,6 +197,6 @@ for (const colorScheme of ["light", "dark"]) {
     await fits(page);
     await accessible(page);
     await screenshot(page, `console-${colorScheme}-phone`, { fullPage: true });
-      well(page);
+    expectNoErrors(page);
   });
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { Holdfast, accessible, browse, fits, open, screenshot, until, well } from "./stage.mjs";
+import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after });
 const browser = await browse({ after });
@@ -14,7 +14,7 @@ const holdSeats = async (page, seats, time = "2 minutes") => {
 };
 const said = (page, text) => until(text, async () => (await page.locator("#toast").textContent()).includes(text));
 
-test("two tabs want the last seats: one holds and pays them, the other sees them go", async () => {
+test("two tabs compete for the last seats: one buys them, the other sees them go", async () => {
   await holdfast.event("Two tabs", 10);
   const ada = await open(browser, `${holdfast.url}/demo`);
   const bob = await ada.context().newPage();
@@ -25,24 +25,24 @@ test("two tabs want the last seats: one holds and pays them, the other sees them
   }
   assert.notEqual(await ada.locator("#customer").textContent(), await bob.locator("#customer").textContent());
   await holdSeats(ada, 8);
-  await until("Bob sees it", async () => (await available(bob)) === 2);
+  await until("Bob sees the change", async () => (await available(bob)) === 2);
   await holdSeats(bob, 3);
   await said(bob, "Only 2 seats are available.");
   await holdSeats(bob, 2);
-  await until("Ada sees it", async () => (await available(ada)) === 0);
+  await until("Ada sees the change", async () => (await available(ada)) === 0);
   assert.match(await ada.locator("#timer").textContent(), /^1:5\d$|^2:00$/);
   await ada.getByRole("button", { name: "Book the seats" }).click();
   await ada.getByRole("button", { name: "Pay", exact: true }).click();
   await ada.getByText("You bought 8 seats").waitFor();
   await bob.getByRole("button", { name: "Release the seats" }).click();
-  await until("both see Bob's come back", async () => (await available(ada)) === 2 && (await available(bob)) === 2);
-  well(ada);
+  await until("both see Bob's seats come back", async () => (await available(ada)) === 2 && (await available(bob)) === 2);
+  expectNoErrors(ada);
 });
 
-test("time runs out by the server's clock, and the seats come back", async () => {
+test("the server's clock decides when the time runs out, and the seats come back", async () => {
   const event = await holdfast.event("Running out", 4);
   const page = await open(browser, `${holdfast.url}/demo`);
-  await page.clock.install({ time: Date.now() + 3_600_000 }); // a browser that is an hour ahead
+  await page.clock.install({ time: Date.now() + 3_600_000 }); // the browser's clock is an hour ahead
   await page.reload();
   await choose(page, "Running out");
   await holdSeats(page, 4, "20 seconds");
@@ -52,14 +52,14 @@ test("time runs out by the server's clock, and the seats come back", async () =>
   await page.getByRole("button", { name: "Pay", exact: true }).waitFor();
   await page.getByText("Your time is over").waitFor({ timeout: 30_000 });
   await until("the seats are back", async () => (await available(page)) === 4);
-  await until("the booking is told EXPIRED", async () => (await page.locator("#state").textContent()) === "EXPIRED");
+  await until("the booking is shown as EXPIRED", async () => (await page.locator("#state").textContent()) === "EXPIRED");
   assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).availableSeats, 4);
   await page.getByRole("button", { name: "Start over" }).click();
   await page.getByRole("button", { name: "Lock the seats" }).waitFor();
-  well(page);
+  expectNoErrors(page);
 });
 
-test("a tab that is loaded anew goes on with what it held", async () => {
+test("a reloaded tab continues with the seats that it held", async () => {
   await holdfast.event("Again", 6);
   const page = await open(browser, `${holdfast.url}/demo`);
   await choose(page, "Again");
@@ -71,7 +71,7 @@ test("a tab that is loaded anew goes on with what it held", async () => {
   await page.getByRole("button", { name: "Pay", exact: true }).click();
   await page.getByText("You bought 5 seats").waitFor();
   assert.equal(await page.locator("#customer").textContent(), name);
-  well(page);
+  expectNoErrors(page);
 });
 
 test("an empty shop puts a sample event on sale", async (t) => {
@@ -79,11 +79,11 @@ test("an empty shop puts a sample event on sale", async (t) => {
   const page = await open(browser, `${own.url}/demo`);
   await page.getByRole("button", { name: "Put a sample event on sale" }).click();
   await page.getByRole("heading", { name: "Opening night" }).waitFor();
-  await until("40 are left", async () => (await available(page)) === 40);
-  well(page);
+  await until("40 seats are left", async () => (await available(page)) === 40);
+  expectNoErrors(page);
 });
 
-test("the shop lives through a restart of the API, and loses no lock", async (t) => {
+test("the shop survives a restart of the API, and loses no lock", async (t) => {
   const own = await Holdfast.start(t);
   await own.event("Restarted", 6);
   const page = await open(browser, `${own.url}/demo`);
@@ -95,14 +95,14 @@ test("the shop lives through a restart of the API, and loses no lock", async (t)
   own.run("api", {});
   await page.getByText("Live updates").waitFor();
   await own.lock({ id: (await own.ask("GET", "/api/events")).items[0].id }, 1);
-  await until("it hears again", async () => (await available(page)) === 3);
+  await until("the stream is connected again", async () => (await available(page)) === 3);
   await page.getByRole("button", { name: "Book the seats" }).click();
   await page.getByRole("button", { name: "Pay", exact: true }).click();
   await page.getByText("You bought 2 seats").waitFor();
-  well(page);
+  expectNoErrors(page);
 });
 
-test("an answer that got lost is asked for again with the same key: one lock", async () => {
+test("a request whose answer was lost is retried with the same key: one lock", async () => {
   const event = await holdfast.event("Lost answers", 10);
   const page = await open(browser, `${holdfast.url}/demo`);
   await choose(page, "Lost answers");
@@ -110,25 +110,25 @@ test("an answer that got lost is asked for again with the same key: one lock", a
   await page.route("**/api/locks", async (route) => {
     if (route.request().method() !== "POST" || lost === 6) return route.continue();
     lost++;
-    await route.fetch(); // it is done
-    await route.abort(); // and nobody is told
+    await route.fetch(); // the API answers …
+    await route.abort(); // … and the page does not get the answer
   });
   await holdSeats(page, 3);
-  await said(page, "The server does not answer."); // after five tries
+  await said(page, "The server does not answer."); // after five attempts
   await page.getByRole("button", { name: "Lock the seats" }).click();
   await page.getByText("3 seats are locked for you").waitFor();
   const { items } = await holdfast.ask("GET", `/api/locks?eventId=${event.id}`);
   assert.deepEqual([lost, items.length, items[0].seats], [6, 1, 3]);
-  well(page);
+  expectNoErrors(page);
 });
 
-test("without DEMO there is no shop", async (t) => {
+test("there is no shop without DEMO", async (t) => {
   const own = await Holdfast.start(t, { DEMO: "false" });
   assert.equal((await fetch(`${own.url}/demo`)).status, 404);
 });
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`nothing for axe-core to find, ${colorScheme}, at a desk and on a phone; pictures`, async (t) => {
+  test(`axe-core finds nothing, ${colorScheme}, on a desktop and on a phone; takes the screenshots`, async (t) => {
     const own = await Holdfast.start(t);
     const event = await own.event("Opening night", 120);
     await own.event("Matinee", 80);
@@ -139,13 +139,13 @@ for (const colorScheme of ["light", "dark"]) {
     await accessible(page);
     await holdSeats(page, 2);
     await page.getByText("2 seats are locked for you").waitFor();
-    await until("they are taken", async () => (await available(page)) === 47);
+    await until("the seats are taken", async () => (await available(page)) === 47);
     await accessible(page);
     await screenshot(page, `demo-${colorScheme}`);
     await page.setViewportSize({ width: 390, height: 844 });
     await fits(page);
     await accessible(page);
     await screenshot(page, `demo-${colorScheme}-phone`, { fullPage: true });
-      well(page);
+    expectNoErrors(page);
   });
 }

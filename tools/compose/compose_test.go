@@ -1,6 +1,6 @@
-// Package compose_test loads docker-compose.yml as Docker does, and checks what it
-// names. It is a module of its own, so that nothing of Docker is among what the
-// programs need.
+// Package compose_test loads docker-compose.yml with Docker's own parser, and checks that
+// the images, files, settings and ports that it names exist. It is a separate module, so the
+// programs do not depend on Docker's packages.
 package compose_test
 
 import (
@@ -34,7 +34,7 @@ func load(t *testing.T) *types.Project {
 	return project
 }
 
-func TestCompose_BringsTheWhole(t *testing.T) {
+func TestCompose_HasAllServicesOnLoopback(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	names := slices.Sorted(maps.Keys(project.Services))
@@ -60,8 +60,8 @@ func TestCompose_BringsTheWhole(t *testing.T) {
 	}
 }
 
-// The programs know each setting that they are given, and start of the image.
-func TestCompose_GivesSettingsThatThereAre(t *testing.T) {
+// Each setting appears in the program's help, and each command is in the image.
+func TestCompose_UsesExistingSettingsAndCommands(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), "go", "run", "./cmd/api", "--help")
 	command.Dir = root
@@ -78,18 +78,18 @@ func TestCompose_GivesSettingsThatThereAre(t *testing.T) {
 		s := project.Services[name]
 		for setting := range s.Environment {
 			if !bytes.Contains(help, []byte("$"+setting)) && !strings.HasPrefix(setting, "OTEL_") {
-				t.Errorf("%s: --help knows no %s", name, setting)
+				t.Errorf("%s: the setting %s is not in --help", name, setting)
 			}
 		}
 		if !bytes.Contains(image, []byte("/out"+s.Command[0]+" ")) {
-			t.Errorf("%s: the image has no %s", name, s.Command[0])
+			t.Errorf("%s: the image does not contain %s", name, s.Command[0])
 		}
 	}
 }
 
-// Prometheus asks the services where they listen, and finds its rules; Grafana asks
-// Prometheus, and finds its dashboard.
-func TestCompose_WatchersAskWhatThereIs(t *testing.T) {
+// Prometheus scrapes the addresses where the services listen, and its rule files exist.
+// Grafana queries Prometheus, and its dashboard is mounted.
+func TestCompose_MonitoringReachesTheServices(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	var prometheus struct {
@@ -107,31 +107,32 @@ func TestCompose_WatchersAskWhatThereIs(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	asked := 0
+	scraped := 0
 	for _, scrape := range prometheus.Scrapes {
 		for _, dns := range scrape.DNS {
 			for _, name := range dns.Names {
-				asked++
+				scraped++
 				if address := project.Services[name].Environment["METRICS_ADDR"]; address == nil || *address != "0.0.0.0:8081" || dns.Port != 8081 {
-					t.Errorf("Prometheus asks %s:%d, which listens on %v", name, dns.Port, address)
+					t.Errorf("Prometheus scrapes %s:%d, which listens on %v", name, dns.Port, address)
 				}
 			}
 		}
 	}
-	if asked != 2 {
-		t.Errorf("Prometheus asks %d services", asked)
+	if scraped != 2 {
+		t.Errorf("Prometheus scrapes %d services, want 2", scraped)
 	}
 	var source struct{ Datasources []struct{ URL, Type string } }
 	read(t, "deploy/grafana/provisioning/datasources/prometheus.yml", &source)
 	if len(source.Datasources) != 1 || source.Datasources[0].URL != "http://prometheus:9090" {
-		t.Errorf("Grafana asks %+v", source)
+		t.Errorf("Grafana queries %+v", source)
 	}
 	var boards struct {
 		Providers []struct{ Options struct{ Path string } }
 	}
 	read(t, "deploy/grafana/provisioning/dashboards/holdfast.yml", &boards)
 	mounted := regexp.MustCompile(`^` + regexp.QuoteMeta(boards.Providers[0].Options.Path) + `/[a-z]+\.json$`)
-	if !slices.ContainsFunc(project.Services["grafana"].Volumes, func(v types.ServiceVolumeConfig) bool { return mounted.MatchString(v.Target) }) {
+	isDashboard := func(v types.ServiceVolumeConfig) bool { return mounted.MatchString(v.Target) }
+	if !slices.ContainsFunc(project.Services["grafana"].Volumes, isDashboard) {
 		t.Errorf("no dashboard is mounted in %s", boards.Providers[0].Options.Path)
 	}
 }

@@ -1,6 +1,6 @@
-// Package kubernetes_test builds the manifests of deploy/kubernetes and checks
-// them against the types of Kubernetes' API. It is a module of its own, so that
-// nothing of Kubernetes is among what the programs need.
+// Package kubernetes_test builds the manifests of deploy/kubernetes and checks them against
+// the types of Kubernetes' API. It is a separate module, so the programs do not depend on
+// Kubernetes' packages.
 package kubernetes_test
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are the types that documents have to fit, field by field.
+// kinds has the type of each kind of manifest. A field that the type lacks is an error.
 var kinds = map[string]func() any{
 	"Deployment":              func() any { return &appsv1.Deployment{} },
 	"Service":                 func() any { return &corev1.Service{} },
@@ -27,54 +27,59 @@ var kinds = map[string]func() any{
 	"CronJob":                 func() any { return &batchv1.CronJob{} },
 }
 
-func TestManifests_FitTheirSchemas(t *testing.T) {
+func TestManifests_MatchTheirTypes(t *testing.T) {
 	t.Parallel()
 	for folder, want := range map[string][]string{
 		"base":     {"ConfigMap", "Deployment", "Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PodDisruptionBudget", "Service"},
 		"cronjobs": {"ConfigMap", "CronJob", "CronJob", "Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Service"},
 	} {
-		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../deploy/kubernetes/"+folder)
-		if err != nil {
-			t.Fatalf("%s: %v", folder, err)
-		}
-		var found []string
-		for _, resource := range built.Resources() {
-			found = append(found, resource.GetKind())
-			check(t, folder, resource.GetKind(), resource.MustYaml())
-		}
-		if slices.Sort(found); !slices.Equal(found, want) {
-			t.Errorf("%s has %v, want %v", folder, found, want)
-		}
+		t.Run(folder, func(t *testing.T) {
+			t.Parallel()
+			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../deploy/kubernetes/"+folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, resource := range built.Resources() {
+				found = append(found, resource.GetKind())
+				check(t, resource.GetKind(), resource.MustYaml())
+			}
+			if slices.Sort(found); !slices.Equal(found, want) {
+				t.Errorf("kinds %v, want %v", found, want)
+			}
+		})
 	}
 }
 
-func check(t *testing.T, folder, kind, text string) {
+// check decodes a manifest into the type of its kind, and checks what it says.
+func check(t *testing.T, kind, text string) {
 	t.Helper()
-	make, known := kinds[kind]
+	newObject, known := kinds[kind]
 	if !known {
-		t.Errorf("%s: a %s is not looked at", folder, kind)
+		t.Errorf("no type for the kind %s", kind)
 		return
 	}
-	object := make()
+	object := newObject()
 	if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
-		t.Errorf("%s: %s: %v", folder, kind, err)
+		t.Errorf("%s: %v", kind, err)
 		return
 	}
 	switch o := object.(type) {
 	case *appsv1.Deployment:
-		if !fits(o.Spec.Selector.MatchLabels, o.Spec.Template.Labels) {
-			t.Errorf("%s: %s selects %v, its pods have %v", folder, o.Name, o.Spec.Selector.MatchLabels, o.Spec.Template.Labels)
+		if !selects(o.Spec.Selector.MatchLabels, o.Spec.Template.Labels) {
+			t.Errorf("%s selects the labels %v, its pods have %v", o.Name, o.Spec.Selector.MatchLabels, o.Spec.Template.Labels)
 		}
-		checkPod(t, folder+" "+o.Name, o.Spec.Template.Spec, true)
+		checkPod(t, o.Name, o.Spec.Template.Spec)
+		checkServer(t, o.Name, o.Spec.Template.Spec)
 	case *batchv1.CronJob:
 		if o.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
-			t.Errorf("%s: %s may run beside itself", folder, o.Name)
+			t.Errorf("two runs of %s may overlap", o.Name)
 		}
-		checkPod(t, folder+" "+o.Name, o.Spec.JobTemplate.Spec.Template.Spec, false)
+		checkPod(t, o.Name, o.Spec.JobTemplate.Spec.Template.Spec)
 	}
 }
 
-func fits(selector, labels map[string]string) bool {
+func selects(selector, labels map[string]string) bool {
 	for name, value := range selector {
 		if labels[name] != value {
 			return false
@@ -83,19 +88,30 @@ func fits(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// checkPod looks for what a pod of Holdfast has to have.
-func checkPod(t *testing.T, name string, pod corev1.PodSpec, serves bool) {
+// checkPod checks the security settings and limits that every pod needs.
+func checkPod(t *testing.T, name string, pod corev1.PodSpec) {
 	t.Helper()
 	for _, c := range pod.Containers {
 		secure := c.SecurityContext != nil && c.SecurityContext.AllowPrivilegeEscalation != nil && !*c.SecurityContext.AllowPrivilegeEscalation
 		if !secure || len(c.EnvFrom) != 2 || c.Resources.Limits.Memory().IsZero() || len(c.Command) == 0 {
-			t.Errorf("%s: %+v", name, c)
-		}
-		if serves && (c.LivenessProbe == nil || c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet.Path != "/readyz") {
-			t.Errorf("%s has no probes", name)
+			t.Errorf("%s: a container lacks its security context, settings, memory limit or command: %+v", name, c)
 		}
 	}
-	if pod.SecurityContext == nil || pod.SecurityContext.RunAsNonRoot == nil || (serves && (pod.TerminationGracePeriodSeconds == nil || *pod.TerminationGracePeriodSeconds < 10)) {
-		t.Errorf("%s: %+v", name, pod)
+	if pod.SecurityContext == nil || pod.SecurityContext.RunAsNonRoot == nil {
+		t.Errorf("%s may run as root: %+v", name, pod)
+	}
+}
+
+// checkServer checks the probes and the time to stop that a long-running pod needs.
+func checkServer(t *testing.T, name string, pod corev1.PodSpec) {
+	t.Helper()
+	const stopSeconds = 10
+	if pod.TerminationGracePeriodSeconds == nil || *pod.TerminationGracePeriodSeconds < stopSeconds {
+		t.Errorf("%s has less than %d s to stop", name, stopSeconds)
+	}
+	for _, c := range pod.Containers {
+		if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet.Path != "/readyz" {
+			t.Errorf("%s: a container has no liveness probe, or no readiness probe at /readyz", name)
+		}
 	}
 }

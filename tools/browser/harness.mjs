@@ -1,5 +1,5 @@
-// What the tests share: an API and a worker of their own on a database of their
-// own, and a browser.
+// What the browser tests share: a browser, and for each test its own API and worker on
+// its own database.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -18,14 +18,14 @@ function need(name, what) {
   return value;
 }
 
-const mongodb = need("HOLDFAST_TEST_MONGODB_URI", "run scripts/test, which brings a MongoDB");
+const mongodb = need("HOLDFAST_TEST_MONGODB_URI", "run scripts/test, which starts a MongoDB");
 
-// Holdfast is the programs of .build on a database of their own.
+// Holdfast runs the programs of .build on a new database.
 export class Holdfast {
   processes = [];
   log = "";
 
-  // start ends with the test t, or with the file where t is { after }.
+  // start runs until the test t ends, or until the end of the file if t is { after }.
   static async start(t, settings = {}) {
     const h = new Holdfast();
     t.after(() => h.stop());
@@ -66,7 +66,7 @@ export class Holdfast {
     await this.end("api");
   }
 
-  // ask calls the API, as a shop's server does.
+  // ask calls the API as the back end of a shop does.
   async ask(method, path, body, secret) {
     const response = await fetch(this.url + path, {
       method, body: body && JSON.stringify(body),
@@ -93,12 +93,13 @@ export class Holdfast {
 
   async sell(event, seats) {
     const lock = await this.lock(event, seats);
-    const booking = await this.ask("POST", "/api/bookings", { userId: lock.userId, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 600 });
+    const request = { userId: lock.userId, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 600 };
+    const booking = await this.ask("POST", "/api/bookings", request);
     return this.ask("POST", `/api/bookings/${booking.id}/confirm`, {});
   }
 }
 
-// until asks again and again, for half a minute at most.
+// until polls holds until it returns true; the test fails after 30 seconds.
 export async function until(what, holds) {
   const deadline = Date.now() + 30_000;
   let last = "";
@@ -113,7 +114,7 @@ export async function until(what, holds) {
   assert.fail(`${what}: not within 30 s ${last}`);
 }
 
-// browse starts the machine's Chromium.
+// browse starts the Chromium of this machine.
 export async function browse(t) {
   const executablePath = need("HOLDFAST_TEST_CHROMIUM", "scripts/test finds or installs one");
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -121,34 +122,34 @@ export async function browse(t) {
   return browser;
 }
 
-// open shows a page in a profile of its own. What the page reports as an error,
-// and what its policy refuses, fails the test at watch's end.
+// open loads a page in a new profile. It records errors of the page, violations of its
+// Content-Security-Policy and requests to other hosts, for expectNoErrors.
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
-  page.wrong = [];
-  page.on("pageerror", (error) => page.wrong.push(String(error)));
+  page.errors = [];
+  page.on("pageerror", (error) => page.errors.push(String(error)));
   page.on("console", (message) => {
-    // The browser's own line for an answer that is no success tells nothing new.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) page.wrong.push(message.text());
+    // The browser logs this for every response that is not a success.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) page.errors.push(message.text());
   });
-  page.foreign = [];
+  page.foreignRequests = [];
   page.on("request", (request) => {
-    if (!request.url().startsWith(new URL(url).origin)) page.foreign.push(request.url());
+    if (!request.url().startsWith(new URL(url).origin)) page.foreignRequests.push(request.url());
   });
   await page.goto(url);
   return page;
 }
 
-// well fails a test where the page reported an error, or asked another host.
-export function well(page) {
-  assert.deepEqual(page.wrong, []);
-  assert.deepEqual(page.foreign, []);
+// expectNoErrors fails the test if the page reported an error, or sent a request to another host.
+export function expectNoErrors(page) {
+  assert.deepEqual(page.errors, []);
+  assert.deepEqual(page.foreignRequests, []);
 }
 
-// accessible runs axe-core: the policy of the pages keeps scripts out, so it runs
-// in the debugger's world.
+// accessible runs axe-core. It is evaluated through the debugger, because the pages'
+// Content-Security-Policy allows no further scripts.
 export async function accessible(page) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
@@ -156,14 +157,14 @@ export async function accessible(page) {
   assert.deepEqual(found, []);
 }
 
-// fits fails where the page is wider than the screen.
+// fits fails the test if the page is wider than the screen.
 export async function fits(page) {
   const { width, seen } = await page.evaluate(() => ({ width: document.documentElement.scrollWidth, seen: innerWidth }));
   assert.ok(width <= seen, `the page is ${width} px wide on a screen of ${seen} px`);
 }
 
-// screenshot keeps a picture under .build; those of a desk, if that is asked for,
-// where the README has them.
+// screenshot writes a picture to .build/images. With HOLDFAST_UPDATE_IMAGES set, pictures of
+// the desktop go to docs/images, where the README shows them.
 export async function screenshot(page, name, options = {}) {
   const folder = process.env.HOLDFAST_UPDATE_IMAGES && !name.endsWith("phone") ? `${root}docs/images` : `${root}.build/images`;
   mkdirSync(folder, { recursive: true });

@@ -1,0 +1,152 @@
+package chaos_test
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// The checkers of a round. Each violation begins with the checker's name. Checkers that watch
+// while the round runs are in invocation_test.go, workload_test.go and stream_checker_test.go.
+
+// check compares the history with the documents at the end.
+func (c *clients) check(env *testenv.Env) finalState {
+	final, err := c.readFinalState(env)
+	if err != nil {
+		c.violation("documents", "%v", err)
+		return final
+	}
+	for _, v := range testenv.Violations(c.t, env.DB.Database) {
+		c.violation("invariants", "%s", v)
+	}
+	c.checkAnswers(final)
+	c.checkTimes(final)
+	for event := range c.events {
+		c.checkLinearizability(event, final)
+	}
+	return final
+}
+
+// checkAnswers: what was acknowledged exists, what was refused does not, and no lock exists that
+// no client knows.
+func (c *clients) checkAnswers(final finalState) {
+	lockByKey, exists := map[string]finalLock{}, map[string]bool{}
+	for _, l := range final.locks {
+		if other, twice := lockByKey[l.Key]; twice {
+			c.violation("idempotency", "key %s made the locks %s and %s", l.Key, l.ID, other.ID)
+		}
+		lockByKey[l.Key], exists[l.ID.String()] = l, true
+		for _, b := range final.bookings[l.ID] {
+			exists[b.ID.String()] = true
+		}
+	}
+	answered := map[string]string{} // the lock's ID by key, "" where it was refused
+	for _, inv := range c.history {
+		if inv.code == "" && inv.id != "" && inv.op != opResize && inv.op != opSetStatus && !exists[inv.id] {
+			c.violation("acknowledged", "%s of %s was answered with %s, which does not exist", inv.op, inv.target, inv.id)
+		}
+		if inv.op != opLock {
+			continue
+		}
+		if before, known := answered[inv.key]; known && before != inv.id && before != "" && inv.id != "" {
+			c.violation("idempotency", "key %s was answered with the locks %s and %s", inv.key, before, inv.id)
+		}
+		answered[inv.key] = cmp.Or(answered[inv.key], inv.id)
+	}
+	for key, l := range lockByKey {
+		switch id, known := answered[key]; {
+		case known && id == "":
+			c.violation("refused", "key %s was refused, but lock %s exists and is %s", key, l.ID, l.Status)
+		case id != l.ID.String():
+			c.violation("idempotency", "key %s was answered with %q, but lock %s exists", key, id, l.ID)
+		}
+	}
+}
+
+// checkTimes: nothing was expired before its time or confirmed after it, and nothing that is
+// due is left.
+func (c *clients) checkTimes(final finalState) {
+	now := time.Now()
+	for _, l := range final.locks {
+		if l.Status == "ACTIVE" && l.ExpiresAt.Before(now.Add(-expiryTimeout)) {
+			c.violation("expired in time", "lock %s was due at %v and is still ACTIVE", l.ID, l.ExpiresAt)
+		}
+		if (l.Status == "EXPIRED") != (l.EndedBy != "" && l.EndedBy != "api") {
+			c.violation("documents", "lock %s is %s, but was ended by %q", l.ID, l.Status, l.EndedBy)
+		}
+		if due := l.dueAt(final.bookings[l.ID]); l.Status == "EXPIRED" && l.UpdatedAt.Before(due.Add(-tolerance*time.Millisecond)) {
+			c.violation("time", "lock %s was due at %v but was expired at %v by %s", l.ID, due, l.UpdatedAt, l.EndedBy)
+		}
+		for _, b := range final.bookings[l.ID] {
+			c.checkBookingTimes(l, b)
+		}
+	}
+}
+
+func (c *clients) checkBookingTimes(l finalLock, b finalBooking) {
+	if b.Status == "CONFIRMED" && !b.UpdatedAt.Before(b.Window.Add(tolerance*time.Millisecond)) {
+		c.violation("time", "booking %s was confirmed at %v, but its payment window ended at %v", b.ID, b.UpdatedAt, b.Window)
+	}
+	if b.Status == "EXPIRED" && l.Status == "ACTIVE" {
+		c.violation("expired in time", "booking %s is EXPIRED, but its lock %s still holds seats", b.ID, l.ID)
+	}
+	if (b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING") && l.Status != "ACTIVE" {
+		c.violation("expired in time", "booking %s is %s, but its lock %s is %s", b.ID, b.Status, l.ID, l.Status)
+	}
+}
+
+// checkReads reads every event from both APIs: the answers agree with the documents.
+func (c *clients) checkReads(final finalState) {
+	for i, api := range c.apis {
+		for _, event := range c.events {
+			ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+			e, err := api.GetEvent(ctx, event.id)
+			cancel()
+			if want := final.events[event.id]; err != nil || e.AvailableSeats != want.Available || e.TotalSeats != want.Total {
+				c.violation("documents", "%s answers %+v %v for event %s, but the document is %+v", apiNames[i], e, err, event.id, want)
+			}
+		}
+	}
+}
+
+// checkReconcile makes a counter wrong by one seat and has both APIs reconcile at the same time,
+// while a worker does so too: the counter is repaired, and only once.
+func (c *clients) checkReconcile(cl *cluster, rng *rand.Rand) {
+	id := parseID(c.t, c.events[0].id)
+	drift, withinBounds := int64(1), bson.E{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$availableSeats", "$totalSeats"}}}}
+	if rng.IntN(2) == 0 {
+		drift, withinBounds = -1, bson.E{Key: "availableSeats", Value: bson.D{{Key: "$gt", Value: 0}}}
+	}
+	changed := false
+	cl.retry(func(ctx context.Context) error {
+		result, err := cl.env.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}, withinBounds},
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: drift}}}})
+		changed = err == nil && result.ModifiedCount == 1
+		return err
+	})
+	if !changed {
+		return
+	}
+	var broken []string
+	repaired := poll(expiryTimeout, 0, func() bool {
+		cl.runOnBothAPIs("reconcile")
+		broken = testenv.Violations(c.t, cl.env.DB.Database)
+		return len(broken) == 0
+	})
+	if !repaired {
+		c.violation("reconcile", "not repaired after %v: %v", expiryTimeout, broken)
+		return
+	}
+	var event struct {
+		Fixes int64 `bson:"fixes"`
+	}
+	err := cl.env.DB.Collection("events").FindOne(context.Background(), bson.D{{Key: "_id", Value: id}}).Decode(&event)
+	if err != nil || event.Fixes != 1 {
+		c.violation("reconcile", "a drift of one seat was repaired %d times, %v", event.Fixes, err)
+	}
+}

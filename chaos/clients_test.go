@@ -1,0 +1,103 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/client"
+)
+
+// clients compete for the seats of a few events, through two APIs of which either may be
+// down. A client that has no definite answer retries at the other API with the same key until
+// it has one.
+type clients struct {
+	t      *testing.T
+	apis   []*client.Client
+	users  []string
+	events []*eventOnSale
+
+	mu            sync.Mutex
+	history       []invocation
+	indeterminate int // attempts without a definite answer
+	undecided     int // histories that took too long to check
+	violations    []string
+}
+
+// eventOnSale is one of the events, with the number of keys used for it.
+type eventOnSale struct {
+	id      string
+	total   int64
+	perUser int64
+	mu      sync.Mutex
+	locks   int
+}
+
+// nextLock returns the number of a new lock.
+func (e *eventOnSale) nextLock() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.locks++
+	return e.locks - 1
+}
+
+// violation records what a checker found.
+func (c *clients) violation(checker, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.violations = append(c.violations, checker+": "+fmt.Sprintf(format, args...))
+}
+
+// newClients creates new events for the clients of one round. One event has a limit per user.
+func (c *cluster) newClients(users []string, events int) *clients {
+	c.t.Helper()
+	cs := &clients{t: c.t, users: users}
+	for _, name := range apiNames {
+		cs.apis = append(cs.apis, client.New("http://"+c.nodes[name].proxy.addr, client.WithHTTPClient(c.http), client.WithRetryTimeout(0)))
+	}
+	for i := range events {
+		e := &eventOnSale{total: 10 + int64(4*i)}
+		if i == 1 {
+			e.perUser = 5
+		}
+		created, err := cs.apis[0].CreateEvent(c.t.Context(),
+			client.NewEvent{Name: "E", TotalSeats: e.total, EventDate: time.Now(), MaxSeatsPerUser: e.perUser})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		e.id = created.ID
+		cs.events = append(cs.events, e)
+	}
+	return cs
+}
+
+// run has so many buyers and one manager send requests until ctx ends, and waits until each
+// has its last answer.
+func (c *clients) run(ctx context.Context, seed uint64, buyers int) {
+	var all sync.WaitGroup
+	for id := range buyers {
+		g := &generator{clients: c, n: id, rng: rand.New(rand.NewPCG(seed, uint64(id)))}
+		all.Go(func() { g.buy(ctx) })
+	}
+	g := &generator{clients: c, rng: rand.New(rand.NewPCG(seed, uint64(buyers)))}
+	all.Go(func() { g.manage(ctx) })
+	all.Wait()
+}
+
+// cleanUp removes the clients' events and all that belongs to them.
+func (c *clients) cleanUp(cl *cluster) {
+	for _, e := range c.events {
+		id := parseID(c.t, e.id)
+		for _, of := range []struct{ collection, field string }{{"events", "_id"}, {"seatlocks", "eventId"}, {"bookings", "eventId"}} {
+			cl.retry(func(ctx context.Context) error {
+				_, err := cl.env.DB.Collection(of.collection).DeleteMany(ctx, bson.D{{Key: of.field, Value: id}})
+				return err
+			})
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package chaos_test
+
+import (
+	"bytes"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+
+)
+
+// countingProxy forwards a process's connections to MongoDB and counts how often a word is
+// sent there.
+type countingProxy struct {
+	*proxy
+	uri   string // where the process connects to
+	count atomic.Int64
+}
+
+func newCountingProxy(t *testing.T, uri, word string) *countingProxy {
+	t.Helper()
+	server, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &countingProxy{proxy: newProxy(t, server.Host, "")}
+	p.uri = "mongodb://" + p.addr + "/?directConnection=true"
+	p.inspectWith(func(packet []byte, d direction) bool {
+		if d == toServer { // A word that two packets share is not counted; there are others.
+			p.count.Add(int64(bytes.Count(packet, []byte(word))))
+		}
+		return true
+	})
+	return p
+}

@@ -1,0 +1,68 @@
+package chaos_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+
+)
+
+var (
+	idPattern       = regexp.MustCompile(`\b[0-9a-f]{24}\b`)
+	timePattern     = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z`)
+	streamIDPattern = regexp.MustCompile(`(?m)^id: \d+$`)
+)
+
+// docOutput replaces what differs from run to run, and nothing else: a time by <time>, a stream
+// ID by <number>, and a resource's ID by its number in order of appearance, so that the same
+// ID has to stand in the same places. The zero value is ready to use.
+type docOutput struct{ ids map[string]string }
+
+func (o *docOutput) normalize(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n") // curl prints header lines like this
+	text = streamIDPattern.ReplaceAllString(text, "id: <number>")
+	text = timePattern.ReplaceAllString(text, "<time>")
+	text = idPattern.ReplaceAllStringFunc(text, func(id string) string {
+		if o.ids == nil {
+			o.ids = map[string]string{}
+		}
+		if o.ids[id] == "" {
+			o.ids[id] = fmt.Sprintf("<id %d>", len(o.ids)+1)
+		}
+		return o.ids[id]
+	})
+	return strings.TrimSpace(text)
+}
+
+func TestDocOutput_KeepsWhatIsTheSameInEveryRun(t *testing.T) {
+	t.Parallel()
+	const (
+		first, second = "6b0166d19f73b711049e40f1", "6b0166d19f73b711049e40f2"
+		document      = `{"id":"` + first + `","eventId":"` + second + `","expiresAt":"2026-11-21T09:49:29.574Z","idempotencyKey":"cart-1"}`
+	)
+	for _, row := range []struct {
+		name, printed, documented string
+		same                      bool
+	}{
+		{"other IDs and times", strings.NewReplacer(first, second, second, first, "09:49", "10:51").Replace(document), document, true},
+		{"an ID in the wrong field", strings.ReplaceAll(document, second, first), document, false},
+		{"no ID", strings.ReplaceAll(document, first, ""), document, false},
+		{"no time", strings.ReplaceAll(document, "2026-11-21T09:49:29.574Z", ""), document, false},
+		{"another key", strings.ReplaceAll(document, "cart-1", ""), document, false},
+		{"a field that is not printed", document, strings.ReplaceAll(document, `"eventId"`, `"idempotencyKey":"","eventId"`), false},
+		{"header lines", "Idempotent-Replayed: true\r\n", "Idempotent-Replayed: true\n", true},
+		{"other stream IDs", "id: 17\nevent: availability", "id: 18\nevent: availability", true},
+		{"no stream ID", "id: \nevent: availability", "id: 18\nevent: availability", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var printed, documented docOutput
+			got, want := printed.normalize(row.printed), documented.normalize(row.documented)
+			if (got == want) != row.same {
+				t.Errorf("equal: %v\n%s\n%s", got == want, got, want)
+			}
+		})
+	}
+}

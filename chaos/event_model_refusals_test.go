@@ -1,0 +1,74 @@
+package chaos_test
+
+// mayRefuse reports whether an event in this state may refuse an operation with this code.
+func (s eventState) mayRefuse(in opInput, out opOutput) bool {
+	switch in.op {
+	case opLock:
+		return s.locks[in.lock].status == 0 && s.mayRefuseLock(in, out)
+	case opReuseKey:
+		return out.code == "IDEMPOTENCY_KEY_REUSED" && s.locks[in.lock].status != 0
+	case opResize:
+		return out.code == "CAPACITY_BELOW_TAKEN" && in.seats < s.total-s.free
+	case opSetStatus:
+		return out.code == "EVENT_NOT_ON_SALE" && s.saleStatus == "CANCELLED"
+	case opExtend, opRelease, opBook:
+		return s.mayRefuseLockChange(in, out)
+	case opPay, opConfirm, opCancel:
+		return s.mayRefuseBookingChange(in, out)
+	}
+	return false
+}
+
+func (s eventState) mayRefuseLock(in opInput, out opOutput) bool {
+	switch out.code {
+	case "SEATS_UNAVAILABLE":
+		for _, l := range s.locks { // A due lock would have been reclaimed.
+			if l.status == 'A' && out.hadPassed(l.expires) {
+				return false
+			}
+		}
+		return s.free < in.seats && out.available == s.free
+	case "SEAT_LIMIT_REACHED":
+		most := s.heldBy(in.user, func(expires int64) bool { return expires+tolerance > out.called })
+		return s.perUser > 0 && most+in.seats > s.perUser
+	case "EVENT_NOT_ON_SALE":
+		return s.saleStatus != "ON_SALE"
+	}
+	return false
+}
+
+func (s eventState) mayRefuseLockChange(in opInput, out opOutput) bool {
+	l := s.locks[in.lock]
+	switch out.code {
+	case "LOCK_EXPIRED":
+		return l.status == 'E' || (l.status == 'A' && out.mayHavePassed(l.expires))
+	case "LOCK_RELEASED":
+		return l.status == 'R' && in.op != opRelease
+	case "LOCK_CONSUMED":
+		return l.status == 'C' && in.op != opBook
+	case "EVENT_NOT_ON_SALE":
+		return s.saleStatus == "CANCELLED" && l.status == 'A' && in.op != opRelease
+	}
+	return false
+}
+
+func (s eventState) mayRefuseBookingChange(in opInput, out opOutput) bool {
+	i, open, found := s.findBooking(in.booking)
+	if !found {
+		return false
+	}
+	l := s.locks[i]
+	switch out.code {
+	case "BOOKING_EXPIRED":
+		return open && l.booking != 'C' && l.bookingMayBeDue(out)
+	case "BOOKING_CANCELLED":
+		return !open && in.op != opCancel
+	case "BOOKING_CONFIRMED":
+		return open && l.booking == 'C' && in.op == opPay
+	case "BOOKING_NOT_PAYABLE":
+		return open && l.booking == 'I' && in.op == opConfirm
+	case "EVENT_NOT_ON_SALE":
+		return open && s.saleStatus == "CANCELLED" && l.booking != 'C' && in.op != opCancel
+	}
+	return false
+}

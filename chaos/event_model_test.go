@@ -1,0 +1,357 @@
+package chaos_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+
+)
+
+// The model of an event that executes one operation at a time: which outputs it may give for
+// an input, and which state follows. A history is linearizable if some order of its operations
+// is possible in this model.
+
+// operation is what a request does.
+type operation string
+
+const (
+	opLock      operation = "lock"
+	opExtend    operation = "extend"
+	opRelease   operation = "release"
+	opBook      operation = "book"
+	opPay       operation = "pay"
+	opConfirm   operation = "confirm"
+	opCancel    operation = "cancel"
+	opResize    operation = "resize"
+	opSetStatus operation = "set status" // closes or opens the sale
+	opReuseKey  operation = "reuse key"  // locks with the key of another request
+	// These are no requests. opExpire is a lock that a sweep or a reclaim expired;
+	// opReadFinal reads the documents at the end.
+	opExpire    operation = "expire"
+	opReadFinal operation = "read final state"
+)
+
+// opInput is one request. Times are Unix milliseconds.
+type opInput struct {
+	op            operation
+	event         int
+	lock          int // the number of the lock, by its key
+	booking       string
+	user          int
+	seats         int64
+	until         int64  // the expiry or the payment window that is requested, 0 for none
+	saleStatus    string // of opSetStatus
+	indeterminate bool   // It had no definite answer: it was executed at some time, or never.
+	final         eventState
+}
+
+// opOutput is a definite answer.
+type opOutput struct {
+	code      string // "" where the operation was executed
+	id        string
+	replayed  bool
+	available int64
+	expires   int64
+	status    string
+	// The operation took place between these two times, in Unix milliseconds.
+	called, returned int64
+}
+
+type lockState struct {
+	status  byte // the first letter of its status; 0 where there is no lock yet
+	booking byte // the first letter of its live booking's status; 0 for none
+	user    int
+	seats   int64
+	expires int64
+	window  int64
+	id      string // of the booking; "" while no client knows it
+}
+
+type eventState struct {
+	total, free, perUser int64
+	saleStatus           string
+	locks                []lockState
+	cancelled            []cancelledBooking
+}
+
+type cancelledBooking struct {
+	id   string
+	lock int
+}
+
+// tolerance is how far apart the clocks of one machine may seem, in milliseconds: times are
+// cut to whole milliseconds.
+const tolerance = 2
+
+// mayHavePassed reports whether a time may have passed when the answer came.
+func (o opOutput) mayHavePassed(at int64) bool { return at != 0 && o.returned+tolerance >= at }
+
+// hadPassed reports whether a time had passed when the request was sent.
+func (o opOutput) hadPassed(at int64) bool { return at != 0 && o.called > at+tolerance }
+
+func (l lockState) holdsSeats() bool { return l.status == 'A' || l.status == 'C' }
+
+// bookingMayBeDue reports whether an open booking's time may have passed.
+func (l lockState) bookingMayBeDue(o opOutput) bool {
+	return l.status == 'E' || o.mayHavePassed(l.expires) || o.mayHavePassed(l.window)
+}
+
+func (l lockState) bookingWasDue(o opOutput) bool {
+	return o.hadPassed(l.expires) || o.hadPassed(l.window)
+}
+
+// eventModel is the model for porcupine.
+func eventModel(total, perUser int64, locks int) porcupine.Model {
+	model := porcupine.NondeterministicModel{
+		Init: func() []any {
+			return []any{eventState{total: total, free: total, perUser: perUser, saleStatus: "ON_SALE", locks: make([]lockState, locks)}}
+		},
+		Step: func(state, input, output any) []any {
+			return state.(eventState).step(input.(opInput), output.(opOutput))
+		},
+		Equal:             func(a, b any) bool { return a.(eventState).equal(b.(eventState)) },
+		DescribeOperation: func(input, output any) string { return describeOperation(input.(opInput), output.(opOutput)) },
+		DescribeState:     func(state any) string { return state.(eventState).String() },
+	}
+	return model.ToModel()
+}
+
+// step returns the states that may follow; none if the output is not possible.
+func (s eventState) step(in opInput, out opOutput) (next []any) {
+	if !in.indeterminate && out.code != "" {
+		if s.mayRefuse(in, out) {
+			next = append(next, s)
+		}
+		return next
+	}
+	if after, possible := s.execute(in, out); possible {
+		next = append(next, after)
+	}
+	if in.indeterminate {
+		next = append(next, s)
+	}
+	return next
+}
+
+func describeOperation(in opInput, out opOutput) string {
+	if in.op == opReadFinal {
+		return "final state: " + in.final.String()
+	}
+	return fmt.Sprintf("%s lock %d booking %q user %d seats %d until %s %s indeterminate %t → "+
+		"%s %s %s replayed %t available %d expires %s",
+		in.op, in.lock, in.booking, in.user, in.seats, formatMillis(in.until), in.saleStatus, in.indeterminate,
+		out.code, out.id, out.status, out.replayed, out.available, formatMillis(out.expires))
+}
+
+// formatMillis shows the seconds of a time.
+func formatMillis(ms int64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return time.UnixMilli(ms).UTC().Format("05.000")
+}
+
+func (s eventState) String() string {
+	text := fmt.Sprintf("%d of %d free, %s;", s.free, s.total, s.saleStatus)
+	for i, l := range s.locks {
+		if l.holdsSeats() {
+			text += fmt.Sprintf(" %d:%c%d", i, l.status, l.seats)
+			if l.booking != 0 {
+				text += string(l.booking)
+			}
+		}
+	}
+	return text
+}
+
+func (s eventState) equal(o eventState) bool {
+	return s.total == o.total && s.free == o.free && s.saleStatus == o.saleStatus &&
+		slices.Equal(s.locks, o.locks) && slices.Equal(s.cancelled, o.cancelled)
+}
+
+// withLock is the state with one lock changed.
+func (s eventState) withLock(i int, l lockState) eventState {
+	s.locks = slices.Clone(s.locks)
+	s.locks[i] = l
+	return s
+}
+
+// findBooking finds a booking's lock; open is false where the booking is cancelled.
+func (s eventState) findBooking(booking string) (lock int, open, found bool) {
+	for i, l := range s.locks {
+		if l.id == booking && booking != "" {
+			return i, true, true
+		}
+	}
+	for _, c := range s.cancelled {
+		if c.id == booking {
+			return c.lock, false, true
+		}
+	}
+	return 0, false, false
+}
+
+// release ends a lock and its booking.
+func (s eventState) release(i int) eventState {
+	l := s.locks[i]
+	if l.id != "" && l.booking != 0 {
+		s.cancelled = append(slices.Clip(s.cancelled), cancelledBooking{l.id, i})
+	}
+	s.free += l.seats
+	l.status, l.booking, l.id, l.window = 'R', 0, "", 0
+	return s.withLock(i, l)
+}
+
+// execute returns the state after an operation; possible is false where the state allows no
+// such output.
+func (s eventState) execute(in opInput, out opOutput) (after eventState, possible bool) {
+	switch in.op {
+	case opLock:
+		return s.lock(in, out)
+	case opExtend, opRelease, opBook:
+		return s.changeLock(in, out)
+	case opPay, opConfirm, opCancel:
+		return s.changeBooking(in, out)
+	case opResize:
+		taken := s.total - s.free
+		s.free, s.total = in.seats-taken, in.seats
+		return s, s.free >= 0
+	case opSetStatus:
+		possible = s.saleStatus != "CANCELLED" || in.saleStatus == "CANCELLED"
+		s.saleStatus = in.saleStatus
+		return s, possible
+	case opExpire:
+		l := s.locks[in.lock]
+		mayBeDue := out.mayHavePassed(l.expires) || (l.booking != 0 && out.mayHavePassed(l.window))
+		if l.status != 'A' || !mayBeDue {
+			return s, false
+		}
+		l.status = 'E'
+		s.free += l.seats
+		return s.withLock(in.lock, l), true
+	case opReadFinal:
+		return s, s.matches(in.final)
+	}
+	return s, false
+}
+
+// heldBy sums a user's seats; counts decides by the expiry which ACTIVE locks are included.
+func (s eventState) heldBy(user int, counts func(expires int64) bool) (n int64) {
+	for _, l := range s.locks {
+		if l.user == user && (l.status == 'C' || (l.status == 'A' && counts(l.expires))) {
+			n += l.seats
+		}
+	}
+	return n
+}
+
+func (s eventState) lock(in opInput, out opOutput) (eventState, bool) {
+	l := s.locks[in.lock]
+	if l.status != 0 {
+		statuses := map[byte]string{'A': "ACTIVE", 'C': "CONSUMED", 'E': "EXPIRED", 'R': "RELEASED"}
+		return s, in.indeterminate || (out.replayed && out.status == statuses[l.status])
+	}
+	least := s.heldBy(in.user, func(expires int64) bool { return expires > out.returned+tolerance })
+	if (out.replayed && !in.indeterminate) || s.saleStatus != "ON_SALE" || s.free < in.seats {
+		return s, false
+	}
+	if s.perUser > 0 && least+in.seats > s.perUser {
+		return s, false
+	}
+	s.free -= in.seats
+	return s.withLock(in.lock, lockState{status: 'A', user: in.user, seats: in.seats, expires: out.expires}), true
+}
+
+func (s eventState) changeLock(in opInput, out opOutput) (eventState, bool) {
+	l := s.locks[in.lock]
+	if in.op == opRelease && l.status == 'R' {
+		return s, true
+	}
+	if in.op == opBook && l.status == 'C' && !in.indeterminate {
+		return s.withBookingID(in.lock, out.id)
+	}
+	if l.status != 'A' || out.hadPassed(l.expires) {
+		return s, false
+	}
+	switch in.op {
+	case opExtend:
+		l.expires = max(l.expires, in.until)
+		return s.withLock(in.lock, l), s.saleStatus != "CANCELLED" && (in.indeterminate || out.expires == l.expires)
+	case opRelease:
+		return s.release(in.lock), true
+	}
+	if l.booking != 0 {
+		if in.indeterminate {
+			return s, true
+		}
+		return s.withBookingID(in.lock, out.id)
+	}
+	l.booking, l.id = 'I', out.id
+	if in.until != 0 {
+		l.booking, l.window, l.expires = 'P', in.until, max(l.expires, in.until)
+	}
+	return s.withLock(in.lock, l), s.saleStatus != "CANCELLED"
+}
+
+// withBookingID is the state after a client has received the ID of a lock's live booking.
+func (s eventState) withBookingID(i int, id string) (eventState, bool) {
+	l := s.locks[i]
+	if l.id == "" {
+		l.id = id
+		return s.withLock(i, l), l.booking != 0
+	}
+	return s, l.id == id
+}
+
+func (s eventState) changeBooking(in opInput, out opOutput) (eventState, bool) {
+	i, open, found := s.findBooking(in.booking)
+	if !found {
+		return s, false
+	}
+	if !open {
+		return s, in.op == opCancel
+	}
+	l := s.locks[i]
+	if l.booking == 'C' {
+		if in.op == opCancel {
+			return s.release(i), true
+		}
+		return s, in.op == opConfirm
+	}
+	if l.status != 'A' || l.bookingWasDue(out) {
+		return s, false
+	}
+	switch {
+	case in.op == opCancel:
+		return s.release(i), true
+	case s.saleStatus == "CANCELLED" && (in.op == opConfirm || l.booking == 'I'):
+		return s, false
+	case in.op == opPay && l.booking == 'I':
+		l.booking, l.window, l.expires = 'P', in.until, max(l.expires, in.until)
+	case in.op == opConfirm && l.booking == 'P':
+		l.booking, l.status = 'C', 'C'
+	case in.op == opConfirm:
+		return s, false
+	}
+	return s.withLock(i, l), true
+}
+
+// matches compares the state with the documents at the end.
+func (s eventState) matches(final eventState) bool {
+	if s.free != final.free || s.total != final.total || s.saleStatus != final.saleStatus {
+		return false
+	}
+	for i, l := range s.locks {
+		d := final.locks[i]
+		if l.status != d.status || (l.holdsSeats() && l.seats != d.seats) || (l.status == 'C') != (d.booking == 'C') {
+			return false
+		}
+		if l.status == 'A' && (l.expires != d.expires || l.booking != d.booking) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package chaos_test
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// finalState is the documents at the end of a round.
+type finalState struct {
+	events   map[string]finalEvent
+	locks    []finalLock
+	bookings map[holdfast.ID][]finalBooking // by lock
+}
+
+type finalEvent struct {
+	ID        holdfast.ID `bson:"_id"`
+	Total     int64  `bson:"totalSeats"`
+	Available int64  `bson:"availableSeats"`
+	Status    string `bson:"status"`
+}
+
+type finalLock struct {
+	ID        holdfast.ID    `bson:"_id"`
+	EventID   holdfast.ID    `bson:"eventId"`
+	Seats     int64     `bson:"seats"`
+	Status    string    `bson:"status"`
+	ExpiresAt time.Time `bson:"expiresAt"`
+	Key       string    `bson:"idempotencyKey"`
+	EndedBy   string    `bson:"endedBy"`
+	UpdatedAt time.Time `bson:"updatedAt"`
+}
+
+type finalBooking struct {
+	ID        holdfast.ID    `bson:"_id"`
+	LockID    holdfast.ID    `bson:"seatLockId"`
+	Status    string    `bson:"status"`
+	Window    time.Time `bson:"paymentExpiresAt"`
+	UpdatedAt time.Time `bson:"updatedAt"`
+	CreatedAt time.Time `bson:"createdAt"`
+}
+
+// dueAt is the earliest time at which a sweep may end a lock: its own expiry, or the end of
+// the payment window of the booking that was expired with it.
+func (l finalLock) dueAt(bookings []finalBooking) time.Time {
+	due := l.ExpiresAt
+	for _, b := range bookings {
+		if b.Status == "EXPIRED" && !b.Window.IsZero() && b.Window.Before(due) && l.EndedBy != "lock-expiry" && l.EndedBy != "reclaim" {
+			due = b.Window
+		}
+	}
+	return due
+}
+
+// readFinalState reads the documents of the clients' events.
+func (c *clients) readFinalState(env *testenv.Env) (final finalState, err error) {
+	var eventIDs []holdfast.ID
+	for _, e := range c.events {
+		eventIDs = append(eventIDs, parseID(c.t, e.id))
+	}
+	events, err := findAll[finalEvent](env, "events", bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: eventIDs}}}})
+	if err != nil {
+		return final, err
+	}
+	final.events, final.bookings = map[string]finalEvent{}, map[holdfast.ID][]finalBooking{}
+	for _, e := range events {
+		final.events[e.ID.String()] = e
+	}
+	ofEvents := bson.D{{Key: "eventId", Value: bson.D{{Key: "$in", Value: eventIDs}}}}
+	if final.locks, err = findAll[finalLock](env, "seatlocks", ofEvents); err != nil {
+		return final, err
+	}
+	bookings, err := findAll[finalBooking](env, "bookings", ofEvents)
+	for _, b := range bookings {
+		final.bookings[b.LockID] = append(final.bookings[b.LockID], b)
+	}
+	return final, err
+}
+
+func findAll[T any](env *testenv.Env, collection string, filter bson.D) (found []T, err error) {
+	cursor, err := env.DB.Collection(collection).Find(context.Background(), filter)
+	if err == nil {
+		err = cursor.All(context.Background(), &found)
+	}
+	return found, err
+}

@@ -1,0 +1,189 @@
+package chaos_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+)
+
+const (
+	// checkTimeout bounds the search for an order of a history. undecidedTimeout bounds the
+	// second search, of a history that was not decided, which is made to visualize it.
+	checkTimeout     = 90 * time.Second
+	undecidedTimeout = 10 * time.Second
+
+	// maxIndeterminate is how many indeterminate attempts of one operation are considered,
+	// where an operation can take effect more than once.
+	maxIndeterminate = 4
+
+	// maxCommitDelay is how long after its write to a document a transaction may be
+	// committed: by then a server ends it, and a commit that was sent is retried for 10 s.
+	maxCommitDelay = 25 * time.Second
+)
+
+// checkLinearizability: an event that executes one operation at a time could have given all
+// these answers.
+func (c *clients) checkLinearizability(event int, final finalState) {
+	ops := c.eventHistory(event, final)
+	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	e := c.events[event]
+	model := eventModel(e.total, e.perUser, e.locks)
+	switch porcupine.CheckOperationsTimeout(model, ops, checkTimeout) {
+	case porcupine.Ok:
+	case porcupine.Unknown: // chaos/mutate parses this line.
+		path, explanation := visualize(model, ops, undecidedTimeout)
+		c.t.Logf("the history of event %s (%d requests) was not decided within %v; visualized in %s\n%s",
+			e.id, len(ops), checkTimeout, path, explanation)
+		c.undecided++
+	default:
+		path, explanation := visualize(model, ops, checkTimeout)
+		c.violation("linearizability", "no order of its %d requests explains the history of event %s; visualized in %s\n%s",
+			len(ops), e.id, path, explanation)
+	}
+}
+
+// historyBuilder builds an event's history for porcupine.
+type historyBuilder struct {
+	ops         []porcupine.Operation
+	end, never  int64 // Unix milliseconds: the end of the round, and a time after everything
+	lockNumbers map[string]int
+	// granted are the keys for which a definite answer says that this very attempt made the
+	// lock: no other attempt did.
+	granted map[string]bool
+}
+
+func (h *historyBuilder) add(in opInput, out opOutput, call, end int64) {
+	h.ops = append(h.ops, porcupine.Operation{ClientId: len(h.ops) % 64, Input: in, Output: out, Call: call, Return: end})
+}
+
+// eventHistory returns an event's history: the definite answers, the indeterminate attempts,
+// the locks that were expired, and the documents at the end as the last operation.
+func (c *clients) eventHistory(event int, final finalState) []porcupine.Operation {
+	now := time.Now().UnixMilli()
+	h := &historyBuilder{end: now, never: now + time.Hour.Milliseconds(), lockNumbers: map[string]int{}, granted: map[string]bool{}}
+	for _, inv := range c.history {
+		h.granted[inv.key] = h.granted[inv.key] || (inv.event == event && inv.op == opLock && inv.code == "" && !inv.replayed)
+	}
+	for _, inv := range c.history {
+		if inv.event != event {
+			continue
+		}
+		if inv.op == opLock {
+			h.lockNumbers[inv.key] = inv.lock
+		}
+		h.add(inv.opInput, inv.opOutput, inv.called, inv.returned)
+		h.addIndeterminate(inv)
+	}
+	h.addFinalState(c.events[event], event, final)
+	return h.ops
+}
+
+// addIndeterminate adds the attempts without a definite answer. It leaves out those that would
+// only multiply the orders to search.
+func (h *historyBuilder) addIndeterminate(inv invocation) {
+	if inv.op == opLock && (!inv.replayed || h.granted[inv.key]) { // No other attempt was executed.
+		return
+	}
+	repeatable := inv.op == opResize || inv.op == opSetStatus
+	attempts := inv.indeterminateAttempts
+	switch {
+	case !repeatable:
+		// It takes effect at most once, and the first attempt may be executed whenever a later
+		// one may.
+		attempts = attempts[:min(1, len(attempts))]
+	case len(attempts) > maxIndeterminate:
+		attempts = append(attempts[:maxIndeterminate-1:maxIndeterminate-1], attempts[len(attempts)-1])
+	}
+	for _, called := range attempts {
+		in, out := inv.opInput, inv.opOutput
+		in.indeterminate, out.called, out.returned, out.replayed = true, called, h.never, false
+		if in.op == opBook {
+			out.id = ""
+		}
+		end := inv.returned // Executed after the definite answer, it changes nothing.
+		if repeatable || inv.code == "BOOKING_NOT_PAYABLE" {
+			end = h.never
+		}
+		h.add(in, out, called, end)
+	}
+}
+
+// addFinalState adds the locks that were expired and, as the last operation, a read of the
+// documents.
+func (h *historyBuilder) addFinalState(e *eventOnSale, event int, final finalState) {
+	document := final.events[e.id]
+	state := eventState{total: document.Total, free: document.Available, saleStatus: document.Status, locks: make([]lockState, e.locks)}
+	for _, l := range final.locks {
+		number, known := h.lockNumbers[l.Key]
+		if l.EventID.String() != e.id || !known {
+			continue
+		}
+		s := lockState{status: l.Status[0], seats: l.Seats, expires: l.ExpiresAt.UnixMilli()}
+		for _, b := range final.bookings[l.ID] {
+			if b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING" || b.Status == "CONFIRMED" {
+				s.booking = b.Status[0]
+			}
+		}
+		state.locks[number] = s
+		if l.Status == "EXPIRED" {
+			at := l.UpdatedAt.UnixMilli()
+			h.add(opInput{op: opExpire, event: event, lock: number}, opOutput{returned: at},
+				at-tolerance, min(at+maxCommitDelay.Milliseconds(), h.end-1))
+		}
+	}
+	h.add(opInput{op: opReadFinal, event: event, final: state}, opOutput{}, h.end, h.end+1)
+}
+
+// visualize writes a picture of a history to a file. It returns the file's path and, as text,
+// the end of the longest order that porcupine found, with the operations that cannot follow it.
+func visualize(model porcupine.Model, ops []porcupine.Operation, timeout time.Duration) (path, explanation string) {
+	_, info := porcupine.CheckOperationsVerbose(model, ops, timeout)
+	dir := filepath.Join("..", ".build", "chaos")
+	path = filepath.Join(dir, "history-"+ids.New().String()+".html")
+	if err := os.MkdirAll(dir, 0o755); err == nil {
+		err = porcupine.VisualizePath(model, info, path)
+		if err != nil {
+			path = err.Error()
+		}
+	}
+	var longest []porcupine.Operation
+	for _, partial := range info.PartialLinearizationsOperations() {
+		for _, p := range partial {
+			if len(p) > len(longest) {
+				longest = p
+			}
+		}
+	}
+	state := model.Init()
+	explained := map[string]int{}
+	for _, op := range longest {
+		_, state = model.Step(state, op.Input, op.Output)
+		explained[describe(model, op)]++
+	}
+	var text strings.Builder
+	for _, op := range longest[max(0, len(longest)-8):] {
+		fmt.Fprintf(&text, "    %s\n", describe(model, op))
+	}
+	fmt.Fprintf(&text, "  then the state is: %s\n  and none of these can follow:\n", model.DescribeState(state))
+	shown := 0
+	for _, op := range ops {
+		if d := describe(model, op); explained[d] > 0 {
+			explained[d]--
+		} else if shown++; shown <= 12 {
+			fmt.Fprintf(&text, "    %s\n", d)
+		}
+	}
+	return path, text.String()
+}
+
+func describe(model porcupine.Model, op porcupine.Operation) string {
+	return formatMillis(op.Call) + "–" + formatMillis(op.Return) + " " + model.DescribeOperation(op.Input, op.Output)
+}

@@ -1,0 +1,72 @@
+package chaos_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+
+)
+
+// nemesisReport sums up all rounds.
+type nemesisReport struct {
+	rounds, requests, refusals, indeterminate, undecided int
+	states                                               int // committed states that were checked
+	streams, resets, observed                            int // by subscribers
+	faults                                               map[string]int
+	slowestExpiry                                        time.Duration // until everything due was expired
+}
+
+// roundResult is what one round adds to the report.
+type roundResult struct {
+	*clients
+	subscribers  []*subscriber
+	faults       []clusterFault
+	expiredAfter time.Duration
+	states       int
+}
+
+// String is parsed by scripts/chaos: a number, and the word that says what it counts.
+func (r nemesisReport) String() string {
+	var names []string
+	total := 0
+	for name, n := range r.faults {
+		names = append(names, fmt.Sprintf("%s %d", name, n))
+		total += n
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, "+
+		"%d states observed by subscribers in %d streams with %d resets, everything due expired within %v, %d undecided histories (%s)",
+		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states,
+		r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided, strings.Join(names, ", "))
+}
+
+func (r *nemesisReport) add(result roundResult) {
+	r.rounds++
+	r.requests += len(result.history)
+	r.indeterminate += result.indeterminate
+	r.undecided += result.undecided
+	r.states += result.states
+	r.slowestExpiry = max(r.slowestExpiry, result.expiredAfter)
+	for _, inv := range result.history {
+		if inv.code != "" {
+			r.refusals++
+		}
+	}
+	if r.faults == nil {
+		r.faults = map[string]int{}
+	}
+	for _, f := range result.faults {
+		r.faults[f.name]++
+	}
+	for _, s := range result.subscribers {
+		r.streams, r.resets, r.observed = r.streams+s.streams, r.resets+s.resets, r.observed+len(s.observed)
+	}
+}
+
+// isSufficient reports whether the rounds had enough requests, streams and observed states to
+// prove anything, and every history was decided.
+func (r nemesisReport) isSufficient() bool {
+	return r.requests >= 50*r.rounds && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds
+}

@@ -1,0 +1,160 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+
+)
+
+// defaultSeed is the seed where CHAOS_SEED sets no other one.
+const defaultSeed = 20261121
+
+// seedFromEnv returns CHAOS_SEED, or the default.
+func seedFromEnv() uint64 {
+	if seed, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64); err == nil {
+		return seed
+	}
+	return defaultSeed
+}
+
+// roundsFromEnv returns the number that a variable sets, or the default.
+func roundsFromEnv(variable string, otherwise int) int {
+	if rounds, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+		return rounds
+	}
+	return otherwise
+}
+
+// Each round has new events, clients that compete for their seats, and two faults. After the
+// faults have ended, every checker compares the history with what MongoDB committed and with
+// the documents at the end.
+//
+// CHAOS_SEED sets the seed, CHAOS_ROUNDS the number of rounds, CHAOS_ONLY the faults by name,
+// separated by commas.
+func TestNemesis_NoSeatIsSoldTwiceOrLost(t *testing.T) {
+	t.Parallel()
+	seed, rounds := seedFromEnv(), roundsFromEnv("CHAOS_ROUNDS", len(clusterFaults)/2+1)
+	rng := rand.New(rand.NewPCG(seed, 1<<32))
+	schedule := newFaultSchedule(t, rng, os.Getenv("CHAOS_ONLY"))
+	c := startCluster(t, clusterOptions{smallPool: seed%2 == 1})
+	watching, endWatching := context.WithCancel(t.Context())
+	stream := startStreamChecker(watching, t, c.env)
+	var users []string
+	for i := range 6 {
+		users = append(users, mustCreate(t, c.caller("api-0"), "/api/users",
+			map[string]any{"name": "A", "email": fmt.Sprintf("a%d@example.com", i)}))
+	}
+	var report nemesisReport
+	for i := range rounds {
+		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, faults: schedule.next(), rng: rng}
+		if !r.run(&report) {
+			t.Errorf("seed %d, round %d: repeat it with CHAOS_SEED=%d CHAOS_ROUNDS=%d", seed, i+1, seed, i+1)
+			break
+		}
+	}
+	endWatching()
+	<-stream.done
+	c.stop()
+	t.Logf("seed %d: %s", seed, report)
+	if !report.isSufficient() {
+		t.Errorf("the test did too little to prove anything: %s", report)
+	}
+}
+
+// round is one round of the nemesis.
+type round struct {
+	*cluster
+	seed   uint64
+	users  []string
+	stream *streamChecker
+	faults []clusterFault
+	rng    *rand.Rand
+}
+
+// run runs one round and reports whether there was no violation.
+func (r *round) run(report *nemesisReport) bool {
+	r.t.Helper()
+	start := time.Now()
+	cs := r.newClients(r.users, 3)
+	statesBefore := r.stream.states.Load()
+	running, endWorkload := context.WithCancel(context.Background())
+	var workload sync.WaitGroup
+	workload.Go(func() { cs.run(running, r.seed, 12) })
+	subscribers, unsubscribe := cs.subscribe(r.cluster, rand.New(rand.NewPCG(r.seed, 1<<33)))
+	r.injectFaults()
+	if err := r.awaitReady(); err != nil {
+		cs.violation("answers", "%v", err)
+	}
+	delay(context.Background(), time.Second)
+	endWorkload()
+	workload.Wait()
+	faultsEnded := time.Now()
+	delay(context.Background(), 500*time.Millisecond)
+	expiredAfter, err := r.awaitExpired(faultsEnded)
+	if err != nil {
+		cs.violation("expired in time", "%v", err)
+	}
+	if err := r.awaitQuiet(); err != nil {
+		cs.violation("expired in time", "%v", err)
+	}
+	r.stream.catchUp(context.Background(), r.env)
+	final := cs.check(r.env)
+	cs.checkSubscribers(subscribers, r.stream, final)
+	unsubscribe()
+	cs.checkReads(final)
+	cs.violations = append(cs.violations, r.stream.takeViolations()...)
+	cs.checkReconcile(r.cluster, r.rng)
+	cs.cleanUp(r.cluster)
+	r.stream.catchUp(context.Background(), r.env)
+	r.stream.takeViolations() // They are of the counter that checkReconcile had made wrong.
+	report.add(roundResult{clients: cs, subscribers: subscribers, faults: r.faults,
+		expiredAfter: expiredAfter, states: int(r.stream.states.Load() - statesBefore)})
+	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %v, of it %v until everything due was expired",
+		r.seed, r.faultNames(), len(cs.history), cs.indeterminate,
+		time.Since(start).Round(100*time.Millisecond), expiredAfter.Round(time.Millisecond))
+	r.logViolations(cs.violations)
+	return len(cs.violations) == 0
+}
+
+// injectFaults injects the round's faults at the same time, each after a random delay, and
+// waits until they have ended.
+func (r *round) injectFaults() {
+	var injected sync.WaitGroup
+	for _, f := range r.faults {
+		before, rng := randomMillis(r.rng, 500, 1500), rand.New(rand.NewPCG(r.rng.Uint64(), 0))
+		injected.Go(func() {
+			delay(context.Background(), before)
+			f.inject(r.cluster, rng)
+		})
+	}
+	injected.Wait()
+}
+
+func (r *round) faultNames() string {
+	var names []string
+	for _, f := range r.faults {
+		names = append(names, f.name)
+	}
+	return strings.Join(names, " + ")
+}
+
+// logViolations fails the test. The command chaos/mutate and scripts/chaos parse these lines.
+func (r *round) logViolations(violations []string) {
+	r.t.Helper()
+	const most = 20
+	for i, v := range violations {
+		if i == most {
+			r.t.Errorf("and %d more", len(violations)-i)
+			return
+		}
+		r.t.Errorf("[%s] %s", r.faultNames(), v)
+	}
+}

@@ -1,0 +1,256 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// streamChecker follows MongoDB's change stream and checks every state that was committed,
+// transaction by transaction: the counters agree with the locks, and locks and bookings go
+// through transitions of the state machines only.
+type streamChecker struct {
+	t        *testing.T
+	events   map[holdfast.ID]availability
+	locks    map[holdfast.ID]trackedDocument
+	bookings map[holdfast.ID]trackedDocument
+	taken    map[holdfast.ID]int64 // seats of ACTIVE and CONSUMED locks, by event
+	changed  map[holdfast.ID]bool  // events that the current transaction changed
+	session  bson.Raw         // with number: the current transaction
+	number   int64
+	states   atomic.Int64 // that were checked
+	marker   atomic.Value // the last one that was received
+	done     chan struct{}
+
+	mu         sync.Mutex
+	violations []string
+	committed  map[holdfast.ID]map[availability]bool // every state of an event
+}
+
+type availability struct {
+	Total     int64 `bson:"totalSeats"`
+	Available int64 `bson:"availableSeats"`
+	Oversold  int64 `bson:"oversold"`
+}
+
+// trackedDocument is a lock or a booking.
+type trackedDocument struct {
+	Event  holdfast.ID `bson:"eventId"`
+	Seats  int64  `bson:"seats"`
+	Status string `bson:"status"`
+}
+
+// changeEvent is an entry of the change stream.
+type changeEvent struct {
+	Operation string `bson:"operationType"`
+	Namespace struct {
+		Collection string `bson:"coll"`
+	} `bson:"ns"`
+	Key struct {
+		ID bson.RawValue `bson:"_id"`
+	} `bson:"documentKey"`
+	FullDocument bson.Raw `bson:"fullDocument"`
+	Update       struct {
+		Fields  bson.Raw `bson:"updatedFields"`
+		Removed []string `bson:"removedFields"`
+	} `bson:"updateDescription"`
+	Session bson.Raw `bson:"lsid"`
+	Number  int64    `bson:"txnNumber"`
+}
+
+// startStreamChecker begins to follow the change stream. There must be no documents yet.
+func startStreamChecker(ctx context.Context, t *testing.T, env *testenv.Env) *streamChecker {
+	t.Helper()
+	s := &streamChecker{
+		t: t, events: map[holdfast.ID]availability{}, locks: map[holdfast.ID]trackedDocument{}, bookings: map[holdfast.ID]trackedDocument{},
+		taken: map[holdfast.ID]int64{}, changed: map[holdfast.ID]bool{}, committed: map[holdfast.ID]map[availability]bool{}, done: make(chan struct{}),
+	}
+	stream, err := env.DB.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetMaxAwaitTime(200*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(s.done)
+		defer func() { _ = stream.Close(context.WithoutCancel(ctx)) }()
+		for stream.Next(ctx) {
+			var change changeEvent
+			if err := stream.Decode(&change); err != nil {
+				s.violation("committed states", "%v", err)
+				return
+			}
+			s.handle(change)
+		}
+		if ctx.Err() == nil {
+			s.violation("committed states", "the change stream ended: %v", stream.Err())
+		}
+	}()
+	return s
+}
+
+func (s *streamChecker) violation(checker, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.violations = append(s.violations, checker+": "+fmt.Sprintf(format, args...))
+}
+
+// takeViolations returns the violations found so far, and forgets them.
+func (s *streamChecker) takeViolations() (violations []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	violations, s.violations = s.violations, nil
+	return violations
+}
+
+// wasCommitted reports whether an event ever had this state.
+func (s *streamChecker) wasCommitted(event holdfast.ID, state availability) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.committed[event][state]
+}
+
+// catchUp waits until everything that was committed before has been checked: it inserts a
+// marker and waits for it in the change stream.
+func (s *streamChecker) catchUp(ctx context.Context, env *testenv.Env) {
+	marker := ids.New()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		_, err := env.DB.Collection("marks").InsertOne(ctx, bson.D{{Key: "_id", Value: marker}})
+		if err == nil || mongo.IsDuplicateKeyError(err) {
+			break
+		}
+		if time.Now().After(deadline) {
+			s.violation("committed states", "inserting a marker: %v", err)
+			return
+		}
+		delay(ctx, 100*time.Millisecond)
+	}
+	if !poll(time.Until(deadline), 20*time.Millisecond, func() bool { return s.marker.Load() == marker }) {
+		s.violation("committed states", "the marker did not arrive in the change stream")
+	}
+}
+
+// handle applies a change. A transaction is checked when the first change of the next one
+// arrives.
+func (s *streamChecker) handle(change changeEvent) {
+	if change.Number != s.number || !slices.Equal(change.Session, s.session) || change.Session == nil {
+		s.checkTransaction()
+		s.session, s.number = slices.Clone(change.Session), change.Number
+	}
+	var id holdfast.ID
+	if change.Key.ID.Unmarshal(&id) != nil {
+		return
+	}
+	if change.Operation == "delete" { // by cleanUp
+		delete(s.events, id)
+		delete(s.locks, id)
+		delete(s.bookings, id)
+		return
+	}
+	switch change.Namespace.Collection {
+	case "events":
+		e := s.events[id]
+		s.decode(change, &e)
+		if slices.Contains(change.Update.Removed, "oversold") {
+			e.Oversold = 0
+		}
+		s.events[id], s.changed[id] = e, true
+	case "seatlocks":
+		before := s.locks[id]
+		after := before
+		s.decode(change, &after)
+		s.locks[id], s.changed[after.Event] = after, true
+		s.taken[after.Event] += takenSeats(after) - takenSeats(before)
+		if !isAllowed(before.Status, after.Status, []string{"ACTIVE"}, lockTransitions) {
+			s.violation("state machine", "lock %s went from %q to %s", id, before.Status, after.Status)
+		}
+	case "bookings":
+		before := s.bookings[id]
+		after := before
+		s.decode(change, &after)
+		s.bookings[id] = after
+		if !isAllowed(before.Status, after.Status, []string{"INITIATED", "PAYMENT_PENDING"}, bookingTransitions) {
+			s.violation("state machine", "booking %s went from %q to %s", id, before.Status, after.Status)
+		}
+	case "marks":
+		s.checkTransaction()
+		s.marker.Store(id)
+	}
+}
+
+// decode decodes the fields that a change has set.
+func (s *streamChecker) decode(change changeEvent, to any) {
+	raw := change.FullDocument
+	switch change.Operation {
+	case "update":
+		raw = change.Update.Fields
+	case "insert", "replace":
+	default:
+		s.violation("committed states", "unexpected %s in %s", change.Operation, change.Namespace.Collection)
+		return
+	}
+	if len(raw) == 0 {
+		return
+	}
+	if err := bson.Unmarshal(raw, to); err != nil {
+		s.violation("committed states", "%v", err)
+	}
+}
+
+func takenSeats(lock trackedDocument) int64 {
+	if lock.Status == "ACTIVE" || lock.Status == "CONSUMED" {
+		return lock.Seats
+	}
+	return 0
+}
+
+// checkTransaction checks the state that the last transaction left.
+func (s *streamChecker) checkTransaction() {
+	for id := range s.changed {
+		e, exists := s.events[id]
+		if !exists {
+			continue
+		}
+		s.states.Add(1)
+		s.mu.Lock()
+		if s.committed[id] == nil {
+			s.committed[id] = map[availability]bool{}
+		}
+		s.committed[id][e] = true
+		s.mu.Unlock()
+		if e.Available < 0 || e.Available > e.Total || e.Oversold < 0 || e.Available-e.Oversold != e.Total-s.taken[id] {
+			s.violation("committed states", "event %s was committed with %d available, %d oversold of %d, and locks of %d seats",
+				id, e.Available, e.Oversold, e.Total, s.taken[id])
+			s.taken[id] = e.Total - e.Available + e.Oversold // so that it is reported once
+		}
+	}
+	clear(s.changed)
+}
+
+// The transitions of the state machines, from and to.
+var (
+	lockTransitions = map[[2]string]bool{
+		{"ACTIVE", "CONSUMED"}: true, {"ACTIVE", "RELEASED"}: true, {"ACTIVE", "EXPIRED"}: true, {"CONSUMED", "RELEASED"}: true,
+	}
+	bookingTransitions = map[[2]string]bool{
+		{"INITIATED", "PAYMENT_PENDING"}: true, {"INITIATED", "CANCELLED"}: true, {"INITIATED", "EXPIRED"}: true,
+		{"PAYMENT_PENDING", "CONFIRMED"}: true, {"PAYMENT_PENDING", "CANCELLED"}: true, {"PAYMENT_PENDING", "EXPIRED"}: true,
+		{"CONFIRMED", "CANCELLED"}: true,
+	}
+)
+
+// isAllowed reports whether a document may go from a status ("" where it is new) to another.
+func isAllowed(from, to string, initial []string, transitions map[[2]string]bool) bool {
+	return from == to || (from == "" && slices.Contains(initial, to)) || transitions[[2]string{from, to}]
+}
