@@ -2,7 +2,6 @@ package chaos_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -116,12 +115,8 @@ func (h *history) runClient(ctx context.Context, id int, events []holdfast.ID, r
 // seatsUnavailable reports whether an error says that there are too few seats, and how many
 // are available.
 func seatsUnavailable(err error) (available int64, refused bool) {
-	var refusal *holdfast.Error
-	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) || !errors.As(err, &refusal) {
-		return 0, false
-	}
-	available, _ = refusal.Fields["available"].(int64)
-	return available, true
+	details, refused := holdfast.DetailsOf[holdfast.SeatsUnavailable](err)
+	return details.Available, refused
 }
 
 func (h *history) addHeld(id holdfast.ID) {

@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )

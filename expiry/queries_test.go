@@ -8,11 +8,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // profiled is what MongoDB says of one operation that it ran.
@@ -60,12 +58,12 @@ func examined(t *testing.T, w *testenv.Env, collection string, do func()) []prof
 }
 
 // fill puts documents of all kinds beside those that are due.
-func fill(t *testing.T, w *testenv.Env) (event, user ids.ID) {
+func fill(t *testing.T, w *testenv.Env) (event, user holdfast.ID) {
 	t.Helper()
 	event, user = w.Event(1_000_000), ids.New()
-	others := []ids.ID{w.Event(1000), w.Event(1000), event}
+	others := []holdfast.ID{w.Event(1000), w.Event(1000), event}
 	var locks, bookings []any
-	add := func(event, user ids.ID, status, bookingStatus string, at time.Time) {
+	add := func(event, user holdfast.ID, status, bookingStatus string, at time.Time) {
 		id := ids.New()
 		locks = append(locks, bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 			{Key: "seats", Value: 1}, {Key: "status", Value: status}, {Key: "expiresAt", Value: at}, {Key: "idempotencyKey", Value: id.String()}})
@@ -113,36 +111,36 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := mongodb.Page{Size: 50}
+	page := holdfast.Page{Size: 50}
 	cases := []struct {
 		name, collection string
 		do               func()
 	}{
-		{"list by event", "seatlocks", func() { _, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{EventID: event}, page); must(err) }},
+		{"list by event", "seatlocks", func() { _, _, err := w.Seats.Locks(w.Ctx(), holdfast.LockFilter{EventID: event}, page); must(err) }},
 		{"list by event and status", "seatlocks", func() {
-			_, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{EventID: event, Status: seats.Active}, page)
+			_, _, err := w.Seats.Locks(w.Ctx(), holdfast.LockFilter{EventID: event, Status: holdfast.LockActive}, page)
 			must(err)
 		}},
 		{"list by event and user", "seatlocks", func() {
-			_, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{EventID: event, UserID: user}, page)
+			_, _, err := w.Seats.Locks(w.Ctx(), holdfast.LockFilter{EventID: event, UserID: user}, page)
 			must(err)
 		}},
-		{"list by user", "seatlocks", func() { _, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{UserID: user}, page); must(err) }},
-		{"bookings by event", "bookings", func() { _, _, err := w.Bookings.List(w.Ctx(), booking.Filter{EventID: event}, page); must(err) }},
+		{"list by user", "seatlocks", func() { _, _, err := w.Seats.Locks(w.Ctx(), holdfast.LockFilter{UserID: user}, page); must(err) }},
+		{"bookings by event", "bookings", func() { _, _, err := w.Bookings.List(w.Ctx(), holdfast.BookingFilter{EventID: event}, page); must(err) }},
 		{"bookings by event and status", "bookings", func() {
-			_, _, err := w.Bookings.List(w.Ctx(), booking.Filter{EventID: event, Status: booking.Pending}, page)
+			_, _, err := w.Bookings.List(w.Ctx(), holdfast.BookingFilter{EventID: event, Status: holdfast.BookingPending}, page)
 			must(err)
 		}},
 		{"idempotency", "seatlocks", func() {
 			for range 2 { // a key that is new is not looked up
-				_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "new"})
+				_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "new"})
 				must(err)
 			}
 		}},
 		{"booking sweep", "bookings", func() { w.SweepBookings() }},
 		{"lock sweep", "seatlocks", func() { w.SweepLocks() }},
 		{"retention", "seatlocks", func() {
-			must(w.Store.EachPurgeable(w.Ctx(), time.Now().Add(-24*time.Hour), testenv.Batch, func(context.Context, []ids.ID) error { return nil }))
+			must(w.Store.EachPurgeable(w.Ctx(), time.Now().Add(-24*time.Hour), testenv.Batch, func(context.Context, []holdfast.ID) error { return nil }))
 		}},
 	}
 	for _, c := range cases {
@@ -157,18 +155,18 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		}
 	}
 	for _, p := range examined(t, w, "seatlocks", func() {
-		counters, err := w.Store.Counters(w.Ctx(), ids.ID{}, 1000)
+		counters, err := w.Store.Counters(w.Ctx(), holdfast.ID{}, 1000)
 		must(err)
 		_, err = w.Store.Audit(w.Ctx(), counters)
 		must(err)
-		must(w.Store.EachConsumed(w.Ctx(), 1000, func([]ids.ID) error { return nil }))
+		must(w.Store.EachConsumed(w.Ctx(), 1000, func([]holdfast.ID) error { return nil }))
 	}) {
 		if p.Docs > 0 {
 			t.Errorf("audit: it examined %d documents, by %s", p.Docs, p.Plan)
 		}
 	}
 	for _, p := range examined(t, w, "seatlocks", func() {
-		_, _, err := w.Seats.Locks(w.Ctx(), seats.LockFilter{Status: seats.Consumed}, page)
+		_, _, err := w.Seats.Locks(w.Ctx(), holdfast.LockFilter{Status: holdfast.LockConsumed}, page)
 		must(err)
 	}) {
 		if p.Docs > 10_000 {

@@ -7,10 +7,10 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func retain(t *testing.T, w *testenv.Env, age time.Duration) expiry.Report {
@@ -23,7 +23,7 @@ func retain(t *testing.T, w *testenv.Env, age time.Duration) expiry.Report {
 	return report
 }
 
-func exists(t *testing.T, w *testenv.Env, collection string, id ids.ID) bool {
+func exists(t *testing.T, w *testenv.Env, collection string, id holdfast.ID) bool {
 	t.Helper()
 	n, err := w.DB.Collection(collection).CountDocuments(w.Ctx(), bson.D{{Key: "_id", Value: id}})
 	if err != nil {
@@ -42,20 +42,20 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 	type kept struct {
 		name       string
 		collection string
-		id         ids.ID
+		id         holdfast.ID
 	}
 	var stays, goes []kept
-	note := func(list *[]kept, name string, lock seats.Lock, booking ids.ID) {
+	note := func(list *[]kept, name string, lock holdfast.Lock, booking holdfast.ID) {
 		*list = append(*list, kept{name, "seatlocks", lock.ID})
 		if !booking.IsZero() {
 			*list = append(*list, kept{name + "'s booking", "bookings", booking})
 		}
 	}
-	aged := func(lock seats.Lock, at time.Time) seats.Lock {
+	aged := func(lock holdfast.Lock, at time.Time) holdfast.Lock {
 		w.Set("seatlocks", lock.ID, bson.D{{Key: "updatedAt", Value: at}})
 		return lock
 	}
-	release := func(lock seats.Lock) seats.Lock {
+	release := func(lock holdfast.Lock) holdfast.Lock {
 		if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 	}
 
 	active := w.Take(event, 1, testenv.Soon())
-	note(&stays, "an ACTIVE lock", aged(active, long), ids.ID{})
+	note(&stays, "an ACTIVE lock", aged(active, long), holdfast.ID{})
 	sold := w.Take(event, 1, testenv.Soon())
 	confirmed := w.Book(sold, testenv.Soon())
 	if _, err := w.Bookings.Confirm(w.Ctx(), confirmed.ID, ""); err != nil {
@@ -73,7 +73,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 	before := ids.New()
 	w.Insert("bookings", bson.D{{Key: "_id", Value: before}, {Key: "seatLockId", Value: sold.ID}, {Key: "status", Value: "CANCELLED"}, {Key: "paymentExpiresAt", Value: long}})
 	stays = append(stays, kept{"an ended booking of a CONSUMED lock", "bookings", before})
-	note(&stays, "a lock RELEASED an hour ago", aged(release(w.Take(event, 1, testenv.Soon())), short), ids.ID{})
+	note(&stays, "a lock RELEASED an hour ago", aged(release(w.Take(event, 1, testenv.Soon())), short), holdfast.ID{})
 
 	for range 4 { // more than a batch
 		released := w.Take(event, 1, testenv.Soon())
@@ -82,10 +82,10 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 	}
 	for range 4 {
 		expired := w.Take(event, 1, testenv.Past())
-		note(&goes, "an EXPIRED lock", expired, ids.ID{})
+		note(&goes, "an EXPIRED lock", expired, holdfast.ID{})
 	}
 	contradiction := w.Take(event, 1, testenv.Past())
-	note(&stays, "a lock that was due long ago and expired just now", w.Take(event, 1, seats.Until{At: long}), ids.ID{})
+	note(&stays, "a lock that was due long ago and expired just now", w.Take(event, 1, holdfast.Until{At: long}), holdfast.ID{})
 	w.SweepLocks()
 	for _, k := range goes {
 		if k.collection == "seatlocks" {
@@ -99,7 +99,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 	for at, list := range map[time.Time]*[]kept{long: &goes, short: &stays} { // documents of other tools
 		id := ids.New()
 		w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1}, {Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: at}})
-		note(list, "a lock without updatedAt", seats.Lock{ID: id}, ids.ID{})
+		note(list, "a lock without updatedAt", holdfast.Lock{ID: id}, holdfast.ID{})
 	}
 
 	available, _ := w.Available(event)
@@ -132,7 +132,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 func TestRetention_FreesIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	request := seats.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key", Until: testenv.Past()}
+	request := holdfast.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key", Until: testenv.Past()}
 	first, _, err := w.Seats.Acquire(w.Ctx(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestForget_LeavesLocksThatCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.SweepLocks()
-	gone, err := w.Store.Purge(w.Ctx(), []ids.ID{active.ID, sold.ID, expired.ID, ids.New()})
+	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, ids.New()})
 	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) || !exists(t, w, "seatlocks", sold.ID) {
 		t.Errorf("%+v, %v", gone, err)
 	}

@@ -10,12 +10,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -34,7 +32,7 @@ func TestSweepLocks_GivesSeatsBackOnceAndSaysSo(t *testing.T) {
 	if available, _ := w.Available(event); available != 96 {
 		t.Errorf("available %d, want 96", available)
 	}
-	if w.Lock(a.ID).Status != seats.Expired || w.Lock(b.ID).Status != seats.Expired || w.Lock(live.ID).Status != seats.Active {
+	if w.Lock(a.ID).Status != holdfast.LockExpired || w.Lock(b.ID).Status != holdfast.LockExpired || w.Lock(live.ID).Status != holdfast.LockActive {
 		t.Error("not the due ones, and only these, are EXPIRED")
 	}
 	for _, line := range []string{
@@ -58,9 +56,9 @@ func TestSweepLocks_GivesSeatsBackOnceAndSaysSo(t *testing.T) {
 func TestSweepLocks_TakesAnEventsOtherDueLocksAlong(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	events := []ids.ID{w.Event(100), w.Event(100), w.Event(100)}
+	events := []holdfast.ID{w.Event(100), w.Event(100), w.Event(100)}
 	for i := range 12 {
-		w.Take(events[i%3], 1, seats.Until{At: time.Now().Add(time.Duration(i-100) * time.Minute)})
+		w.Take(events[i%3], 1, holdfast.Until{At: time.Now().Add(time.Duration(i-100) * time.Minute)})
 	}
 	w.Take(events[0], 1, testenv.Soon())
 	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 3}
@@ -90,7 +88,7 @@ func TestSweepBookings_EndsBookingAndLock(t *testing.T) {
 	if got := w.SweepBookings(); got != (expiry.Report{}) {
 		t.Errorf("again: got %+v, want nothing", got)
 	}
-	if w.Booking(b.ID).Status != booking.Expired || w.Lock(lock.ID).Status != seats.Expired || !w.Lock(lock.ID).BookingID.IsZero() {
+	if w.Booking(b.ID).Status != holdfast.BookingExpired || w.Lock(lock.ID).Status != holdfast.LockExpired || !w.Lock(lock.ID).BookingID.IsZero() {
 		t.Errorf("booking %+v, lock %+v", w.Booking(b.ID), w.Lock(lock.ID))
 	}
 	for _, line := range []string{
@@ -110,16 +108,16 @@ func TestSweepBookings_EndsInitiatedOnesWhoseLockHasEndedOrIsDue(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(100)
 	ended, due, live := w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon())
-	a, b, c := w.Book(ended, seats.Until{}), w.Book(due, seats.Until{}), w.Book(live, seats.Until{})
+	a, b, c := w.Book(ended, holdfast.Until{}), w.Book(due, holdfast.Until{}), w.Book(live, holdfast.Until{})
 	past := bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}}
 	w.Set("seatlocks", ended.ID, past)
 	w.SweepLocks()
 	w.Set("seatlocks", due.ID, past)
 	w.SweepBookings()
-	if w.Booking(a.ID).Status != booking.Expired || w.Booking(b.ID).Status != booking.Expired || w.Booking(c.ID).Status != booking.Initiated {
+	if w.Booking(a.ID).Status != holdfast.BookingExpired || w.Booking(b.ID).Status != holdfast.BookingExpired || w.Booking(c.ID).Status != holdfast.BookingInitiated {
 		t.Errorf("%s, %s, %s; want EXPIRED, EXPIRED, INITIATED", w.Booking(a.ID).Status, w.Booking(b.ID).Status, w.Booking(c.ID).Status)
 	}
-	if w.Lock(due.ID).Status != seats.Expired {
+	if w.Lock(due.ID).Status != holdfast.LockExpired {
 		t.Errorf("the due lock is %s", w.Lock(due.ID).Status)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
@@ -133,7 +131,7 @@ func TestSweepBookings_WorksOnRawDocuments(t *testing.T) {
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 98.0}})
 	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lockID}, {Key: "eventId", Value: event}, {Key: "seats", Value: 2.0},
 		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
-	for i, lock := range []ids.ID{lockID, gone} {
+	for i, lock := range []holdfast.ID{lockID, gone} {
 		w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "user", Value: ids.New()}, {Key: "event", Value: event},
 			{Key: "seats", Value: bson.A{"2"}}, {Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lock},
 			{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Duration(i+1) * time.Hour)}})
@@ -141,7 +139,7 @@ func TestSweepBookings_WorksOnRawDocuments(t *testing.T) {
 	if got, want := w.SweepBookings(), (expiry.Report{Found: 2, Applied: 2, SeatsRestored: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if w.Lock(lockID).Status != seats.Expired {
+	if w.Lock(lockID).Status != holdfast.LockExpired {
 		t.Errorf("the lock is %s", w.Lock(lockID).Status)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
@@ -171,7 +169,7 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 			t.Errorf("got %+v, %v; want 6 skipped", report, err)
 		}
 	}
-	if w.Lock(good.ID).Status != seats.Expired {
+	if w.Lock(good.ID).Status != holdfast.LockExpired {
 		t.Error("the good lock is not EXPIRED")
 	}
 	if lines := w.Log.Lines("Set aside"); len(lines) < 6 {
@@ -189,7 +187,7 @@ func TestSweepLocks_RecountsACounterThatWouldPassTheTotal(t *testing.T) {
 	w.Take(event, 3, testenv.Soon())
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 8}})
 	w.SweepLocks()
-	if w.Lock(due.ID).Status != seats.Expired {
+	if w.Lock(due.ID).Status != holdfast.LockExpired {
 		t.Error("the lock did not end")
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
@@ -200,7 +198,7 @@ func TestSweeps_SeveralAtOnceGiveEverySeatBackOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	other := testenv.Open(t, w.URI, w.DB.Name())
-	events := []ids.ID{w.Event(1000), w.Event(1000), w.Event(1000)}
+	events := []holdfast.ID{w.Event(1000), w.Event(1000), w.Event(1000)}
 	for i := range 300 {
 		lock := w.Take(events[i%3], 1+rand.Int64N(3), testenv.Past())
 		if i%2 == 0 {
@@ -274,14 +272,14 @@ func TestSweep_GoesByTheDatabasesClock(t *testing.T) {
 		wrong := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
 			o.Clock = func() time.Time { return time.Now().Add(off) }
 		})
-		ahead := w.Take(event, 1, seats.Until{For: 5 * time.Minute})
-		due := w.Take(event, 1, seats.Until{At: time.Now().Add(-time.Minute)})
+		ahead := w.Take(event, 1, holdfast.Until{For: 5 * time.Minute})
+		due := w.Take(event, 1, holdfast.Until{At: time.Now().Add(-time.Minute)})
 		wrong.Recover()
 		report := wrong.SweepLocks()
-		if got := w.Lock(ahead.ID).Status; got != seats.Active {
+		if got := w.Lock(ahead.ID).Status; got != holdfast.LockActive {
 			t.Errorf("clock %v off: a lock that is not due is %s", off, got)
 		}
-		if got := w.Lock(due.ID).Status; got != seats.Expired {
+		if got := w.Lock(due.ID).Status; got != holdfast.LockExpired {
 			t.Errorf("clock %v off: a due lock is %s after %+v", off, got, report)
 		}
 	}

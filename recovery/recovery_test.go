@@ -13,12 +13,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -33,13 +30,13 @@ func TestRun_MendsTheSourcesThirdTest(t *testing.T) {
 		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: past}, {Key: "idempotencyKey", Value: "test-lock"}})
 	w.Insert("bookings", bson.D{{Key: "_id", Value: bookingID}, {Key: "user", Value: user}, {Key: "event", Value: event}, {Key: "seats", Value: bson.A{"2"}},
 		{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lockID}, {Key: "paymentExpiresAt", Value: past}})
-	initiated := w.Book(w.Take(event, 1, testenv.Soon()), seats.Until{})
+	initiated := w.Book(w.Take(event, 1, testenv.Soon()), holdfast.Until{})
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 95}})
 	w.Recover()
 	if available, _ := w.Available(event); available != 99 {
 		t.Errorf("available %d, want 99", available)
 	}
-	if w.Lock(lockID).Status != seats.Expired || w.Booking(bookingID).Status != booking.Expired || w.Booking(initiated.ID).Status != booking.Initiated {
+	if w.Lock(lockID).Status != holdfast.LockExpired || w.Booking(bookingID).Status != holdfast.BookingExpired || w.Booking(initiated.ID).Status != holdfast.BookingInitiated {
 		t.Error("lock and booking are not EXPIRED, or the INITIATED one was touched")
 	}
 	for _, line := range []string{
@@ -67,7 +64,7 @@ func TestRun_MarksSoldLocksAndReportsContradictions(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	confirmed := func() booking.Booking {
+	confirmed := func() holdfast.Booking {
 		b := w.Book(w.Take(event, 2, testenv.Soon()), testenv.Soon())
 		if _, err := w.Bookings.Confirm(w.Ctx(), b.ID, ""); err != nil {
 			t.Fatal(err)
@@ -82,10 +79,10 @@ func TestRun_MarksSoldLocksAndReportsContradictions(t *testing.T) {
 	if report.Consumed != 1 || report.Reported != 2 {
 		t.Errorf("got %+v, want 1 consumed and 2 reported", report)
 	}
-	if w.Lock(crashed.LockID).Status != seats.Consumed {
+	if w.Lock(crashed.LockID).Status != holdfast.LockConsumed {
 		t.Errorf("the sold lock is %s", w.Lock(crashed.LockID).Status)
 	}
-	if w.Lock(ended.LockID).Status != seats.Expired || w.Booking(ended.ID).Status != booking.Confirmed || w.Lock(orphan.LockID).Status != seats.Consumed {
+	if w.Lock(ended.LockID).Status != holdfast.LockExpired || w.Booking(ended.ID).Status != holdfast.BookingConfirmed || w.Lock(orphan.LockID).Status != holdfast.LockConsumed {
 		t.Error("a contradiction was changed, which people have to look at")
 	}
 	if available, _ := w.Available(event); available != 96 {
@@ -219,17 +216,17 @@ func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-func customer(ctx context.Context, t *testing.T, w *testenv.Env, event ids.ID, sold *atomic.Int64) {
-	until := seats.Until{For: time.Duration(1+rand.IntN(300)) * time.Millisecond}
+func customer(ctx context.Context, t *testing.T, w *testenv.Env, event holdfast.ID, sold *atomic.Int64) {
+	until := holdfast.Until{For: time.Duration(1+rand.IntN(300)) * time.Millisecond}
 	if rand.IntN(2) == 0 {
 		until = testenv.Soon()
 	}
-	lock, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
+	lock, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
 	if err == nil && rand.IntN(3) == 0 {
 		_, err = w.Seats.Release(ctx, lock.ID)
 	} else if err == nil {
-		var b booking.Booking
-		b, _, err = w.Bookings.Create(ctx, booking.Request{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: until})
+		var b holdfast.Booking
+		b, _, err = w.Bookings.Create(ctx, holdfast.BookingRequest{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: until})
 		if err == nil && rand.IntN(2) == 0 {
 			if _, err = w.Bookings.Confirm(ctx, b.ID, ""); err == nil {
 				sold.Add(1)
@@ -239,9 +236,9 @@ func customer(ctx context.Context, t *testing.T, w *testenv.Env, event ids.ID, s
 			_, err = w.Bookings.Cancel(ctx, b.ID)
 		}
 	}
-	switch fault.CodeOf(err) {
-	case "", seats.CodeSeatsUnavailable, seats.CodeLockExpired, booking.CodeExpired:
-		if err == nil || fault.CodeOf(err) != "" {
+	switch holdfast.CodeOf(err) {
+	case "", holdfast.CodeSeatsUnavailable, holdfast.CodeLockExpired, holdfast.CodeBookingExpired:
+		if err == nil || holdfast.CodeOf(err) != "" {
 			return
 		}
 	}
@@ -278,7 +275,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	for range 64 {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+				_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 				if err == nil {
 					locked.Add(1)
 				} else if ctx.Err() == nil {
@@ -316,7 +313,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 func TestRuns_AreNamedByWhatTheyChange(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	named := func(collection string, id ids.ID) {
+	named := func(collection string, id holdfast.ID) {
 		t.Helper()
 		var doc struct {
 			RunID string `bson:"runId"`

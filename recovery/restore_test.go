@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestRestore_ToAnEarlierTime(t *testing.T) {
 	t.Parallel()
 	w, restored := testenv.New(t), testenv.New(t)
-	events := []ids.ID{w.Event(5000), w.Event(300), w.Event(50)}
+	events := []holdfast.ID{w.Event(5000), w.Event(300), w.Event(50)}
 	between := w.Event(100) // whose seats are sold between two copies: counters of the others may be right by chance
 	ctx, stop := context.WithCancel(w.Ctx())
 	defer stop()

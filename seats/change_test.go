@@ -9,7 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
@@ -19,21 +19,21 @@ func TestGiveBack_AnswersByTheLocksState(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	for status, want := range map[string]fault.Code{
-		"ACTIVE": "", "RELEASED": "", "EXPIRED": seats.CodeLockExpired, "CONSUMED": seats.CodeLockConsumed,
+	for status, want := range map[string]holdfast.Code{
+		"ACTIVE": "", "RELEASED": "", "EXPIRED": holdfast.CodeLockExpired, "CONSUMED": holdfast.CodeLockConsumed,
 	} {
 		lock := w.Take(event, 1, testenv.Soon())
 		w.Set("seatlocks", lock.ID, bson.D{{Key: "status", Value: status}})
 		_, err := w.Seats.Release(w.Ctx(), lock.ID)
-		if fault.CodeOf(err) != want {
+		if holdfast.CodeOf(err) != want {
 			t.Errorf("%s: got %v, want %q", status, err, want)
 		}
 	}
 	due := w.Take(event, 1, testenv.Past())
 	_, err := w.Seats.Release(w.Ctx(), due.ID)
-	wantCode(t, err, seats.CodeLockExpired)
+	wantCode(t, err, holdfast.CodeLockExpired)
 	_, err = w.Seats.Release(w.Ctx(), ids.New())
-	wantCode(t, err, seats.CodeLockNotFound)
+	wantCode(t, err, holdfast.CodeLockNotFound)
 }
 
 func TestGiveBack_ManyTimesAtOnceGivesSeatsBackOnce(t *testing.T) {
@@ -47,7 +47,7 @@ func TestGiveBack_ManyTimesAtOnceGivesSeatsBackOnce(t *testing.T) {
 	for i := range 40 {
 		service := []*seats.Service{w.Seats, other.Seats}[i%2]
 		all.Go(func() {
-			if released, err := service.Release(w.Ctx(), lock.ID); err != nil || released.Status != seats.Released {
+			if released, err := service.Release(w.Ctx(), lock.ID); err != nil || released.Status != holdfast.LockReleased {
 				t.Error(released, err)
 			}
 		})
@@ -62,10 +62,10 @@ func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	lock := w.Take(event, 1, seats.Until{For: time.Hour})
-	extend := func(u seats.Until) (seats.Lock, error) { return w.Seats.Extend(w.Ctx(), lock.ID, u) }
+	lock := w.Take(event, 1, holdfast.Until{For: time.Hour})
+	extend := func(u holdfast.Until) (holdfast.Lock, error) { return w.Seats.Extend(w.Ctx(), lock.ID, u) }
 
-	got, err := extend(seats.Until{For: time.Minute})
+	got, err := extend(holdfast.Until{For: time.Minute})
 	if err != nil || !got.ExpiresAt.Equal(lock.ExpiresAt) {
 		t.Errorf("shorter: %v, %v; want %v as before", got.ExpiresAt, err, lock.ExpiresAt)
 	}
@@ -73,21 +73,21 @@ func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
 	if err != nil || !got.ExpiresAt.Equal(lock.ExpiresAt) {
 		t.Errorf("past: %v, %v; want %v as before", got.ExpiresAt, err, lock.ExpiresAt)
 	}
-	got, err = extend(seats.Until{At: lock.CreatedAt.Add(testenv.MaxTTL)})
+	got, err = extend(holdfast.Until{At: lock.CreatedAt.Add(testenv.MaxTTL)})
 	if err != nil || !w.Lock(lock.ID).ExpiresAt.Equal(lock.CreatedAt.Add(testenv.MaxTTL)) {
 		t.Errorf("to the cap: %v, %v", got.ExpiresAt, err)
 	}
-	_, err = extend(seats.Until{At: lock.CreatedAt.Add(testenv.MaxTTL + time.Millisecond)})
-	wantCode(t, err, fault.CodeInvalid)
-	_, err = extend(seats.Until{})
-	wantCode(t, err, fault.CodeInvalid)
+	_, err = extend(holdfast.Until{At: lock.CreatedAt.Add(testenv.MaxTTL + time.Millisecond)})
+	wantCode(t, err, holdfast.CodeInvalid)
+	_, err = extend(holdfast.Until{})
+	wantCode(t, err, holdfast.CodeInvalid)
 
 	w.Set("events", event, bson.D{{Key: "status", Value: "CLOSED"}})
-	_, err = extend(seats.Until{For: time.Hour})
+	_, err = extend(holdfast.Until{For: time.Hour})
 	wantCode(t, err, "")
 	w.Set("events", event, bson.D{{Key: "status", Value: "CANCELLED"}})
-	_, err = extend(seats.Until{For: time.Hour})
-	wantCode(t, err, seats.CodeNotOnSale)
+	_, err = extend(holdfast.Until{For: time.Hour})
+	wantCode(t, err, holdfast.CodeEventNotOnSale)
 }
 
 func TestUpdateEvent_CapacityMovesInMidSale(t *testing.T) {
@@ -99,11 +99,11 @@ func TestUpdateEvent_CapacityMovesInMidSale(t *testing.T) {
 	for range 8 { // live traffic of locks and releases
 		all.Go(func() {
 			for ctx.Err() == nil {
-				lock, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(5)})
+				lock, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(5)})
 				if err == nil && rand.IntN(3) > 0 {
 					_, err = w.Seats.Release(ctx, lock.ID)
 				}
-				if err != nil && !fault.Is(err, seats.CodeSeatsUnavailable) && ctx.Err() == nil {
+				if err != nil && !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) && ctx.Err() == nil {
 					t.Error(err)
 				}
 			}
@@ -112,11 +112,11 @@ func TestUpdateEvent_CapacityMovesInMidSale(t *testing.T) {
 	changed := 0
 	for range 60 {
 		total := 20 + rand.Int64N(150)
-		e, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{TotalSeats: &total})
+		e, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{TotalSeats: &total})
 		switch {
 		case err == nil && e.TotalSeats == total:
 			changed++
-		case !fault.Is(err, seats.CodeCapacity):
+		case !holdfast.HasCode(err, holdfast.CodeCapacityBelowTaken):
 			t.Error(e, err)
 		}
 	}
@@ -135,10 +135,10 @@ func TestUpdateEvent_RefusesACapacityBelowTheSeatsTaken(t *testing.T) {
 	event := w.Event(10)
 	w.Take(event, 6, testenv.Soon())
 	to := func(total int64) error {
-		_, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{TotalSeats: &total})
+		_, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{TotalSeats: &total})
 		return err
 	}
-	wantCode(t, to(5), seats.CodeCapacity)
+	wantCode(t, to(5), holdfast.CodeCapacityBelowTaken)
 	wantCode(t, to(6), "")
 	if available, _ := w.Available(event); available != 0 {
 		t.Errorf("available %d, want 0", available)
@@ -151,17 +151,17 @@ func TestUpdateEvent_CancelledIsFinal(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	set := func(s seats.SaleStatus) error {
-		_, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{Status: &s})
+	set := func(s holdfast.EventStatus) error {
+		_, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{Status: &s})
 		return err
 	}
-	for _, s := range []seats.SaleStatus{seats.Closed, seats.OnSale, seats.Cancelled, seats.Cancelled} {
+	for _, s := range []holdfast.EventStatus{holdfast.Closed, holdfast.OnSale, holdfast.Cancelled, holdfast.Cancelled} {
 		wantCode(t, set(s), "")
 	}
-	wantCode(t, set(seats.OnSale), seats.CodeNotOnSale)
-	wantCode(t, set(seats.Closed), seats.CodeNotOnSale)
+	wantCode(t, set(holdfast.OnSale), holdfast.CodeEventNotOnSale)
+	wantCode(t, set(holdfast.Closed), holdfast.CodeEventNotOnSale)
 	text := "$totalSeats" // a client's text is no expression
-	e, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{Name: &text})
+	e, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{Name: &text})
 	if err != nil || e.Name != text {
 		t.Errorf("got %q, %v", e.Name, err)
 	}
@@ -180,8 +180,8 @@ func TestGiveBack_PaysDownWhatIsOversold(t *testing.T) {
 	if available, oversold := w.Available(event); available != 0 || oversold != 1 {
 		t.Errorf("available %d, oversold %d, want 0 and 1", available, oversold)
 	}
-	_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
-	wantCode(t, err, seats.CodeSeatsUnavailable)
+	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	if _, err := w.Seats.Release(w.Ctx(), second.ID); err != nil {
 		t.Fatal(err)
 	}

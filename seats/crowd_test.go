@@ -11,11 +11,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // Who comes first is served first: of many who wait for an event, in a known
@@ -30,8 +28,8 @@ func TestTake_InOrderOfArrival(t *testing.T) {
 	wanted := make([]int64, waiting)
 	var asked sync.WaitGroup
 	take := func(i int) {
-		_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
-		if granted[i] = err == nil; err != nil && !fault.Is(err, seats.CodeSeatsUnavailable) {
+		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
+		if granted[i] = err == nil; err != nil && !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 			t.Error(err)
 		}
 	}
@@ -67,8 +65,8 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 	const patient, impatient = 2000, 200
 	event := w.Event(1_000_000)
 	var mu sync.Mutex
-	known := map[ids.ID]bool{} // locks that somebody was told of
-	told := func(l seats.Lock) {
+	known := map[holdfast.ID]bool{} // locks that somebody was told of
+	told := func(l holdfast.Lock) {
 		mu.Lock()
 		defer mu.Unlock()
 		known[l.ID] = true
@@ -76,7 +74,7 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range patient {
 		all.Go(func() {
-			lock, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
+			lock, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 				return
@@ -89,7 +87,7 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(w.Ctx(), time.Duration(5+rand.IntN(46))*time.Millisecond)
 			defer cancel()
-			request := seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}
+			request := holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}
 			if i%2 == 0 {
 				request.Key = "key"
 			}
@@ -97,7 +95,7 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 			switch {
 			case err == nil:
 				told(lock)
-			case fault.Is(err, mongodb.CodeOutcomeUnknown) && request.Key != "":
+			case holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) && request.Key != "":
 				lock, _, err := w.Seats.Acquire(w.Ctx(), request)
 				if err != nil {
 					t.Error(err)
@@ -106,7 +104,7 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 				mu.Lock()
 				left[1]++
 				mu.Unlock()
-			case fault.Is(err, mongodb.CodeUnavailable):
+			case holdfast.HasCode(err, holdfast.CodeUnavailable):
 				mu.Lock()
 				left[2]++
 				mu.Unlock()
@@ -124,7 +122,7 @@ func TestTake_ImpatientCallersAmongMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept []struct {
-		ID ids.ID `bson:"_id"`
+		ID holdfast.ID `bson:"_id"`
 	}
 	if err := cursor.All(w.Ctx(), &kept); err != nil {
 		t.Fatal(err)
@@ -149,9 +147,9 @@ func TestTake_ReclaimsWhatWasDueAtOnce(t *testing.T) {
 	event := w.Event(10)
 	release := holdEvent(t, w, event)
 	var asked sync.WaitGroup
-	for i, until := range []seats.Until{testenv.Soon(), testenv.Past(), testenv.Soon()} {
+	for i, until := range []holdfast.Until{testenv.Soon(), testenv.Past(), testenv.Soon()} {
 		asked.Go(func() {
-			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
+			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
 			if err != nil {
 				t.Errorf("request %d: %v", i, err)
 			}

@@ -7,11 +7,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // Unknown users in a batch are refused, each by itself: their neighbours get
@@ -19,10 +16,10 @@ import (
 func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	stranger, refusal := ids.New(), fault.New("USER_NOT_FOUND", "Nobody.")
+	stranger, refusal := ids.New(), holdfast.Refuse("USER_NOT_FOUND", "Nobody.")
 	service := testenv.Core(w.DB,
-		func(_ context.Context, userIDs []ids.ID) (map[ids.ID]*holdfast.Error, error) {
-			unknown := map[ids.ID]*holdfast.Error{}
+		func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+			unknown := map[holdfast.ID]*holdfast.Error{}
 			for _, id := range userIDs {
 				if id == stranger {
 					unknown[id] = refusal
@@ -34,7 +31,7 @@ func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 	release := holdEvent(t, w, event) // so that the requests come together
 	var asked sync.WaitGroup
 	asked.Go(func() {
-		if _, _, err := service.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
+		if _, _, err := service.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -42,14 +39,14 @@ func TestCustomers_StrangersFailNobodyElse(t *testing.T) {
 		return service.Pipeline.Queue().InFlight() == 1 && service.Pipeline.Queue().Waiting(event) == 0
 	}) // it is tried, alone
 	var mu sync.Mutex
-	seen := map[ids.ID]bool{}
+	seen := map[holdfast.ID]bool{}
 	for i := range 40 {
 		asked.Go(func() {
 			user := ids.New()
 			if i%4 == 0 {
 				user = stranger
 			}
-			lock, _, err := service.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
+			lock, _, err := service.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1})
 			if (user == stranger) != errors.Is(err, refusal) || (user != stranger && err != nil) {
 				t.Errorf("user %s: %v", user, err)
 			}
@@ -78,11 +75,11 @@ func TestCustomers_ALookUpThatFailsKeepsNothing(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	service := testenv.Core(w.DB,
-		func(context.Context, []ids.ID) (map[ids.ID]*holdfast.Error, error) {
-			return nil, fault.New(mongodb.CodeUnavailable, "No answer.")
+		func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+			return nil, holdfast.Refuse(holdfast.CodeUnavailable, "No answer.")
 		})
 	event := w.Event(10)
-	if _, _, err := service.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); !fault.Is(err, mongodb.CodeUnavailable) {
+	if _, _, err := service.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
 		t.Error(err)
 	}
 	if available, _ := w.Available(event); available != 10 {

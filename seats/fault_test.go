@@ -9,11 +9,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // A process that dies in a transaction leaves it open on the server. Others
@@ -62,7 +61,7 @@ func TestTake_LostRepliesOfCommitsAreSettled(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
+				if _, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -87,7 +86,7 @@ func TestTake_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				q := seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: []string{"", "key"}[i%2]}
+				q := holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: []string{"", "key"}[i%2]}
 				if _, replayed, err := w.Seats.Acquire(w.Ctx(), q); err != nil || replayed {
 					t.Error(name, replayed, err)
 				}
@@ -130,7 +129,7 @@ func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 			user = poor
 		}
 		all.Go(func() {
-			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1})
+			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1})
 			if (err != nil) != (user == poor) {
 				t.Error(user == poor, err)
 			}
@@ -151,15 +150,15 @@ func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	event := w.Event(1)
 	w.Take(event, 1, testenv.Soon())
 	ask := func(key string) error {
-		_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
 		return err
 	}
-	if err := ask("before"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+	if err := ask("before"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		t.Fatal(err)
 	}
 	release := w.HoldEvent(event.String())
 	defer release()
-	if err := ask("meanwhile"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+	if err := ask("meanwhile"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		t.Errorf("while a dead process holds the event: %v", err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)

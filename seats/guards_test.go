@@ -7,10 +7,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // Transactions read before they write, so a stale write conflicts. The guards
@@ -50,8 +49,8 @@ func TestGuards_AReclaimLeavesWhatIsNotDue(t *testing.T) {
 	live, old := w.Take(event, 5, testenv.Soon()), w.Take(event, 2, testenv.Past())
 	ctx, cancel := context.WithTimeout(w.Ctx(), 5*time.Second)
 	defer cancel()
-	_, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 6})
-	if !fault.Is(err, seats.CodeSeatsUnavailable) || w.Lock(live.ID).Status != seats.Active || w.Lock(old.ID).Status != seats.Expired {
+	_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 6})
+	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) || w.Lock(live.ID).Status != holdfast.LockActive || w.Lock(old.ID).Status != holdfast.LockExpired {
 		t.Errorf("got %v; they are %s and %s", err, w.Lock(live.ID).Status, w.Lock(old.ID).Status)
 	}
 }

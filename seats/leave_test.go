@@ -5,9 +5,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func TestTake_CallerThatLeftWithoutAKeyKeepsNoSeats(t *testing.T) {
@@ -18,7 +18,7 @@ func TestTake_CallerThatLeftWithoutAKeyKeepsNoSeats(t *testing.T) {
 	ctx, leave := contextWithCancel(w)
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
+		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
 		done <- err
 	}()
 	waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 })
@@ -42,7 +42,7 @@ func TestTake_CallerThatLeftWithAKeyIsNotGranted(t *testing.T) {
 	ctx, leave := contextWithCancel(w)
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.Acquire(ctx, seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
+		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
 		done <- err
 	}()
 	waitFor(t, func() bool { // its transaction has met the rival's

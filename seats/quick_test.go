@@ -5,10 +5,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // commands are the names of what MongoDB was asked for in a database meanwhile.
@@ -45,7 +44,7 @@ func commands(t *testing.T, w *testenv.Env, do func()) (names []string) {
 func TestQuick_ReadsNothing(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	request := seats.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key"}
+	request := holdfast.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key"}
 	asked := commands(t, w, func() {
 		if _, _, err := w.Seats.Acquire(w.Ctx(), request); err != nil {
 			t.Fatal(err)
@@ -74,9 +73,9 @@ func TestQuick_ACounterThatCannotBeIsProvedFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Set("events", event, wrong)
-		_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
+		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
 		if name == "no total" {
-			if !fault.Is(err, seats.CodeSeatsUnavailable) {
+			if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
@@ -94,8 +93,8 @@ func TestQuick_ReturnsWithSeats(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(1)
 	lock := w.Take(event, 1, testenv.Soon())
-	_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
-	if !fault.Is(err, seats.CodeSeatsUnavailable) {
+	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		t.Errorf("sold out: %v", err)
 	}
 	if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {

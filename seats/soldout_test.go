@@ -10,10 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // A batch of requests for an event that is known to be sold out costs one read.
@@ -23,14 +21,14 @@ func TestSoldOut_OneReadForABatch(t *testing.T) {
 	event := w.Event(1)
 	w.Take(event, 1, testenv.Soon())
 	ask := func(key string) error {
-		_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
 		return err
 	}
-	if err := ask("first"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+	if err := ask("first"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		t.Fatal(err)
 	}
 	asked := commands(t, w, func() {
-		if err := ask("second"); !fault.Is(err, seats.CodeSeatsUnavailable) {
+		if err := ask("second"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 			t.Fatal(err)
 		}
 	})
@@ -41,7 +39,7 @@ func TestSoldOut_OneReadForABatch(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			if err := ask(""); !fault.Is(err, seats.CodeSeatsUnavailable) {
+			if err := ask(""); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 				t.Error(err)
 			}
 		})
@@ -55,40 +53,40 @@ func TestSoldOut_OneReadForABatch(t *testing.T) {
 func TestSoldOut_StaysExact(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(w *testenv.Env, event ids.ID, lock seats.Lock)
-		ask    func(*seats.LockRequest)
-		want   fault.Code
+		change func(w *testenv.Env, event holdfast.ID, lock holdfast.Lock)
+		ask    func(*holdfast.LockRequest)
+		want   holdfast.Code
 	}{
-		"a seat given back": {change: func(w *testenv.Env, _ ids.ID, lock seats.Lock) {
+		"a seat given back": {change: func(w *testenv.Env, _ holdfast.ID, lock holdfast.Lock) {
 			if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 				w.T.Fatal(err)
 			}
 		}},
-		"a lock that is due": {change: func(w *testenv.Env, _ ids.ID, lock seats.Lock) {
+		"a lock that is due": {change: func(w *testenv.Env, _ holdfast.ID, lock holdfast.Lock) {
 			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}}) //nolint:forbidigo // the database's clock is this machine's
 		}},
-		"a larger capacity": {change: func(w *testenv.Env, event ids.ID, _ seats.Lock) {
+		"a larger capacity": {change: func(w *testenv.Env, event holdfast.ID, _ holdfast.Lock) {
 			three := int64(3)
-			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{TotalSeats: &three}); err != nil {
+			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{TotalSeats: &three}); err != nil {
 				w.T.Fatal(err)
 			}
 		}},
-		"a key that was used":        {ask: func(r *seats.LockRequest) { r.Key = "made before" }},
-		"the key of another request": {ask: func(r *seats.LockRequest) { r.Key, r.Seats = "made before", 2 }, want: seats.CodeIdempotencyReused},
-		"nothing that changes it":    {want: seats.CodeSeatsUnavailable},
-		"an event that is not there": {ask: func(r *seats.LockRequest) { r.EventID = ids.New() }, want: seats.CodeEventNotFound},
-		"beyond the longest lock":    {ask: func(r *seats.LockRequest) { r.Until.For = 1000 * time.Hour }, want: fault.CodeInvalid},
-		"a time beyond the longest": {ask: func(r *seats.LockRequest) {
+		"a key that was used":        {ask: func(r *holdfast.LockRequest) { r.Key = "made before" }},
+		"the key of another request": {ask: func(r *holdfast.LockRequest) { r.Key, r.Seats = "made before", 2 }, want: holdfast.CodeIdempotencyKeyReused},
+		"nothing that changes it":    {want: holdfast.CodeSeatsUnavailable},
+		"an event that is not there": {ask: func(r *holdfast.LockRequest) { r.EventID = ids.New() }, want: holdfast.CodeEventNotFound},
+		"beyond the longest lock":    {ask: func(r *holdfast.LockRequest) { r.Until.For = 1000 * time.Hour }, want: holdfast.CodeInvalid},
+		"a time beyond the longest": {ask: func(r *holdfast.LockRequest) {
 			r.Until.At = time.Now().Add(1000 * time.Hour) //nolint:forbidigo // far from every clock
-		}, want: fault.CodeInvalid},
-		"an event taken off the sale": {change: setStatus(seats.Cancelled), want: seats.CodeNotOnSale},
-		"a limit that was reached": {change: func(w *testenv.Env, event ids.ID, _ seats.Lock) {
+		}, want: holdfast.CodeInvalid},
+		"an event taken off the sale": {change: setStatus(holdfast.Cancelled), want: holdfast.CodeEventNotOnSale},
+		"a limit that was reached": {change: func(w *testenv.Env, event holdfast.ID, _ holdfast.Lock) {
 			one := int64(1)
-			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{MaxSeatsPerUser: &one}); err != nil {
+			if _, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{MaxSeatsPerUser: &one}); err != nil {
 				w.T.Fatal(err)
 			}
-		}, want: seats.CodeSeatLimit},
-		"a counter that cannot be": {change: func(w *testenv.Env, event ids.ID, _ seats.Lock) {
+		}, want: holdfast.CodeSeatLimitReached},
+		"a counter that cannot be": {change: func(w *testenv.Env, event holdfast.ID, _ holdfast.Lock) {
 			if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
 				w.T.Fatal(err)
 			}
@@ -99,13 +97,13 @@ func TestSoldOut_StaysExact(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
 			event, user := w.Event(1), ids.New()
-			lock, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "made before"})
+			lock, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "made before"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := seats.LockRequest{EventID: event, UserID: user, Seats: 1}
+			request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 1}
 			for range 2 { // the second one by one read
-				if _, _, err := w.Seats.Acquire(w.Ctx(), request); !fault.Is(err, seats.CodeSeatsUnavailable) {
+				if _, _, err := w.Seats.Acquire(w.Ctx(), request); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 					t.Fatal(err)
 				}
 			}
@@ -116,7 +114,7 @@ func TestSoldOut_StaysExact(t *testing.T) {
 				c.ask(&request)
 			}
 			_, _, err = w.Seats.Acquire(w.Ctx(), request)
-			if fault.CodeOf(err) != c.want || (c.want == "" && err != nil) {
+			if holdfast.CodeOf(err) != c.want || (c.want == "" && err != nil) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 			testenv.CheckInvariants(t, w.DB.Database)
@@ -131,25 +129,25 @@ func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 	w := testenv.New(t)
 	looking, look := make(chan struct{}, 10), make(chan struct{})
 	service := testenv.Core(w.DB,
-		func(context.Context, []ids.ID) (map[ids.ID]*holdfast.Error, error) {
+		func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
 			looking <- struct{}{}
 			<-look
 			return nil, nil
 		})
 	event := w.Event(1)
 	ask := func(n int64) error {
-		_, _, err := service.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+		_, _, err := service.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
 		return err
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := ask(2); !fault.Is(err, seats.CodeSeatsUnavailable) {
+		if err := ask(2); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 			t.Error(err)
 		}
 	})
 	<-looking // the others gather behind it
 	all.Go(func() {
-		if err := ask(2); !fault.Is(err, seats.CodeSeatsUnavailable) {
+		if err := ask(2); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 			t.Error(err)
 		}
 	})
@@ -167,9 +165,9 @@ func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-func setStatus(status seats.SaleStatus) func(*testenv.Env, ids.ID, seats.Lock) {
-	return func(w *testenv.Env, event ids.ID, _ seats.Lock) {
-		if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{Status: &status}); err != nil {
+func setStatus(status holdfast.EventStatus) func(*testenv.Env, holdfast.ID, holdfast.Lock) {
+	return func(w *testenv.Env, event holdfast.ID, _ holdfast.Lock) {
+		if _, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{Status: &status}); err != nil {
 			w.T.Fatal(err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -18,6 +18,6 @@ func contextWithCancel(w *testenv.Env) (context.Context, context.CancelFunc) {
 }
 
 // holdEvent writes the event in a transaction and leaves it open until release.
-func holdEvent(_ *testing.T, w *testenv.Env, event ids.ID) (release func()) {
+func holdEvent(_ *testing.T, w *testenv.Env, event holdfast.ID) (release func()) {
 	return w.HoldEvent(event.String())
 }

@@ -9,7 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
@@ -23,11 +23,11 @@ func TestTake_LastSeatGoesToOne(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 			switch {
 			case err == nil:
 				won.Add(1)
-			case fault.Is(err, seats.CodeSeatsUnavailable):
+			case holdfast.HasCode(err, holdfast.CodeSeatsUnavailable):
 				refused.Add(1)
 			default:
 				t.Error(err)
@@ -56,12 +56,12 @@ func TestTake_StampedeSellsExactlyWhatThereIs(t *testing.T) {
 	for i := range 500 {
 		n := 1 + rand.Int64N(4)
 		all.Go(func() {
-			_, _, err := worlds[i%3].Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+			_, _, err := worlds[i%3].Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
 			if err == nil {
 				sold.Add(n)
 				return
 			}
-			if !fault.Is(err, seats.CodeSeatsUnavailable) {
+			if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 				t.Error(err)
 			}
 			for old := smallestRefused.Load(); n < old && !smallestRefused.CompareAndSwap(old, n); {
@@ -81,7 +81,7 @@ func TestTake_SameKeyTakesSeatsOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event, user := w.Event(100), ids.New()
-	request := seats.LockRequest{EventID: event, UserID: user, Seats: 3, Key: "k"}
+	request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 3, Key: "k"}
 	other := testenv.Open(t, w.URI, w.DB.Name())
 	var made, replayed atomic.Int32
 	var first sync.Map
@@ -116,32 +116,32 @@ func TestTake_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event, user := w.Event(2), ids.New()
-	request := seats.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "k"}
+	request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "k"}
 	lock, _, err := w.Seats.Acquire(w.Ctx(), request)
 	wantCode(t, err, "")
-	replay := func(status seats.Status) {
+	replay := func(status holdfast.LockStatus) {
 		t.Helper()
 		again, replayed, err := w.Seats.Acquire(w.Ctx(), request)
 		if err != nil || !replayed || again.ID != lock.ID || again.Status != status {
 			t.Fatalf("got %+v, %v, %v; want %s", again, replayed, err, status)
 		}
 	}
-	replay(seats.Active) // although no seat is left
+	replay(holdfast.LockActive) // although no seat is left
 	if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
 		t.Fatal(err)
 	}
-	replay(seats.Released)
-	cancelled := seats.Cancelled
-	if _, err := w.Seats.UpdateEvent(w.Ctx(), event, seats.EventChange{Status: &cancelled}); err != nil {
+	replay(holdfast.LockReleased)
+	cancelled := holdfast.Cancelled
+	if _, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{Status: &cancelled}); err != nil {
 		t.Fatal(err)
 	}
-	replay(seats.Released)
+	replay(holdfast.LockReleased)
 	if available, _ := w.Available(event); available != 2 {
 		t.Errorf("available %d, want 2", available)
 	}
 	request.Seats = 1
 	_, _, err = w.Seats.Acquire(w.Ctx(), request)
-	wantCode(t, err, seats.CodeIdempotencyReused)
+	wantCode(t, err, holdfast.CodeIdempotencyKeyReused)
 	// A lock that another tool wrote has no hash: its seats decide.
 	w.Insert("seatlocks", bson.D{
 		{Key: "eventId", Value: event}, {Key: "userId", Value: user}, {Key: "seats", Value: 2.0},
@@ -149,9 +149,9 @@ func TestTake_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 	})
 	request.Key = "raw"
 	_, _, err = w.Seats.Acquire(w.Ctx(), request)
-	wantCode(t, err, seats.CodeIdempotencyReused)
+	wantCode(t, err, holdfast.CodeIdempotencyKeyReused)
 	request.Seats = 2
-	if again, replayed, err := w.Seats.Acquire(w.Ctx(), request); err != nil || !replayed || again.Status != seats.Expired {
+	if again, replayed, err := w.Seats.Acquire(w.Ctx(), request); err != nil || !replayed || again.Status != holdfast.LockExpired {
 		t.Fatal(again, replayed, err)
 	}
 }
@@ -159,7 +159,7 @@ func TestTake_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 func TestTake_LimitOfAUserHoldsAgainstConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	created, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 4})
+	created, err := w.Seats.CreateEvent(w.Ctx(), holdfast.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 4})
 	wantCode(t, err, "")
 	user := ids.New()
 	other := testenv.Open(t, w.URI, w.DB.Name())
@@ -168,10 +168,10 @@ func TestTake_LimitOfAUserHoldsAgainstConcurrentRequests(t *testing.T) {
 	for i := range 20 {
 		service := []*seats.Service{w.Seats, other.Seats}[i%2]
 		all.Go(func() {
-			_, _, err := service.Acquire(w.Ctx(), seats.LockRequest{EventID: created.ID, UserID: user, Seats: 2})
+			_, _, err := service.Acquire(w.Ctx(), holdfast.LockRequest{EventID: created.ID, UserID: user, Seats: 2})
 			if err == nil {
 				won.Add(2)
-			} else if !fault.Is(err, seats.CodeSeatLimit) {
+			} else if !holdfast.HasCode(err, holdfast.CodeSeatLimitReached) {
 				t.Error(err)
 			}
 		})
@@ -185,16 +185,16 @@ func TestTake_LimitOfAUserHoldsAgainstConcurrentRequests(t *testing.T) {
 func TestTake_DueSeatsDoNotCountAgainstTheLimitOfAUser(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	created, err := w.Seats.CreateEvent(w.Ctx(), seats.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 2})
+	created, err := w.Seats.CreateEvent(w.Ctx(), holdfast.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 2})
 	wantCode(t, err, "")
-	q := seats.LockRequest{EventID: created.ID, UserID: ids.New(), Seats: 2, Until: testenv.Past()}
+	q := holdfast.LockRequest{EventID: created.ID, UserID: ids.New(), Seats: 2, Until: testenv.Past()}
 	_, _, err = w.Seats.Acquire(w.Ctx(), q)
 	wantCode(t, err, "")
-	q.Until = seats.Until{}
+	q.Until = holdfast.Until{}
 	_, _, err = w.Seats.Acquire(w.Ctx(), q)
 	wantCode(t, err, "")
 	_, _, err = w.Seats.Acquire(w.Ctx(), q)
-	wantCode(t, err, seats.CodeSeatLimit)
+	wantCode(t, err, holdfast.CodeSeatLimitReached)
 }
 
 func TestTake_RefusesAndLeavesNothing(t *testing.T) {
@@ -204,25 +204,25 @@ func TestTake_RefusesAndLeavesNothing(t *testing.T) {
 	w.Set("events", closed, bson.D{{Key: "status", Value: "CLOSED"}})
 	w.Set("events", odd, bson.D{{Key: "status", Value: "DRAFT"}})
 	for name, c := range map[string]struct {
-		q    seats.LockRequest
-		code fault.Code
+		q    holdfast.LockRequest
+		code holdfast.Code
 	}{
-		"no such event":   {seats.LockRequest{EventID: ids.New(), Seats: 1}, seats.CodeEventNotFound},
-		"closed":          {seats.LockRequest{EventID: closed, Seats: 1}, seats.CodeNotOnSale},
-		"unknown status":  {seats.LockRequest{EventID: odd, Seats: 1}, seats.CodeNotOnSale},
-		"no seats":        {seats.LockRequest{EventID: event, Seats: 0}, fault.CodeInvalid},
-		"negative seats":  {seats.LockRequest{EventID: event, Seats: -1}, fault.CodeInvalid},
-		"too many":        {seats.LockRequest{EventID: event, Seats: 11}, seats.CodeSeatsUnavailable},
-		"absurdly many":   {seats.LockRequest{EventID: event, Seats: 1 << 62}, fault.CodeInvalid},
-		"beyond the cap":  {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{For: testenv.MaxTTL + time.Second}}, fault.CodeInvalid},
-		"in a far year":   {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}}, fault.CodeInvalid},
-		"both times":      {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{At: time.Now(), For: 1}}, fault.CodeInvalid},
-		"negative time":   {seats.LockRequest{EventID: event, Seats: 1, Until: seats.Until{For: -1}}, fault.CodeInvalid},
-		"key out of size": {seats.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, fault.CodeInvalid},
+		"no such event":   {holdfast.LockRequest{EventID: ids.New(), Seats: 1}, holdfast.CodeEventNotFound},
+		"closed":          {holdfast.LockRequest{EventID: closed, Seats: 1}, holdfast.CodeEventNotOnSale},
+		"unknown status":  {holdfast.LockRequest{EventID: odd, Seats: 1}, holdfast.CodeEventNotOnSale},
+		"no seats":        {holdfast.LockRequest{EventID: event, Seats: 0}, holdfast.CodeInvalid},
+		"negative seats":  {holdfast.LockRequest{EventID: event, Seats: -1}, holdfast.CodeInvalid},
+		"too many":        {holdfast.LockRequest{EventID: event, Seats: 11}, holdfast.CodeSeatsUnavailable},
+		"absurdly many":   {holdfast.LockRequest{EventID: event, Seats: 1 << 62}, holdfast.CodeInvalid},
+		"beyond the cap":  {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: testenv.MaxTTL + time.Second}}, holdfast.CodeInvalid},
+		"in a far year":   {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}}, holdfast.CodeInvalid},
+		"both times":      {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Now(), For: 1}}, holdfast.CodeInvalid},
+		"negative time":   {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: -1}}, holdfast.CodeInvalid},
+		"key out of size": {holdfast.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, holdfast.CodeInvalid},
 	} {
 		c.q.UserID = ids.New()
 		_, _, err := w.Seats.Acquire(w.Ctx(), c.q)
-		if fault.CodeOf(err) != c.code {
+		if holdfast.CodeOf(err) != c.code {
 			t.Errorf("%s: got %v, want %s", name, err, c.code)
 		}
 	}
@@ -236,8 +236,8 @@ func TestTake_TimeInThePastIsAcceptedAndDueAtOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	lock := w.Take(event, 2, seats.Until{At: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)})
-	if got := w.Lock(lock.ID); got.Status != seats.Active || !got.Due(time.Now()) {
+	lock := w.Take(event, 2, holdfast.Until{At: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)})
+	if got := w.Lock(lock.ID); got.Status != holdfast.LockActive || !got.Due(time.Now()) {
 		t.Errorf("got %+v, want an ACTIVE lock that is due", got)
 	}
 	if available, _ := w.Available(event); available != 8 {
@@ -249,18 +249,18 @@ func TestTake_ReclaimsDueLocksOldestFirstUntilItFits(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	var locks []seats.Lock
+	var locks []holdfast.Lock
 	for i := range 5 { // all seats are in locks that are due, and no worker runs
-		locks = append(locks, w.Take(event, 2, seats.Until{At: time.Now().Add(time.Duration(i-10) * time.Minute)}))
+		locks = append(locks, w.Take(event, 2, holdfast.Until{At: time.Now().Add(time.Duration(i-10) * time.Minute)}))
 	}
 	w.Take(event, 3, testenv.Soon())
-	for i, want := range []seats.Status{seats.Expired, seats.Expired, seats.Active, seats.Active, seats.Active} {
+	for i, want := range []holdfast.LockStatus{holdfast.LockExpired, holdfast.LockExpired, holdfast.LockActive, holdfast.LockActive, holdfast.LockActive} {
 		if got := w.Lock(locks[i].ID).Status; got != want {
 			t.Errorf("lock %d is %s, want %s", i, got, want)
 		}
 	}
-	_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
-	wantCode(t, err, seats.CodeSeatsUnavailable)
+	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
+	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	if available, _ := w.Available(event); available != 7 {
 		t.Errorf("available %d, want 7: what was reclaimed in vain is on sale", available)
 	}
@@ -298,7 +298,7 @@ func TestTake_ReclaimsOverSeveralTransactions(t *testing.T) {
 	waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
 	for i := range 4 { // the first one asks for all there is
 		all.Go(func() {
-			_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
+			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
 			if (err == nil) != (i == 0) {
 				t.Errorf("request %d: %v; want the first to have all seats", i, err)
 			}
@@ -346,8 +346,8 @@ func TestTake_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 50}}}}}}}}}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := w.Seats.Acquire(w.Ctx(), seats.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
-	wantCode(t, err, seats.CodeSeatsUnavailable)
+	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
+	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	w.Take(event, 2, testenv.Soon())
 	testenv.CheckInvariants(t, w.DB.Database)
 }

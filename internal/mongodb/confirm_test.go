@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/fault"
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -14,19 +14,19 @@ import (
 func TestSurely_DoubtsARefusal(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	gone, taken := fault.New("LOCK_NOT_FOUND", "gone"), fault.New("LOCK_CONSUMED", "taken")
+	gone, taken := holdfast.Refuse("LOCK_NOT_FOUND", "gone"), holdfast.Refuse("LOCK_CONSUMED", "taken")
 	for name, c := range map[string]struct {
 		doubt func(error) bool
 		first error
 		times int
 	}{
-		"an absence":                  {mongodb.Absence, gone, 2},
-		"another rule, for absences":  {mongodb.Absence, taken, 1},
-		"a rule":                      {mongodb.Refusal, taken, 2},
-		"an outage":                   {mongodb.Refusal, fault.New(mongodb.CodeUnavailable, "down"), 1},
-		"an unknown outcome":          {mongodb.Refusal, fault.New(mongodb.CodeOutcomeUnknown, "?"), 1},
-		"what was wrong in the input": {mongodb.Refusal, fault.Invalid("body", "wrong"), 1},
-		"success":                     {mongodb.Refusal, nil, 1},
+		"an absence":                  {holdfast.IsNotFound, gone, 2},
+		"another rule, for absences":  {holdfast.IsNotFound, taken, 1},
+		"a rule":                      {mongodb.IsRefusal, taken, 2},
+		"an outage":                   {mongodb.IsRefusal, holdfast.Refuse(holdfast.CodeUnavailable, "down"), 1},
+		"an unknown outcome":          {mongodb.IsRefusal, holdfast.Refuse(holdfast.CodeOutcomeUnknown, "?"), 1},
+		"what was wrong in the input": {mongodb.IsRefusal, holdfast.RefuseInput("body", "wrong"), 1},
+		"success":                     {mongodb.IsRefusal, nil, 1},
 	} {
 		times := 0
 		do := func(context.Context) (int, error) {
@@ -36,7 +36,7 @@ func TestSurely_DoubtsARefusal(t *testing.T) {
 			}
 			return times, c.first
 		}
-		value, err := mongodb.Surely(t.Context(), w.DB, c.doubt, do)
+		value, err := mongodb.ConfirmRefusal(t.Context(), w.DB, c.doubt, do)
 		if times != c.times || value != c.times || (c.times == 2 && err != nil) {
 			t.Errorf("%s: done %d times, %d, %v; want %d", name, times, value, err, c.times)
 		}
@@ -44,9 +44,9 @@ func TestSurely_DoubtsARefusal(t *testing.T) {
 	// Its owner's transaction is what is repeated.
 	times := 0
 	_, err := mongodb.InTx(t.Context(), w.DB, func(ctx context.Context) (int, error) {
-		return mongodb.Surely(ctx, w.DB, mongodb.Absence, func(context.Context) (int, error) { times++; return 0, gone })
+		return mongodb.ConfirmRefusal(ctx, w.DB, holdfast.IsNotFound, func(context.Context) (int, error) { times++; return 0, gone })
 	})
-	if times != 1 || fault.CodeOf(err) != "LOCK_NOT_FOUND" {
+	if times != 1 || holdfast.CodeOf(err) != "LOCK_NOT_FOUND" {
 		t.Errorf("within a transaction: %d times, %v", times, err)
 	}
 }
@@ -59,9 +59,9 @@ func TestSurely_WithoutAPrimaryIsUnavailable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	mongod.Freeze()
-	_, err := mongodb.Surely(ctx, w.DB, mongodb.Refusal, func(context.Context) (int, error) { return 0, fault.New("LOCK_CONSUMED", "taken") })
+	_, err := mongodb.ConfirmRefusal(ctx, w.DB, mongodb.IsRefusal, func(context.Context) (int, error) { return 0, holdfast.Refuse("LOCK_CONSUMED", "taken") })
 	mongod.Wake()
-	if !fault.Is(err, mongodb.CodeUnavailable) {
+	if !holdfast.HasCode(err, holdfast.CodeUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }

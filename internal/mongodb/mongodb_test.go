@@ -11,8 +11,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/fault"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -40,9 +40,9 @@ func TestInTx_ARefusalWritesNothingAndRunsOnce(t *testing.T) {
 	runs := 0
 	err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
 		runs++
-		return errors.Join(insert(ctx, w), fault.New("NO", "no"))
+		return errors.Join(insert(ctx, w), holdfast.Refuse("NO", "no"))
 	})
-	if !fault.Is(err, "NO") || runs != 1 || count(t, w) != 0 || w.Transactions(mongodb.Refused) != 1 {
+	if !holdfast.HasCode(err, "NO") || runs != 1 || count(t, w) != 0 || w.Transactions(mongodb.Refused) != 1 {
 		t.Errorf("%v after %d runs, %d documents", err, runs, count(t, w))
 	}
 }
@@ -54,9 +54,9 @@ func TestInTx_JoinsTheTransactionThatItIsCalledIn(t *testing.T) {
 		if err := mongodb.Do(ctx, w.DB, func(ctx context.Context) error { return insert(ctx, w) }); err != nil {
 			return err
 		}
-		return fault.New("NO", "no")
+		return holdfast.Refuse("NO", "no")
 	})
-	if !fault.Is(err, "NO") || count(t, w) != 0 {
+	if !holdfast.HasCode(err, "NO") || count(t, w) != 0 {
 		t.Errorf("%v, %d documents", err, count(t, w))
 	}
 }
@@ -94,8 +94,8 @@ func TestInTx_ObeysItsContextBetweenRepetitions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(w.Ctx(), 200*time.Millisecond)
 	defer cancel()
 	start, runs := time.Now(), 0
-	err := mongodb.Do(ctx, w.DB, func(context.Context) error { runs++; return mongodb.ErrAgain })
-	if !fault.Is(err, mongodb.CodeUnavailable) || runs < 3 || time.Since(start) > 5*time.Second ||
+	err := mongodb.Do(ctx, w.DB, func(context.Context) error { runs++; return mongodb.ErrRetry })
+	if !holdfast.HasCode(err, holdfast.CodeUnavailable) || runs < 3 || time.Since(start) > 5*time.Second ||
 		w.Transactions(mongodb.Conflict)+w.Transactions(mongodb.Unavailable) != 1 { // by where it was when its time ended
 		t.Errorf("%v after %v and %d runs", err, time.Since(start), runs)
 	}
@@ -106,14 +106,14 @@ func TestInTx_ObeysItsContextBetweenRepetitions(t *testing.T) {
 func TestInTx_BriskIsSoForAShortTime(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	ctx, cancel := context.WithTimeout(mongodb.Brisk(w.Ctx()), 3*time.Second)
+	ctx, cancel := context.WithTimeout(mongodb.WithFastRetry(w.Ctx()), 3*time.Second)
 	defer cancel()
 	early, runs, start := 0, 0, time.Now()
 	err := mongodb.Do(ctx, w.DB, func(context.Context) error {
 		if runs++; time.Since(start) < 500*time.Millisecond {
 			early++
 		}
-		return mongodb.ErrAgain
+		return mongodb.ErrRetry
 	})
 	if err == nil || ctx.Err() == nil || runs-early > 200 || early < 30 {
 		t.Errorf("%v after %d attempts, %d of them in the first half second", err, runs, early)
@@ -150,11 +150,11 @@ func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
 // The commit is never answered: the outcome is unknown, and said to be so.
 func TestInTx_ACommitWithoutAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
-	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTime = 200 * time.Millisecond })
+	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTimeout = 200 * time.Millisecond })
 	off := w.FailCommands("commitTransaction", "alwaysOn", bson.D{{Key: "closeConnection", Value: true}})
 	err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error { return insert(ctx, w) })
 	off()
-	if !fault.Is(err, mongodb.CodeOutcomeUnknown) || w.Transactions(mongodb.Unknown) != 1 {
+	if !holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) || w.Transactions(mongodb.Unknown) != 1 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -167,7 +167,7 @@ func TestInTx_WithoutAServerItIsUnavailableInTime(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	err := mongodb.Do(ctx, w.DB, func(ctx context.Context) error { return insert(ctx, w) })
-	if !fault.Is(err, mongodb.CodeUnavailable) || time.Since(start) > 3*time.Second {
+	if !holdfast.HasCode(err, holdfast.CodeUnavailable) || time.Since(start) > 3*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
