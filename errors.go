@@ -84,7 +84,11 @@ type FieldError struct {
 
 // Refuse returns an error without details.
 func Refuse(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	message := format
+	if len(args) > 0 {
+		message = fmt.Sprintf(format, args...)
+	}
+	return &Error{Code: code, Message: message}
 }
 
 // NotFound refuses with one of the codes that end in _NOT_FOUND.

@@ -47,7 +47,8 @@ func (s *Service) Create(ctx context.Context, r holdfast.BookingRequest) (b hold
 		return holdfast.Booking{}, false, err
 	}
 	result, err := s.pipeline.Do(ctx, inventory.Book{BookingRequest: r, BookingID: ids.New()})
-	return result.Booking, !result.Replayed && err == nil, err
+	b, err = answer(result, err)
+	return b, !result.Replayed && err == nil, err
 }
 
 // Pay opens the payment window of an INITIATED booking; on one that is open already it
@@ -63,7 +64,7 @@ func (s *Service) Pay(ctx context.Context, id ID, window holdfast.Until) (holdfa
 		return holdfast.Booking{}, err
 	}
 	result, err := s.pipeline.Do(ctx, inventory.Pay{BookingID: id, Window: window})
-	return result.Booking, err
+	return answer(result, err)
 }
 
 // Confirm asserts that the payment was received, and sells the booking's seats: booking
@@ -81,7 +82,7 @@ func (s *Service) Confirm(ctx context.Context, id ID, reference string) (holdfas
 			s.observe.PaidAndRefused()
 		}
 	}
-	return result.Booking, err
+	return answer(result, err)
 }
 
 // Cancel ends a booking, open or CONFIRMED, and gives its seats back, in one
@@ -96,13 +97,13 @@ func (s *Service) Cancel(ctx context.Context, id ID) (holdfast.Booking, error) {
 	lock, err := s.store.Lock(ctx, b.LockID)
 	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // no seats to give back
 		result, err := s.pipeline.Do(ctx, command)
-		return result.Booking, err
+		return answer(result, err)
 	}
 	if err != nil {
 		return holdfast.Booking{}, err
 	}
 	result, err := s.pipeline.Submit(ctx, lock.EventID, command)
-	return result.Booking, err
+	return answer(result, err)
 }
 
 // Get returns a booking in its present state, or BOOKING_NOT_FOUND.
@@ -113,4 +114,12 @@ func (s *Service) Get(ctx context.Context, id ID) (holdfast.Booking, error) {
 // List lists bookings by ID, and the token of the next page.
 func (s *Service) List(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
 	return s.store.Bookings(ctx, f, page)
+}
+
+// answer is the booking that a command is about, or none where it was refused.
+func answer(result inventory.Result, err error) (holdfast.Booking, error) {
+	if err != nil || result.Booking == nil {
+		return holdfast.Booking{}, err
+	}
+	return *result.Booking, nil
 }

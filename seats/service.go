@@ -51,7 +51,7 @@ func (s *Service) Acquire(ctx context.Context, r holdfast.LockRequest) (lock hol
 		return holdfast.Lock{}, false, err
 	}
 	result, err := s.pipeline.Submit(ctx, r.EventID, inventory.Acquire{LockRequest: r, LockID: ids.New()})
-	return result.Lock, result.Replayed, err
+	return orZero(result.Lock), result.Replayed, err
 }
 
 // Release ends a lock for its customer, and cancels its open booking in the same
@@ -64,7 +64,7 @@ func (s *Service) Release(ctx context.Context, id ID) (holdfast.Lock, error) {
 		return holdfast.Lock{}, err
 	}
 	result, err := s.pipeline.Submit(ctx, lock.EventID, inventory.Release{LockID: id})
-	return result.Lock, err
+	return orZero(result.Lock), err
 }
 
 // Extend moves a live lock's expiry, never to an earlier time and at most to the cap,
@@ -79,7 +79,7 @@ func (s *Service) Extend(ctx context.Context, id ID, until holdfast.Until) (hold
 		return holdfast.Lock{}, err
 	}
 	result, err := s.pipeline.Do(ctx, inventory.Extend{LockID: id, Until: until})
-	return result.Lock, err
+	return orZero(result.Lock), err
 }
 
 // Lock returns a lock in its present state, or LOCK_NOT_FOUND.
@@ -119,7 +119,7 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 // event is to sell again.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
 	result, err := s.pipeline.Submit(ctx, id, inventory.ChangeEvent{EventChange: c})
-	return result.Event, err
+	return orZero(result.Event), err
 }
 
 // Event returns an event, or EVENT_NOT_FOUND.
@@ -130,4 +130,12 @@ func (s *Service) Event(ctx context.Context, id ID) (holdfast.Event, error) {
 // Events lists events by ID, and the token of the next page.
 func (s *Service) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
 	return s.store.Events(ctx, page)
+}
+
+// orZero is what a command is about, or the zero value where it was refused.
+func orZero[T any](of *T) (value T) {
+	if of != nil {
+		value = *of
+	}
+	return value
 }

@@ -116,12 +116,14 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	}
 	var committed groupcommit.Committed[inventory.Result]
 	for _, t := range r.tasks {
-		group := groupcommit.GroupResult[inventory.Result]{Took: t.applied.Took}
+		group := groupcommit.GroupResult[inventory.Result]{
+			Took: t.applied.Took, Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
+		}
 		if t.applied.Event != nil {
 			group.Revision = t.applied.Event.Revision
 		}
-		for _, result := range t.results {
-			group.Outcomes = append(group.Outcomes, groupcommit.Outcome[inventory.Result]{Result: result, Again: result.Again})
+		for i, result := range t.results {
+			group.Outcomes[i] = groupcommit.Outcome[inventory.Result]{Result: result, Again: result.Again}
 		}
 		committed.Groups = append(committed.Groups, group)
 	}

@@ -25,7 +25,6 @@ type eventDoc struct {
 	Fixes           mongodb.Whole  `bson:"fixes"`    // raised by every repair of the counter
 	Rev             mongodb.Whole  `bson:"rev"`      // raised by every transaction
 	SweptRev        mongodb.Whole  `bson:"sweptRev"` // rev after the last sweep's transaction
-	Fence           mongodb.Whole  `bson:"fence"`    // raised before refusals are read
 
 	Now mongodb.Date `bson:"now"` // the database's clock, where it was asked for
 }

@@ -159,7 +159,9 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 			return inventory.Plan{Bookings: []inventory.BookingWrite{{ID: f.booking, From: from, To: to, WindowOpen: windowOpen}}}
 		}
 	}
-	set := func(name string, value any) func(fixture) { return func(f fixture) { f.setBooking(field(name, value)) } }
+	set := func(name string, value any) func(fixture) {
+		return func(f fixture) { f.setBooking(field(name, value)) }
+	}
 	confirm := write(holdfast.BookingPending, holdfast.BookingConfirmed, true)
 	expire := write(holdfast.BookingPending, holdfast.BookingExpired, false)
 	cancel := write(holdfast.BookingPending, holdfast.BookingCancelled, false)

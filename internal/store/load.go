@@ -2,12 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -20,18 +18,10 @@ import (
 // booking or lock that is needed.
 //
 // Where a fence is needed, the event is written first: see inventory.State.Fenced.
-// ErrStale: the server knows less than the fence it has just acknowledged, as a
-// primary may that was elected a moment ago.
 func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
 	inTx := mongo.SessionFromContext(ctx) != nil
-	var fence int64
-	if n.Fence && !inTx && !eventID.IsZero() {
-		var err error
-		if fence, err = s.fence(ctx, eventID); err != nil {
-			return inventory.State{}, err
-		}
-	}
 	var found loaded
+	var fenced bool
 	var err error
 	switch {
 	case eventID.IsZero() && len(n.Bookings) == 1:
@@ -41,29 +31,32 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	case inTx || eventID.IsZero():
 		err = s.loadEach(ctx, eventID, n, &found)
 	default:
-		err = s.loadJoined(ctx, eventID, n, &found)
+		fenced, err = s.loadJoined(ctx, eventID, n, &found)
 	}
 	if err != nil {
 		return inventory.State{}, err
 	}
-	if found.Event.Fence.Or(0) < fence {
-		return inventory.State{}, ErrStale
-	}
 	state := found.state(n)
-	state.Fenced = fence > 0
+	state.Fenced = fenced
 	return state, nil
 }
 
-// fence writes the event and returns its fence. The write waits for a transaction that
-// holds the event, and is acknowledged by a majority.
-func (s *Store) fence(ctx context.Context, eventID ID) (int64, error) {
-	var doc eventDoc
-	err := s.events().FindOneAndUpdate(ctx, mongodb.Is("_id", eventID), bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}},
-		options.FindOneAndUpdate().SetReturnDocument(options.After).SetProjection(mongodb.Keys("fence"))).Decode(&doc)
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		return 0, nil
+// fence writes the event and returns the time of that. The write waits for a
+// transaction that holds the event. It is a plain command, because a write that the
+// driver may retry costs MongoDB another one; one that fails is not retried here.
+func (s *Store) fence(ctx context.Context, eventID ID) (at bson.Timestamp, exists bool, err error) {
+	var answer struct {
+		N  int            `bson:"n"`
+		At bson.Timestamp `bson:"operationTime"`
 	}
-	return doc.Fence.Or(0), err
+	err = s.db.RunCommand(ctx, bson.D{
+		{Key: "update", Value: eventsName},
+		{Key: "updates", Value: bson.A{bson.D{
+			{Key: "q", Value: mongodb.Is("_id", eventID)}, {Key: "u", Value: bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}}},
+		}}},
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}},
+	}).Decode(&answer)
+	return answer.At, answer.N > 0, err
 }
 
 // Hold writes an event in the caller's transaction without changing what it says.
@@ -161,18 +154,40 @@ func holdingsOf(ofEvent bson.D, users []ID) []bson.D {
 	}
 }
 
-// loadJoined reads everything by one aggregation.
-func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) error {
+// loadJoined reads everything by one aggregation, behind a fence if one is needed: at
+// the very time of the fence, for which a primary waits that was elected a moment ago.
+func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (fenced bool, err error) {
+	snapshot := bson.D{{Key: "level", Value: "snapshot"}}
+	if n.Fence {
+		at, exists, err := s.fence(ctx, eventID)
+		if err != nil {
+			return false, err
+		}
+		if fenced = exists; exists {
+			snapshot = append(snapshot, bson.E{Key: "atClusterTime", Value: at})
+		}
+	}
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
 	for _, p := range parts(eventID, n) {
 		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
 	}
-	doc, exists, err := mongodb.First[loaded](ctx, s.snapshot(eventsName), append(pipeline, mongodb.WithNow))
-	if err != nil || exists {
-		*found = doc
-		return err
+	var answer struct {
+		Cursor struct {
+			First []loaded `bson:"firstBatch"`
+		} `bson:"cursor"`
 	}
-	return s.loadEach(ctx, eventID, n, found) // the locks of an event that does not exist
+	err = s.db.RunCommand(ctx, bson.D{
+		{Key: "aggregate", Value: eventsName}, {Key: "pipeline", Value: append(pipeline, mongodb.WithNow)},
+		{Key: "cursor", Value: bson.D{}}, {Key: "readConcern", Value: snapshot},
+	}).Decode(&answer)
+	if err != nil {
+		return false, err
+	}
+	if len(answer.Cursor.First) == 0 { // the locks of an event that does not exist
+		return false, s.loadEach(ctx, eventID, n, found)
+	}
+	*found = answer.Cursor.First[0]
+	return fenced, nil
 }
 
 // loadEach reads one thing after the other, in a transaction or where no event joins them.

@@ -35,7 +35,7 @@ func (c Acquire) decide(d *decision) Result {
 		d.needs.Locks = append(d.needs.Locks, c.LockID)
 		return Result{}
 	} else if made != nil { // the commit before this one happened
-		return Result{Lock: made.Lock}
+		return Result{Lock: &made.Lock}
 	}
 	if c.Abandoned {
 		return Result{Err: holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The caller gave up.")}
@@ -72,18 +72,19 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 		d.needs.Keys = append(d.needs.Keys, key)
 		return Result{}, true
 	}
-	result := Result{Replayed: true}
-	if i := d.acquired[key]; i > 0 {
-		result.Lock, result.acquired = d.plan.Acquired[i-1], i
+	result := Result{Replayed: true, acquired: d.acquired[key]}
+	if result.acquired > 0 {
+		result.Lock = &d.plan.Acquired[result.acquired-1]
 	} else if made := d.state.Keys[key]; made != nil {
-		result.Lock = made.Lock
+		present := made.Lock
 		if moved, ok := d.locks[made.ID]; ok {
-			result.Lock = moved.Lock
+			present = moved.Lock
 		}
+		result.Lock = &present
 	} else {
 		return Result{}, false
 	}
-	if !c.Made(result.Lock) {
+	if !c.Made(*result.Lock) {
 		return d.refuse(holdfast.Refuse(holdfast.CodeIdempotencyKeyReused, "The idempotency key was used for another request."), key), true
 	}
 	return result, true
@@ -95,7 +96,7 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 	longest := d.rules.MaxLockTTL
 	lock = holdfast.Lock{
 		ID: c.LockID, EventID: d.event.ID, UserID: c.UserID, Seats: c.Seats, Status: holdfast.LockActive,
-		Key: c.Key, RequestHash: c.Hash(),
+		Key: c.Key,
 	}
 	if c.Until.At.IsZero() {
 		ttl = cmp.Or(c.Until.For, d.rules.DefaultLockTTL)
@@ -163,6 +164,10 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 	} else if held, read := d.holdings[c.UserID]; read {
 		d.holdings[c.UserID] = Holding{Seats: held.Seats + c.Seats, Locks: held.Locks + 1}
 	}
+	lock.RequestHash = c.Hash()
+	if d.plan.Acquired == nil {
+		d.plan.Acquired, d.plan.TTL = make([]holdfast.Lock, 0, d.commands), make([]time.Duration, 0, d.commands)
+	}
 	d.plan.Acquired, d.plan.TTL = append(d.plan.Acquired, lock), append(d.plan.TTL, ttl)
 	if c.Key != "" {
 		if d.acquired == nil {
@@ -170,7 +175,7 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 		}
 		d.acquired[c.userKey()] = len(d.plan.Acquired)
 	}
-	return Result{Lock: lock, acquired: len(d.plan.Acquired)}
+	return Result{acquired: len(d.plan.Acquired)}
 }
 
 // reclaim ends the due lock with the soonest expiry that this batch has not ended yet.

@@ -34,7 +34,8 @@ func (c Extend) decide(d *decision) Result {
 		return Result{Err: c.Until.TooLate(holdfast.LockFields, d.rules.MaxLockTTL)}
 	}
 	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, ExpiresAt: later(lock.ExpiresAt, expires)})
-	return Result{Lock: d.locks[lock.ID].Lock}
+	extended := d.locks[lock.ID].Lock
+	return Result{Lock: &extended}
 }
 
 // Book makes the booking of a live lock, and moves the lock's expiry to the end of the
@@ -57,7 +58,7 @@ func (c Book) decide(d *decision) Result {
 	err := lock.Ended(now)
 	for _, b := range bookings { // a repeat
 		if err == nil || (holdfast.HasCode(err, holdfast.CodeLockConsumed) && b.Status == holdfast.BookingConfirmed) {
-			return Result{Booking: b, Replayed: true}
+			return Result{Booking: &b, Replayed: true}
 		}
 	}
 	if err != nil {
@@ -79,7 +80,7 @@ func (c Book) decide(d *decision) Result {
 	}
 	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, BookingID: b.ID, ExpiresAt: later(lock.ExpiresAt, b.PaymentExpiresAt)})
 	d.plan.NewBookings = append(d.plan.NewBookings, b)
-	return Result{Booking: b}
+	return Result{Booking: &b}
 }
 
 // Pay opens the payment window of an INITIATED booking; on one that is open already it
@@ -101,7 +102,7 @@ func (c Pay) decide(d *decision) Result {
 	action := holdfast.PayBooking
 	if b.Status == holdfast.BookingPending { // a repeat; what ends an open booking ends it for a repeat too
 		if !b.Due(lock.Lock, now) && lock.Status == holdfast.LockActive {
-			return Result{Booking: b}
+			return Result{Booking: &b}
 		}
 		action = holdfast.CancelBooking
 	}
@@ -116,7 +117,8 @@ func (c Pay) decide(d *decision) Result {
 		return Result{Err: c.Window.TooLate(holdfast.PaymentFields, d.rules.MaxPaymentTTL)}
 	}
 	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, BookingID: b.ID, ExpiresAt: later(lock.ExpiresAt, ends)})
-	return Result{Booking: d.moveBooking(b, holdfast.PayBooking, BookingWrite{PaymentExpiresAt: ends})}
+	b = d.moveBooking(b, holdfast.PayBooking, BookingWrite{PaymentExpiresAt: ends})
+	return Result{Booking: &b}
 }
 
 // Confirm sells the booking's seats while neither the booking nor its lock is due.
@@ -135,7 +137,7 @@ func (c Confirm) decide(d *decision) Result {
 		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
 	if b.Status == holdfast.BookingConfirmed && (c.Reference == "" || c.Reference == b.PaymentReference) {
-		return Result{Booking: b}
+		return Result{Booking: &b}
 	}
 	action := holdfast.ConfirmBooking
 	if b.Status == holdfast.BookingInitiated && b.Due(lock.Lock, d.state.Now) { // it expired before it could be paid for
@@ -153,7 +155,7 @@ func (c Confirm) decide(d *decision) Result {
 		WindowOpen:       !b.PaymentExpiresAt.IsZero(), // other software may have written none: the lock's time holds
 	})
 	b.PaymentReference = c.Reference
-	return Result{Booking: b}
+	return Result{Booking: &b}
 }
 
 // ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED,

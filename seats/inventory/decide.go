@@ -17,7 +17,7 @@ type Command interface {
 // Decide carries out the commands in order of arrival. Where needs is not None, plan
 // and results count nothing: call it again with a state that has what is needed.
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
-	d := &decision{state: s, rules: rules, locks: map[ID]Lock{}, moved: map[ID]int{}, bookings: map[ID]holdfast.Booking{}}
+	d := &decision{state: s, rules: rules, commands: len(commands), locks: map[ID]Lock{}, moved: map[ID]int{}, bookings: map[ID]holdfast.Booking{}}
 	d.openEvent()
 	results = make([]Result, len(commands))
 	for i, c := range commands {
@@ -28,15 +28,21 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		return Plan{}, nil, d.needs
 	}
 	d.closeEvent()
+	for i := range results {
+		if n := results[i].acquired; n > 0 {
+			results[i].Lock = &d.plan.Acquired[n-1]
+		}
+	}
 	return d.plan, results, Needs{}
 }
 
 // decision is a state while commands are carried out on it.
 type decision struct {
-	state State
-	rules Rules
-	plan  Plan
-	needs Needs
+	state    State
+	rules    Rules
+	commands int // how many there are
+	plan     Plan
+	needs    Needs
 
 	event    Event // a working copy, if there is one
 	counter  counter

@@ -30,7 +30,8 @@ func (c ChangeEvent) decide(d *decision) Result {
 	}
 	d.asRead = true
 	d.plan.Event.change(c.EventChange, &d.event)
-	return Result{Event: d.event.Event}
+	after := d.event.Event
+	return Result{Event: &after}
 }
 
 // change adds a change to the ones before it in the batch, and makes it on the event.
@@ -71,7 +72,7 @@ func (c Repair) decide(d *decision) Result {
 	drift := d.event.Drift(*d.state.Taken)
 	should := counterOf(d.event.TotalSeats, *d.state.Taken)
 	result := Result{
-		Event:      d.event.Event,
+		Event:      &d.event.Event,
 		Correction: &Correction{EventID: d.event.ID, Before: d.event.AvailableSeats, After: should.available, Oversold: should.oversold},
 	}
 	switch {

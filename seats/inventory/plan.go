@@ -85,12 +85,13 @@ type BookingWrite struct {
 	RunID            string
 }
 
-// Result is what became of a command.
+// Result is what became of a command. Of Lock, Booking and Event it has the one that
+// the command is about, unless it is refused.
 type Result struct {
 	Err      error // a refusal
-	Lock     holdfast.Lock
-	Booking  holdfast.Booking
-	Event    holdfast.Event
+	Lock     *holdfast.Lock
+	Booking  *holdfast.Booking
+	Event    *holdfast.Event
 	Replayed bool // an earlier request made the lock or the booking
 	// Again: the command is undecided; it goes first in the next batch.
 	Again bool
@@ -118,18 +119,15 @@ type Correction struct {
 }
 
 // Complete fills in what is known only once the plan is written: the database's
-// clock, and the event after it.
+// clock, and the event after it. Results point to the plan's locks.
 func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) {
 	for i := range plan.Acquired {
 		plan.Acquired[i] = plan.AcquiredAt(i, now)
 	}
 	for i := range results {
 		r := &results[i]
-		if r.acquired > 0 {
-			r.Lock = plan.Acquired[r.acquired-1]
-		}
-		if !r.Event.ID.IsZero() {
-			r.Event = event
+		if r.Event != nil {
+			r.Event = &event
 		}
 		if c := r.Correction; c != nil && plan.Event.Drift != nil {
 			net := event.AvailableSeats - event.Oversold

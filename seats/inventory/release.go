@@ -21,7 +21,7 @@ func (c Release) decide(d *decision) Result {
 	}
 	err := lock.Ended(d.state.Now)
 	if holdfast.HasCode(err, holdfast.CodeLockReleased) {
-		return Result{Lock: lock.Lock}
+		return Result{Lock: &lock.Lock}
 	}
 	confirmed := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
 	if err == nil && confirmed { // other software died between booking and lock
@@ -35,7 +35,7 @@ func (c Release) decide(d *decision) Result {
 	for _, b := range bookings {
 		d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	}
-	return Result{Lock: released.Lock}
+	return Result{Lock: &released.Lock}
 }
 
 // readEvent reports whether it is known if the event exists. A lock whose event was
@@ -56,7 +56,7 @@ func (c Cancel) decide(d *decision) Result {
 		return d.refuse(holdfast.NotFound(holdfast.CodeBookingNotFound), UserKey{})
 	}
 	if b.Status == holdfast.BookingCancelled {
-		return Result{Booking: b}
+		return Result{Booking: &b}
 	}
 	if !hasLock { // it ended long ago
 		lock = endedLock(b)
@@ -76,7 +76,7 @@ func (c Cancel) decide(d *decision) Result {
 	}
 	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	b.UpdatedAt = d.state.Now
-	return Result{Booking: b}
+	return Result{Booking: &b}
 }
 
 // endedLock stands for the lock of a booking whose lock does not exist.
