@@ -1,0 +1,315 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// changed are the fields that differ, as they are afterwards; a field that was removed
+// is nil. The date of the last change has to be new and is left out.
+func changed(before, after bson.M) bson.M {
+	diff := bson.M{}
+	for name, value := range after {
+		if !reflect.DeepEqual(before[name], value) {
+			diff[name] = value
+		}
+	}
+	for name := range before {
+		if _, kept := after[name]; !kept {
+			diff[name] = nil
+		}
+	}
+	delete(diff, "updatedAt")
+	return diff
+}
+
+func at(ms int64) bson.DateTime { return bson.DateTime(ms) }
+
+func pointer[T any](v T) *T { return &v }
+
+func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	allowAnyCounter(t, w)
+	name, total, limit, none, date, closed := "$name", int64(20), int64(4), int64(0), time.UnixMilli(86_400_000).UTC(), holdfast.Closed
+	oversold := func(f fixture) { f.setEvent(field("availableSeats", 0), field("oversold", 3)) }
+	for _, c := range []struct {
+		name    string
+		arrange func(f fixture)
+		write   inventory.EventWrite
+		want    bson.M
+	}{
+		{"the revision alone", nil, inventory.EventWrite{}, bson.M{"rev": int64(1)}},
+		{"seats go", nil, inventory.EventWrite{Available: -3}, bson.M{"rev": int64(1), "availableSeats": int64(5)}},
+		{"seats come back and pay down", oversold, inventory.EventWrite{Available: 2, Oversold: -3},
+			bson.M{"rev": int64(1), "availableSeats": int64(2), "oversold": int64(0)}},
+		{"a new counter", oversold, inventory.EventWrite{Counter: &inventory.Counter{AvailableSeats: 8}},
+			bson.M{"rev": int64(1), "availableSeats": int64(8), "oversold": nil, "fixes": int64(1)}},
+		{"a new counter, oversold", nil, inventory.EventWrite{Counter: &inventory.Counter{Oversold: 2}, RunID: "run"},
+			bson.M{"rev": int64(1), "availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1), "runId": "run"}},
+		{"a sweep", nil, inventory.EventWrite{RunID: "run", SweptAtRev: pointer(int64(7))},
+			bson.M{"rev": int64(1), "runId": "run", "sweptRev": int64(7)}},
+		{"its fields", nil, inventory.EventWrite{Fields: holdfast.EventChange{
+			Name: &name, TotalSeats: &total, EventDate: &date, Status: &closed, MaxSeatsPerUser: &limit,
+		}}, bson.M{"rev": int64(1), "name": "$name", "totalSeats": total, "eventDate": at(86_400_000), "status": "CLOSED", "maxSeatsPerUser": limit}},
+		{"no limit", func(f fixture) { f.setEvent(field("maxSeatsPerUser", 4)) },
+			inventory.EventWrite{Fields: holdfast.EventChange{MaxSeatsPerUser: &none}}, bson.M{"rev": int64(1), "maxSeatsPerUser": nil}},
+		{"a drift downwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 3}, RunID: "run"},
+			bson.M{"availableSeats": int64(5), "fixes": int64(1), "runId": "run"}},
+		{"a drift upwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: -1}}, bson.M{"availableSeats": int64(9), "fixes": int64(1)}},
+		{"a drift beyond what is left", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 10}},
+			bson.M{"availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1)}},
+		{"a drift that pays down", oversold, inventory.EventWrite{Drift: &inventory.Drift{Amount: -5}},
+			bson.M{"availableSeats": int64(2), "oversold": nil, "fixes": int64(1)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t, w, c.arrange)
+			before := f.document("events", f.event)
+			if c.write.Drift == nil {
+				c.write.AsRead = f.read.Event
+			}
+			applied, err := f.apply(inventory.Plan{Event: &c.write})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := f.document("events", f.event)
+			got := changed(before, after)
+			if !reflect.DeepEqual(normal(got), normal(c.want)) {
+				t.Errorf("changed %v, want %v", got, c.want)
+			}
+			if now, isDate := after["updatedAt"].(bson.DateTime); !isDate || !now.Time().Equal(applied.Now) {
+				t.Errorf("updatedAt is %v, written at %v", after["updatedAt"], applied.Now)
+			}
+			if e := applied.Event; e == nil || e.Revision != wholeOf(after["rev"]) || e.AvailableSeats != wholeOf(after["availableSeats"]) || applied.Took <= 0 {
+				t.Errorf("returned %+v for %v", applied, after)
+			}
+		})
+	}
+}
+
+// normal holds every whole number as int64.
+func normal(m bson.M) bson.M {
+	for name, value := range m {
+		switch n := value.(type) {
+		case int32:
+			m[name] = int64(n)
+		case float64:
+			m[name] = int64(n)
+		}
+	}
+	return m
+}
+
+func wholeOf(value any) int64 {
+	n, _ := normal(bson.M{"n": value})["n"].(int64)
+	return n
+}
+
+func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	booking, ahead := ids.New(), time.Now().Add(3*time.Hour).Truncate(time.Millisecond)
+	for _, c := range []struct {
+		name  string
+		write inventory.LockWrite
+		want  bson.M
+		dated bool // its date of change is new
+	}{
+		{"the revision alone", inventory.LockWrite{To: holdfast.LockActive}, bson.M{"rev": int64(4)}, false},
+		{"consumed", inventory.LockWrite{To: holdfast.LockConsumed, RunID: "run"}, bson.M{"rev": int64(4), "status": "CONSUMED", "runId": "run"}, true},
+		{"extended", inventory.LockWrite{To: holdfast.LockActive, ExpiresAt: ahead}, bson.M{"rev": int64(4), "expiresAt": bson.NewDateTimeFromTime(ahead)}, true},
+		{"booked", inventory.LockWrite{To: holdfast.LockActive, BookingID: booking}, bson.M{"rev": int64(4), "bookingId": bson.ObjectID(booking)}, true},
+		{"released", inventory.LockWrite{To: holdfast.LockReleased, ClearBooking: true, EndedBy: holdfast.EndedByAPI},
+			bson.M{"rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t, w, nil)
+			before := f.document("seatlocks", f.lock)
+			c.write.ID, c.write.From = f.lock, holdfast.LockActive
+			applied, err := f.apply(inventory.Plan{Locks: []inventory.LockWrite{c.write}})
+			if err != nil || applied.Event != nil || !applied.Now.IsZero() {
+				t.Fatal(applied, err)
+			}
+			after := f.document("seatlocks", f.lock)
+			if got := changed(before, after); !reflect.DeepEqual(normal(got), c.want) {
+				t.Errorf("changed %v, want %v", got, c.want)
+			}
+			if _, dated := after["updatedAt"]; dated != c.dated {
+				t.Errorf("updatedAt is %v", after["updatedAt"])
+			}
+		})
+	}
+}
+
+func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	ends := time.Now().Add(3 * time.Hour).Truncate(time.Millisecond)
+	for _, c := range []struct {
+		name  string
+		from  holdfast.BookingStatus
+		write inventory.BookingWrite
+		want  bson.M
+	}{
+		{"paid", holdfast.BookingInitiated, inventory.BookingWrite{To: holdfast.BookingPending, PaymentExpiresAt: ends},
+			bson.M{"status": "PAYMENT_PENDING", "paymentExpiresAt": bson.NewDateTimeFromTime(ends)}},
+		{"confirmed", holdfast.BookingPending, inventory.BookingWrite{To: holdfast.BookingConfirmed, WindowOpen: true, PaymentReference: "$ref"},
+			bson.M{"status": "CONFIRMED", "paymentReference": "$ref"}},
+		{"expired", holdfast.BookingPending, inventory.BookingWrite{To: holdfast.BookingExpired, RunID: "run"},
+			bson.M{"status": "EXPIRED", "runId": "run"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from))) })
+			before := f.document("bookings", f.booking)
+			c.write.ID, c.write.From = f.booking, c.from
+			if _, err := f.apply(inventory.Plan{Bookings: []inventory.BookingWrite{c.write}}); err != nil {
+				t.Fatal(err)
+			}
+			after := f.document("bookings", f.booking)
+			if got := changed(before, after); !reflect.DeepEqual(normal(got), c.want) {
+				t.Errorf("changed %v, want %v", got, c.want)
+			}
+			if _, dated := after["updatedAt"]; !dated {
+				t.Error("it has no date of change")
+			}
+		})
+	}
+}
+
+func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, testenv.New(t), nil)
+	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	timed, relative := f.newLock(1, ""), f.newLock(2, "key")
+	timed.ExpiresAt, relative.RequestHash = ends, "hash"
+	initiated := holdfast.Booking{ID: ids.New(), EventID: f.event, UserID: timed.UserID, LockID: timed.ID, Seats: 1,
+		Status: holdfast.BookingInitiated, CreatedAt: ends, UpdatedAt: ends}
+	pending := initiated
+	pending.ID, pending.LockID, pending.Status, pending.PaymentExpiresAt = ids.New(), relative.ID, holdfast.BookingPending, ends
+	applied, err := f.apply(inventory.Plan{
+		Event: &inventory.EventWrite{AtLeast: 3, Available: -3}, Acquired: []holdfast.Lock{timed, relative},
+		TTL: []time.Duration{0, time.Minute}, NewBookings: []holdfast.Booking{initiated, pending},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	timed.CreatedAt, relative.CreatedAt, relative.ExpiresAt = applied.Now, applied.Now, applied.Now.Add(time.Minute)
+	for _, want := range []holdfast.Lock{timed, relative} {
+		if got := f.Lock(want.ID); got != want {
+			t.Errorf("got  %+v,\nwant %+v", got, want)
+		}
+		if doc := f.document("seatlocks", want.ID); (doc["idempotencyKey"] == nil) != (want.Key == "") || doc["rev"] != int64(0) {
+			t.Errorf("key %v, revision %v", doc["idempotencyKey"], doc["rev"])
+		}
+	}
+	for _, want := range []holdfast.Booking{initiated, pending} {
+		if got := f.Booking(want.ID); got != want {
+			t.Errorf("got  %+v,\nwant %+v", got, want)
+		}
+	}
+}
+
+// Plans of several events are one transaction: all of them are written, or none.
+func TestApply_SeveralEventsAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	three := func(t *testing.T) (list []fixture, plans []store.EventPlan) {
+		for i := range 3 {
+			f := newFixture(t, w, nil)
+			plan := inventory.Plan{
+				Event:    &inventory.EventWrite{AtLeast: int64(i), Available: -int64(i)},
+				Acquired: []holdfast.Lock{f.newLock(int64(i), "key")}, TTL: []time.Duration{time.Duration(i) * time.Hour},
+				Locks: []inventory.LockWrite{{ID: f.lock, From: holdfast.LockActive, To: holdfast.LockReleased}},
+			}
+			if i == 0 { // a plan that does not write its event
+				plan = inventory.Plan{Bookings: []inventory.BookingWrite{{ID: f.booking, From: holdfast.BookingPending, To: holdfast.BookingCancelled}}}
+			}
+			list, plans = append(list, f), append(plans, store.EventPlan{EventID: f.event, Plan: plan})
+		}
+		return list, plans
+	}
+	t.Run("all are written", func(t *testing.T) {
+		list, plans := three(t)
+		applied, err := w.Store.Apply(w.Ctx(), plans, func() error { return nil })
+		if err != nil || len(applied) != 3 || applied[0].Event != nil {
+			t.Fatal(applied, err)
+		}
+		for i, f := range list[1:] {
+			seats := int64(i + 1)
+			after, lock := applied[seats].Event, plans[seats].Acquired[0]
+			if after.ID != f.event || after.AvailableSeats != 8-seats || applied[seats].Now.IsZero() {
+				t.Errorf("event %d: %+v", seats, applied[seats])
+			}
+			if got := w.Lock(lock.ID); got.EventID != f.event || !got.ExpiresAt.Equal(applied[seats].Now.Add(time.Duration(seats)*time.Hour)) {
+				t.Errorf("the lock of event %d is %+v", seats, got)
+			}
+			if status := w.Lock(f.lock).Status; status != holdfast.LockReleased {
+				t.Errorf("the old lock of event %d is %s", seats, status)
+			}
+		}
+		if status := w.Booking(list[0].booking).Status; status != holdfast.BookingCancelled {
+			t.Errorf("the booking of the event that is not written is %s", status)
+		}
+	})
+	for name, change := range map[string]func(f fixture){
+		"the last event has changed": func(f fixture) { f.setEvent(field("status", "CLOSED")) },
+		"the last lock has changed":  func(f fixture) { f.setLock(field("status", "CONSUMED")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, plans := three(t)
+			change(list[2])
+			var before, after []map[string]string
+			for _, f := range list {
+				before = append(before, f.documents())
+			}
+			_, err := w.Store.Apply(w.Ctx(), plans, func() error { t.Error("it would be committed"); return nil })
+			for _, f := range list {
+				after = append(after, f.documents())
+			}
+			if !errors.Is(err, store.ErrStale) || !reflect.DeepEqual(before, after) {
+				t.Errorf("got %v; before %v, after %v", err, before, after)
+			}
+		})
+	}
+}
+
+func TestApply_AnErrorBeforeTheCommitWritesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, testenv.New(t), nil)
+	before, no := f.documents(), mongodb.Abort("no")
+	plans := []store.EventPlan{{EventID: f.event, Plan: inventory.Plan{
+		Event: &inventory.EventWrite{AtLeast: 1, Available: -1}, Acquired: []holdfast.Lock{f.newLock(1, "")}, TTL: []time.Duration{time.Hour},
+	}}}
+	if _, err := f.Store.Apply(f.Ctx(), plans, func() error { return no }); !errors.Is(err, no) || !maps.Equal(before, f.documents()) {
+		t.Errorf("got %v; before %v, after %v", err, before, f.documents())
+	}
+}
+
+func TestApply_JoinsTheTransactionOfItsContext(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, testenv.New(t), nil)
+	before, no := f.documents(), mongodb.Abort("no")
+	err := mongodb.Do(f.Ctx(), f.DB, func(ctx context.Context) error {
+		plans := []store.EventPlan{{EventID: f.event, Plan: inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}}}
+		if _, err := f.Store.Apply(ctx, plans, func() error { return nil }); err != nil {
+			return err
+		}
+		return no
+	})
+	if !errors.Is(err, no) || !maps.Equal(before, f.documents()) {
+		t.Errorf("got %v; before %v, after %v", err, before, f.documents())
+	}
+}
