@@ -1,0 +1,53 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast/internal/groupcommit"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// MaxConflicts is how often a run loses before it holds its events.
+const MaxConflicts = maxConflicts
+
+// Settle carries out the commands of a batch whose commit was not answered, as the
+// queue does.
+func (p *Pipeline) Settle(ctx context.Context, eventID ID, commands ...inventory.Command) ([]inventory.Result, error) {
+	group := groupcommit.Group[ID, queued]{Key: eventID}
+	for _, c := range commands {
+		group.Commands = append(group.Commands, queued{Command: c})
+	}
+	committed, err := p.commit(ctx, &groupcommit.Batch[ID, queued]{Groups: []groupcommit.Group[ID, queued]{group}, Settling: true})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]inventory.Result, len(commands))
+	for i, o := range committed.Groups[0].Outcomes {
+		results[i] = o.Result
+	}
+	return results, nil
+}
+
+// Commit carries out the commands of several events in one transaction, as a queue
+// whose batches hold several groups would.
+func (p *Pipeline) Commit(ctx context.Context, commands map[ID][]inventory.Command) (map[ID][]inventory.Result, error) {
+	b := &groupcommit.Batch[ID, queued]{}
+	for eventID, list := range commands {
+		group := groupcommit.Group[ID, queued]{Key: eventID}
+		for _, c := range list {
+			group.Commands = append(group.Commands, queued{Command: c})
+		}
+		b.Groups = append(b.Groups, group)
+	}
+	committed, err := p.commit(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	results := map[ID][]inventory.Result{}
+	for i, g := range b.Groups {
+		for _, o := range committed.Groups[i].Outcomes {
+			results[g.Key] = append(results[g.Key], o.Result)
+		}
+	}
+	return results, nil
+}
