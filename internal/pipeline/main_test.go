@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-type env = testenv.World
+type env = testenv.Env
 
 var rules = inventory.Rules{DefaultLockTTL: testenv.DefaultTTL, MaxLockTTL: testenv.MaxTTL, MaxPaymentTTL: testenv.MaxPaymentTTL}
 
