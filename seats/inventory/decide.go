@@ -122,6 +122,10 @@ func (d *decision) refuse(err error, key UserKey) Result {
 	if d.state.Missing {
 		return Result{Err: err}
 	}
+	if d.state.Event == nil { // read first: most commands are granted, and need no fence
+		d.needs.Event = true
+		return Result{}
+	}
 	if d.state.Now.IsZero() {
 		d.needs.Event = true
 	}
