@@ -2,6 +2,9 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -22,9 +25,10 @@ const lookupTimeout = 10 * time.Second
 
 // lookup is the search for a batch's users, beside its transaction.
 type lookup struct {
-	done    chan struct{}
-	unknown map[ID]*holdfast.Error
-	err     error
+	done     chan struct{}
+	unknown  map[ID]*holdfast.Error
+	err      error
+	panicked any // what UserLookup panicked with
 }
 
 // lookUp starts the search for the users who acquire seats; nil if there are none.
@@ -48,6 +52,12 @@ func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	l := &lookup{done: make(chan struct{})}
 	p.queue.Go(func() {
 		defer close(l.done)
+		defer func() {
+			if l.panicked = recover(); l.panicked != nil {
+				p.store.DB().Log().LogAttrs(ctx, slog.LevelError, "Looking up users panicked",
+					slog.Any("error", l.panicked), slog.String("stack", string(debug.Stack())))
+			}
+		}()
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
 		l.unknown, l.err = p.users(ctx, userIDs)
@@ -55,12 +65,16 @@ func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	return l
 }
 
-// wait returns nil once all users are known to exist.
+// wait returns nil once all users are known to exist. It panics if UserLookup did, on
+// the goroutine of the commit: the queue answers the batch and goes on.
 func (l *lookup) wait() error {
 	if l == nil {
 		return nil
 	}
 	<-l.done
+	if l.panicked != nil {
+		panic(fmt.Errorf("looking up users panicked: %v", l.panicked))
+	}
 	if l.err == nil && len(l.unknown) > 0 {
 		return errUnknownUsers
 	}

@@ -1,0 +1,163 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/pipeline"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+func withUsers(users pipeline.UserLookup) func(*pipeline.Options) {
+	return func(o *pipeline.Options) { o.Users = users }
+}
+
+// waitForBatch waits until one command of the event is taken up, and n more wait.
+func waitForBatch(t *testing.T, p *pipeline.Pipeline, eventID holdfast.ID, n int) {
+	t.Helper()
+	testenv.WaitFor(t, func() bool { return p.Queue().InFlight() == 1 && p.Queue().Waiting(eventID) == n })
+}
+
+// Unknown users in a batch are refused, each with its own refusal. The other commands
+// of the batch are carried out.
+func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	stranger, refusal := ids.New(), holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
+	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		unknown := map[holdfast.ID]*holdfast.Error{}
+		for _, id := range userIDs {
+			if id == stranger {
+				unknown[id] = refusal
+			}
+		}
+		return unknown, nil
+	}))
+	eventID := w.Event(1000)
+	old := w.Take(eventID, 1, testenv.Soon())
+	release := w.HoldEvent(eventID.String()) // so that the commands come together
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 1, ""))
+		wantCode(t, err, "")
+	})
+	waitForBatch(t, p, eventID, 0) // it is tried, alone
+	var mu sync.Mutex
+	seen := map[holdfast.ID]bool{}
+	const waiting = 40
+	for i := range waiting {
+		callers.Go(func() {
+			c := acquire(eventID, 1, "")
+			if i%4 == 0 {
+				c.UserID = stranger
+			}
+			result, err := p.Submit(w.Ctx(), eventID, c)
+			if (c.UserID == stranger) != errors.Is(err, refusal) || (c.UserID != stranger && err != nil) {
+				t.Errorf("user %s: %v", c.UserID, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && (seen[result.Lock.ID] || result.Lock.UserID != c.UserID) {
+				t.Errorf("%s was given %+v", c.UserID, result.Lock)
+			}
+			seen[result.Lock.ID] = true
+		})
+	}
+	callers.Go(func() {
+		_, err := p.Submit(w.Ctx(), eventID, inventory.Release{LockID: old.ID})
+		wantCode(t, err, "")
+	})
+	waitForBatch(t, p, eventID, waiting+1)
+	release()
+	callers.Wait()
+	wantAvailable(t, w, eventID, 1000-1-waiting*3/4)
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestUsers_EachIsLookedUpOnceInABatch(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	lookups := make(chan []holdfast.ID, 10)
+	proceed := make(chan struct{})
+	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		lookups <- userIDs
+		<-proceed
+		return nil, nil
+	}))
+	eventID, user, lock := w.Event(10), ids.New(), holdfast.Lock{}
+	lock = w.Take(eventID, 1, testenv.Soon())
+	var callers sync.WaitGroup
+	send := func(c inventory.Command) {
+		callers.Go(func() {
+			_, err := p.Submit(w.Ctx(), eventID, c)
+			wantCode(t, err, "")
+		})
+	}
+	send(acquire(eventID, 1, ""))
+	if first := <-lookups; len(first) != 1 {
+		t.Errorf("the first batch looked %v up", first)
+	}
+	for i := range 3 {
+		c := acquire(eventID, 1, "")
+		c.UserID = user
+		if i == 2 {
+			c.UserID = ids.New()
+		}
+		send(c)
+	}
+	send(inventory.Release{LockID: lock.ID}) // names no user
+	waitForBatch(t, p, eventID, 4)
+	close(proceed)
+	if second := <-lookups; len(second) != 2 {
+		t.Errorf("the second batch looked %v up, want two users", second)
+	}
+	callers.Wait()
+	if len(lookups) > 0 {
+		t.Errorf("and then %v", <-lookups)
+	}
+}
+
+func TestUsers_ALookupThatFailsKeepsNoSeats(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p := newProcess(t, w, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		return nil, holdfast.Refuse(holdfast.CodeUnavailable, "No answer.")
+	}))
+	eventID := w.Event(10)
+	_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 1, ""))
+	wantCode(t, err, holdfast.CodeUnavailable)
+	wantAvailable(t, w, eventID, 10)
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// A panic ends neither the process nor the event's queue.
+func TestUsers_ALookupThatPanicsIsAnsweredAndTheQueueGoesOn(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	broken := ids.New()
+	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		if userIDs[0] == broken {
+			panic("the lookup is broken")
+		}
+		return nil, nil
+	}))
+	eventID := w.Event(10)
+	c := acquire(eventID, 1, "key")
+	c.UserID = broken
+	_, err := p.Submit(w.Ctx(), eventID, c)
+	wantCode(t, err, holdfast.CodeOutcomeUnknown)
+	if unknown, ok := holdfast.DetailsOf[holdfast.UnknownLock](err); !ok || unknown.LockID != c.LockID {
+		t.Errorf("%v names lock %v", err, unknown)
+	}
+	submit(t, p, eventID, acquire(eventID, 3, "key"))
+	wantAvailable(t, w, eventID, 7)
+	if len(w.Log.Lines("panicked")) == 0 {
+		t.Error("the panic is not logged")
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
