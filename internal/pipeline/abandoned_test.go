@@ -1,0 +1,176 @@
+package pipeline_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/pipeline"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// answer is what became of a command.
+type answer struct {
+	result inventory.Result
+	err    error
+}
+
+// start submits a command, and returns where its answer will come.
+func start(ctx context.Context, p *pipeline.Pipeline, eventID holdfast.ID, c inventory.Command) <-chan answer {
+	answers := make(chan answer, 1)
+	go func() {
+		result, err := p.Submit(ctx, eventID, c)
+		answers <- answer{result, err}
+	}()
+	return answers
+}
+
+// waitUntilIdle waits until all commands have their answers, posted ones too.
+func waitUntilIdle(t *testing.T, p *pipeline.Pipeline) {
+	t.Helper()
+	testenv.WaitFor(t, func() bool { return p.Queue().InFlight() == 0 })
+}
+
+// A caller that gives up while its commit is on the way, too late for the last look:
+// a lock with a key waits for the caller, who finds it by the key. A lock without a
+// key is released at once.
+func TestAbandoned_AfterTheLastLook(t *testing.T) {
+	t.Parallel()
+	for key, c := range map[string]struct {
+		told      holdfast.Code
+		status    holdfast.LockStatus
+		available int64
+	}{
+		"":    {holdfast.CodeUnavailable, holdfast.LockReleased, 10},
+		"key": {holdfast.CodeOutcomeUnknown, holdfast.LockActive, 7},
+	} {
+		t.Run("key="+key, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			eventID := w.Event(10)
+			ctx, giveUp := context.WithCancel(w.Ctx())
+			defer giveUp()
+			var answers <-chan answer
+			var commits atomic.Int32
+			told := make(chan answer, 1)
+			p := newProcess(t, watched(t, w, &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+				if e.CommandName == "commitTransaction" && commits.Add(1) == 1 {
+					giveUp()
+					told <- <-answers
+				}
+			}}))
+			request := acquire(eventID, 3, key)
+			answers = start(ctx, p, eventID, request)
+			wantCode(t, (<-told).err, c.told)
+			waitUntilIdle(t, p)
+			if lock := w.Lock(request.LockID); lock.Status != c.status {
+				t.Errorf("the lock is %s, want %s", lock.Status, c.status)
+			}
+			wantAvailable(t, w, eventID, c.available)
+			if key != "" { // the caller asks again
+				again := acquire(eventID, 3, key)
+				again.UserID = request.UserID
+				if result := submit(t, p, eventID, again); !result.Replayed || result.Lock.ID != request.LockID {
+					t.Errorf("asked again: %+v", result)
+				}
+			}
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
+
+// A caller that gives up before the last look may have asked elsewhere, and been
+// refused there: it is not granted seats any more, with or without a key.
+func TestAbandoned_BeforeTheLastLook(t *testing.T) {
+	t.Parallel()
+	for key, told := range map[string]holdfast.Code{"": holdfast.CodeUnavailable, "key": holdfast.CodeOutcomeUnknown} {
+		t.Run("key="+key, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			eventID := w.Event(10)
+			ctx, giveUp := context.WithCancel(w.Ctx())
+			defer giveUp()
+			looking, proceed := make(chan struct{}, 10), make(chan struct{})
+			p := newProcess(t, w, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+				looking <- struct{}{}
+				<-proceed // the transaction waits for it before it commits
+				return nil, nil
+			}))
+			answers := start(ctx, p, eventID, acquire(eventID, 3, key))
+			<-looking
+			giveUp()
+			wantCode(t, (<-answers).err, told)
+			close(proceed)
+			waitUntilIdle(t, p)
+			locks, _, err := w.Seats.Locks(w.Ctx(), holdfast.LockFilter{EventID: eventID}, holdfast.Page{})
+			if err != nil || len(locks) != 0 {
+				t.Errorf("locks %+v, %v", locks, err)
+			}
+			wantAvailable(t, w, eventID, 10)
+		})
+	}
+}
+
+// A command that has not been taken up is dropped, and its caller knows.
+func TestAbandoned_BeforeItIsTakenUp(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	lock := w.Take(eventID, 2, testenv.Soon())
+	looking, proceed := make(chan struct{}, 10), make(chan struct{})
+	p := newProcess(t, w, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		looking <- struct{}{}
+		<-proceed
+		return nil, nil
+	}))
+	first := start(w.Ctx(), p, eventID, acquire(eventID, 1, ""))
+	<-looking
+	ctx, giveUp := context.WithCancel(w.Ctx())
+	keyed, release := start(ctx, p, eventID, acquire(eventID, 3, "key")), start(ctx, p, eventID, inventory.Release{LockID: lock.ID})
+	waitForBatch(t, p, eventID, 2)
+	giveUp()
+	wantCode(t, (<-keyed).err, holdfast.CodeUnavailable)
+	wantCode(t, (<-release).err, holdfast.CodeUnavailable)
+	close(proceed)
+	wantCode(t, (<-first).err, "")
+	waitUntilIdle(t, p)
+	if status := w.Lock(lock.ID).Status; status != holdfast.LockActive {
+		t.Errorf("the lock is %s", status)
+	}
+	wantAvailable(t, w, eventID, 7)
+}
+
+// A release that was in flight is carried out; its caller does not know, and asks again.
+func TestAbandoned_ReleaseInFlightIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	lock := w.Take(eventID, 2, testenv.Soon())
+	free := w.HoldEvent(eventID.String())
+	p := newProcess(t, w)
+	ctx, giveUp := context.WithCancel(w.Ctx())
+	answers := start(ctx, p, eventID, inventory.Release{LockID: lock.ID})
+	waitForBatch(t, p, eventID, 0)
+	giveUp()
+	wantCode(t, (<-answers).err, holdfast.CodeOutcomeUnknown)
+	free()
+	if result := submit(t, p, eventID, inventory.Release{LockID: lock.ID}); result.Lock.Status != holdfast.LockReleased {
+		t.Errorf("asked again: %+v", result)
+	}
+	wantAvailable(t, w, eventID, 10)
+}
+
+func TestAbandoned_ACallerWithoutTimeIsNotQueued(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	ctx, cancel := context.WithCancel(w.Ctx())
+	cancel()
+	_, err := newProcess(t, w).Submit(ctx, eventID, acquire(eventID, 1, "key"))
+	wantCode(t, err, holdfast.CodeUnavailable)
+	wantAvailable(t, w, eventID, 10)
+}

@@ -1,0 +1,226 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// waitsFor is how long a command is seen to wait.
+const waitsFor = 200 * time.Millisecond
+
+// settleCase is a command whose commit was sent and not answered.
+type settleCase struct {
+	name    string
+	command func(w *env, eventID holdfast.ID, lock holdfast.Lock) inventory.Command
+	// available seats of 10, of which 3 are in the lock, once the command is carried out.
+	available int64
+	isRight   func(r inventory.Result, c inventory.Command) bool
+}
+
+var settleCases = []settleCase{
+	{"acquire", func(_ *env, eventID holdfast.ID, _ holdfast.Lock) inventory.Command { return acquire(eventID, 5, "") }, 2, hasItsLock},
+	{"acquire with a key", func(_ *env, eventID holdfast.ID, _ holdfast.Lock) inventory.Command {
+		return acquire(eventID, 5, "key")
+	}, 2, hasItsLock},
+	{"release", func(_ *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
+		return inventory.Release{LockID: lock.ID}
+	}, 10,
+		func(r inventory.Result, _ inventory.Command) bool { return r.Lock.Status == holdfast.LockReleased }},
+	{"cancel", func(w *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
+		return inventory.Cancel{BookingID: w.Book(lock, testenv.Soon()).ID, LockID: lock.ID}
+	}, 10, func(r inventory.Result, _ inventory.Command) bool {
+		return r.Booking.Status == holdfast.BookingCancelled
+	}},
+	{"change the event", func(*env, holdfast.ID, holdfast.Lock) inventory.Command {
+		total := int64(20)
+		return inventory.ChangeEvent{EventChange: holdfast.EventChange{TotalSeats: &total}}
+	}, 17, func(r inventory.Result, _ inventory.Command) bool {
+		return r.Event.TotalSeats == 20 && r.Event.AvailableSeats == 17
+	}},
+}
+
+func hasItsLock(r inventory.Result, c inventory.Command) bool {
+	return r.Lock.ID == c.(inventory.Acquire).LockID && r.Lock.Status == holdfast.LockActive && r.Lock.Seats == 5 && !r.Replayed && !r.Lock.ExpiresAt.IsZero()
+}
+
+// planOf is the plan of a command as a process decides it.
+func planOf(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command) []store.EventPlan {
+	t.Helper()
+	var s inventory.State
+	for range 4 {
+		plan, _, needs := inventory.Decide(s, []inventory.Command{c}, rules)
+		if needs.None() {
+			return []store.EventPlan{{EventID: eventID, Plan: plan}}
+		}
+		needs = needs.And(inventory.Needs{Locks: keysOf(s.Locks), Bookings: keysOf(s.Bookings)})
+		var err error
+		if s, err = w.Store.Load(t.Context(), eventID, needs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the decision needs more and more")
+	return nil
+}
+
+func keysOf[T any](m map[holdfast.ID]T) (list []holdfast.ID) {
+	for id := range m {
+		list = append(list, id)
+	}
+	return list
+}
+
+// eachSettleCase runs a test for each command, with an event of 10 seats and the plan
+// that was sent.
+func eachSettleCase(t *testing.T, run func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase)) {
+	t.Helper()
+	w := testenv.New(t)
+	for _, s := range settleCases {
+		t.Run(s.name, func(t *testing.T) {
+			eventID := w.Event(10)
+			c := s.command(w, eventID, w.Take(eventID, 3, testenv.Soon()))
+			run(t, w, eventID, c, planOf(t, w, eventID, c), s)
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
+
+func settle(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, s settleCase) {
+	t.Helper()
+	results, err := newProcess(t, w).Settle(w.Ctx(), eventID, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := results[0]; r.Err != nil || !s.isRight(r, c) {
+		t.Errorf("got %+v", r)
+	}
+	wantAvailable(t, w, eventID, s.available)
+}
+
+func always() error { return nil }
+
+// The commit had happened: settling finds what it wrote, and writes nothing twice.
+func TestSettle_ACommitThatHappened(t *testing.T) {
+	t.Parallel()
+	eachSettleCase(t, func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase) {
+		if _, err := w.Store.Apply(w.Ctx(), sent, always); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, w, eventID, c, s)
+	})
+}
+
+// The commit is still on its way: settling waits for it.
+func TestSettle_ACommitThatIsStillOnItsWay(t *testing.T) {
+	t.Parallel()
+	no := mongodb.Abort("no")
+	for name, outcome := range map[string]error{"and happens": nil, "and does not happen": no} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachSettleCase(t, func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase) {
+				written, answer := make(chan struct{}), make(chan error, 1)
+				proceed := make(chan struct{})
+				go func() {
+					_, err := w.Store.Apply(w.Ctx(), sent, func() error { close(written); <-proceed; return outcome })
+					answer <- err
+				}()
+				<-written
+				before := w.Transactions(mongodb.Done)
+				settled := make(chan struct{})
+				go func() {
+					defer close(settled)
+					settle(t, w, eventID, c, s)
+				}()
+				testenv.HoldsFor(t, waitsFor, func() bool {
+					select {
+					case <-settled:
+						return false
+					default:
+						return w.Transactions(mongodb.Done) == before
+					}
+				})
+				close(proceed)
+				if err := <-answer; !errors.Is(err, outcome) {
+					t.Errorf("the commit on its way: %v", err)
+				}
+				<-settled
+			})
+		})
+	}
+}
+
+// The commit arrives after settling: nothing of it is written, whatever it was.
+func TestSettle_ACommitThatArrivesTooLate(t *testing.T) {
+	t.Parallel()
+	eachSettleCase(t, func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase) {
+		settle(t, w, eventID, c, s)
+		_, err := w.Store.Apply(w.Ctx(), sent, always)
+		if !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrKeyInUse) {
+			t.Errorf("got %v, want ErrStale or ErrKeyInUse", err)
+		}
+		wantAvailable(t, w, eventID, s.available)
+	})
+}
+
+// Other commands may have taken the seats since.
+func TestSettle_RefusesWhatIsGoneMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	c := acquire(eventID, 5, "key")
+	w.Take(eventID, 6, testenv.Soon())
+	results, err := newProcess(t, w).Settle(w.Ctx(), eventID, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, results[0].Err, holdfast.CodeSeatsUnavailable)
+	wantAvailable(t, w, eventID, 4)
+}
+
+// A command that was abandoned meanwhile is settled all the same, so that its lock is
+// found and released.
+func TestSettle_FindsTheLockOfAnAbandonedCommand(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	c := acquire(eventID, 5, "")
+	if _, err := w.Store.Apply(w.Ctx(), planOf(t, w, eventID, c), always); err != nil {
+		t.Fatal(err)
+	}
+	c.Abandoned = true
+	other := acquire(eventID, 1, "")
+	other.Abandoned = true // and this one's commit had not happened
+	results, err := newProcess(t, w).Settle(context.Background(), eventID, c, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if results[0].Err != nil || results[0].Lock.ID != c.LockID {
+		t.Errorf("got %+v", results[0])
+	}
+	wantCode(t, results[1].Err, holdfast.CodeOutcomeUnknown)
+	wantAvailable(t, w, eventID, 5)
+}
+
+// Another process may have made the lock of a key meanwhile.
+func TestSettle_ReplaysTheLockOfAKeyThatWasUsedElsewhere(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	c := acquire(eventID, 5, "key")
+	elsewhere := c
+	elsewhere.LockID = ids.New()
+	first := submit(t, newProcess(t, w), eventID, elsewhere)
+	results, err := newProcess(t, w).Settle(w.Ctx(), eventID, c)
+	if err != nil || results[0].Err != nil || !results[0].Replayed || results[0].Lock.ID != first.Lock.ID {
+		t.Errorf("got %+v, %v", results, err)
+	}
+	wantAvailable(t, w, eventID, 5)
+}
