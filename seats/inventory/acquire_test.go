@@ -1,0 +1,215 @@
+package inventory_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+func TestAcquire_MakesALockAndTakesItsSeats(t *testing.T) {
+	s := newStore(10)
+	c := keyed(1, 3, "key")
+	r := s.one(t, c)
+	wantCode(t, r, "")
+	want := holdfast.Lock{
+		ID: lockID(1), EventID: eventID, UserID: alice, Seats: 3, Status: holdfast.LockActive,
+		ExpiresAt: in(theRules.DefaultLockTTL), Key: "key", RequestHash: c.Hash(), CreatedAt: begin,
+	}
+	if r.Lock != want || s.locks[lockID(1)].Lock != want {
+		t.Errorf("answered %+v, stored %+v, want %+v", r.Lock, s.locks[lockID(1)].Lock, want)
+	}
+	if r.Replayed || !r.Acquires() {
+		t.Errorf("replayed %v, acquires %v: the lock is new", r.Replayed, r.Acquires())
+	}
+	s.wantCounter(t, 7, 0)
+}
+
+// Each row names a reason to refuse, in the order of the contract. A request that has
+// this reason and all that come after it is refused for this one.
+func TestAcquire_ChecksInTheOrderOfTheContract(t *testing.T) {
+	rules := theRules
+	rules.MaxSeatsPerLock, rules.MaxLocksPerUser = 5, 1
+	type world struct {
+		*pipeline
+		ask *inventory.Acquire
+	}
+	reasons := []struct {
+		code  holdfast.Code
+		cause func(world)
+	}{
+		{holdfast.CodeUserNotFound, func(w world) {
+			w.unknown = map[ID]*holdfast.Error{alice: holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")}
+		}},
+		{holdfast.CodeEventNotFound, func(w world) { w.store.event = nil }},
+		{holdfast.CodeOutcomeUnknown, func(w world) { w.ask.Abandoned = true }},
+		{holdfast.CodeIdempotencyKeyReused, func(w world) {
+			w.store.withLock(9, 1, holdfast.LockReleased, begin, keyedBy(keyed(9, 1, w.ask.Key)))
+		}},
+		{holdfast.CodeEventNotOnSale, func(w world) { w.store.event.Status = holdfast.Closed }},
+		{holdfast.CodeInvalid, func(w world) { w.ask.Until.At = in(theRules.MaxLockTTL + time.Millisecond) }},
+		{"SEAT_LIMIT_REACHED of 5", func(w world) { w.ask.Seats = 6 }},
+		{"SEAT_LIMIT_REACHED of 2", func(w world) { w.store.event.MaxSeatsPerUser = 2 }},
+		{"SEAT_LIMIT_REACHED of 1", func(w world) { w.store.withLock(8, 1, holdfast.LockActive, in(time.Minute)) }},
+		{holdfast.CodeSeatsUnavailable, func(w world) {
+			w.store.event.TotalSeats, w.store.event.AvailableSeats = 2+w.store.taken(), 2
+		}},
+		{"", func(world) {}},
+	}
+	for i, want := range reasons {
+		t.Run(fmt.Sprintf("%d %s", i, want.code), func(t *testing.T) {
+			ask := keyed(1, 3, "key")
+			w := world{&pipeline{store: newStore(10), rules: rules}, &ask}
+			for _, reason := range slices.Backward(reasons[i:]) {
+				reason.cause(w)
+			}
+			r := w.batch(t, ask)[0]
+			code := holdfast.CodeOf(r.Err)
+			if limit, ok := holdfast.DetailsOf[holdfast.LimitReached](r.Err); ok {
+				code = holdfast.Code(fmt.Sprintf("%s of %d", code, limit.Limit))
+			}
+			if code != want.code {
+				t.Errorf("got %q (%v), want %q", code, r.Err, want.code)
+			}
+		})
+	}
+}
+
+func TestAcquire_TheTimeIsByTheDatabasesClock(t *testing.T) {
+	longest := theRules.MaxLockTTL
+	for _, row := range []struct {
+		name  string
+		until holdfast.Until
+		want  time.Time
+		code  holdfast.Code
+		field string
+	}{
+		{"none asked for", holdfast.Until{}, in(theRules.DefaultLockTTL), "", ""},
+		{"a duration", holdfast.Until{For: time.Minute}, in(time.Minute), "", ""},
+		{"a duration to the cap", holdfast.Until{For: longest}, in(longest), "", ""},
+		{"a duration beyond the cap", holdfast.Until{For: longest + time.Millisecond}, time.Time{}, holdfast.CodeInvalid, "body.ttlSeconds"},
+		{"a time", holdfast.Until{At: in(time.Minute)}, in(time.Minute), "", ""},
+		{"a time in the past", holdfast.Until{At: in(-time.Minute)}, in(-time.Minute), "", ""},
+		{"a time at the cap", holdfast.Until{At: in(longest)}, in(longest), "", ""},
+		{"a time beyond the cap", holdfast.Until{At: in(longest + time.Millisecond)}, time.Time{}, holdfast.CodeInvalid, "body.expiresAt"},
+	} {
+		for _, remember := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, remembered %v", row.name, remember), func(t *testing.T) {
+				s, ask := newStore(10), acquire(1, 1)
+				ask.Until = row.until
+				p := &pipeline{store: s, rules: theRules, remember: remember, remembered: copyOf(s.event)}
+				r := p.batch(t, ask)[0]
+				wantCode(t, r, row.code)
+				if !r.Lock.ExpiresAt.Equal(row.want) {
+					t.Errorf("the lock expires at %v, want %v", r.Lock.ExpiresAt, row.want)
+				}
+				if invalid, _ := holdfast.DetailsOf[holdfast.Invalid](r.Err); row.field != "" && invalid[0].Where != row.field {
+					t.Errorf("refused for %s, want %s", invalid[0].Where, row.field)
+				}
+			})
+		}
+	}
+}
+
+func TestAcquire_ADefaultBeyondTheCapIsRefused(t *testing.T) {
+	p := &pipeline{store: newStore(10), rules: inventory.Rules{DefaultLockTTL: time.Hour, MaxLockTTL: time.Minute}}
+	wantCode(t, p.batch(t, acquire(1, 1))[0], holdfast.CodeInvalid)
+}
+
+// An absolute time is checked against the cap as the plan is written, where the event
+// is remembered: the latest of the bounds holds for all.
+func TestAcquire_ARememberedEventBoundsTheTimeOfTheWrite(t *testing.T) {
+	state := inventory.State{Event: newStore(10).event}
+	commands := []inventory.Command{}
+	for n, at := range []time.Time{in(minutes(180)), in(minutes(200)), in(minutes(190))} {
+		c := acquire(n, 1)
+		c.Until.At = at
+		commands = append(commands, c)
+	}
+	plan, _, needs := inventory.Decide(state, commands, theRules)
+	if want := in(minutes(200) - theRules.MaxLockTTL); !needs.None() || !plan.NotBefore.Equal(want) {
+		t.Errorf("needs %+v, not before %v, want %v", needs, plan.NotBefore, want)
+	}
+	state.Now = in(minutes(90))
+	if plan, _, _ = inventory.Decide(state, commands, theRules); !plan.NotBefore.IsZero() {
+		t.Errorf("the clock is known, but the plan is not to be written before %v", plan.NotBefore)
+	}
+}
+
+func TestAcquire_RefusedForWantOfSeatsSaysHowManyThereAre(t *testing.T) {
+	s := newStore(5).withLock(9, 2, holdfast.LockConsumed, begin)
+	p := &pipeline{store: s, rules: theRules}
+	results := p.batch(t, acquire(1, 2), acquire(2, 2), acquire(3, 1), acquire(4, 1))
+	for i, want := range []holdfast.Code{"", holdfast.CodeSeatsUnavailable, "", holdfast.CodeSeatsUnavailable} {
+		wantCode(t, results[i], want)
+	}
+	for i, want := range map[int]holdfast.SeatsUnavailable{1: {Requested: 2, Available: 1}, 3: {Requested: 1, Available: 0}} {
+		if got, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](results[i].Err); !ok || got != want {
+			t.Errorf("command %d: got %+v, want %+v", i, got, want)
+		}
+	}
+	if results[1].Acquires() {
+		t.Error("a refused command makes a lock")
+	}
+	s.wantCounter(t, 0, 0)
+}
+
+func TestAcquire_FromAnOversoldEventIsRefused(t *testing.T) {
+	s := newStore(1).withLock(9, 3, holdfast.LockConsumed, begin)
+	s.event.AvailableSeats, s.event.Oversold = 0, 2
+	wantCode(t, s.one(t, acquire(1, 1)), holdfast.CodeSeatsUnavailable)
+}
+
+// A commit whose outcome is unknown is decided again: locks that it made are found by
+// their IDs, the others are made now.
+func TestAcquire_SettlesAnEarlierCommit(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		made *inventory.Acquire
+		ask  inventory.Acquire
+		code holdfast.Code
+		free int64
+	}{
+		{"that happened", pointer(acquire(1, 2)), acquire(1, 2), "", 3},
+		{"that happened, for a caller that gave up", pointer(acquire(1, 2)), abandoned(1, 2), "", 3},
+		{"that happened with a key", pointer(keyed(1, 2, "k")), keyed(1, 2, "k"), "", 3},
+		{"that did not happen", nil, acquire(1, 2), "", 3},
+		{"that did not happen, for a caller that gave up", nil, abandoned(1, 2), holdfast.CodeOutcomeUnknown, 5},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5)
+			if row.made != nil {
+				s.withLock(1, row.made.Seats, holdfast.LockActive, in(time.Minute), keyedBy(*row.made))
+			}
+			before := s.event.Revision
+			p := &pipeline{store: s, rules: theRules, settling: true}
+			r := p.batch(t, row.ask)[0]
+			wantCode(t, r, row.code)
+			if row.code == "" && (r.Lock.ID != lockID(1) || r.Replayed) {
+				t.Errorf("got %+v, want the lock as if it was made now", r)
+			}
+			s.wantCounter(t, row.free, 0)
+			if s.event.Revision == before {
+				t.Error("the event was not written: the earlier commit may still happen")
+			}
+		})
+	}
+}
+
+func abandoned(n int, seats int64) inventory.Acquire {
+	c := acquire(n, seats)
+	c.Abandoned = true
+	return c
+}
+
+func TestAcquire_ACallerThatGaveUpGetsNothing(t *testing.T) {
+	s := newStore(5)
+	p := &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event)}
+	results := p.batch(t, abandoned(1, 2), acquire(2, 2))
+	wantCode(t, results[0], holdfast.CodeOutcomeUnknown)
+	wantCode(t, results[1], "")
+	s.wantCounter(t, 3, 0)
+}

@@ -1,0 +1,180 @@
+package inventory_test
+
+import (
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// apply writes a plan as one transaction: all of it, or nothing with errStale or
+// errKeyInUse. Another error says that the plan contradicts itself.
+func (s *store) apply(p inventory.Plan) error {
+	tx := s.clone()
+	for _, write := range []func(inventory.Plan) error{tx.writeEvent, tx.writeLocks, tx.insertLocks, tx.writeBookings} {
+		if err := write(p); err != nil {
+			return err
+		}
+	}
+	*s = *tx
+	return nil
+}
+
+func (s *store) writeEvent(p inventory.Plan) error {
+	if p.Event == nil {
+		if len(p.Acquired) > 0 {
+			return fmt.Errorf("locks are made without writing the event")
+		}
+		return nil
+	}
+	w, e := *p.Event, s.event
+	if e == nil || !guardHolds(*e, w) || s.now.Before(p.NotBefore) {
+		return errStale
+	}
+	if w.AsRead == nil && w.Drift == nil && !e.Valid() {
+		return errStale
+	}
+	e.Revision++
+	e.AvailableSeats += w.Available
+	e.Oversold += w.Oversold
+	if c := w.Counter; c != nil {
+		e.AvailableSeats, e.Oversold, e.Countable = c.AvailableSeats, c.Oversold, true
+		e.Fixes = raised(e.Fixes)
+	}
+	if w.Drift != nil {
+		net := e.AvailableSeats - e.Oversold - w.Drift.Amount
+		e.AvailableSeats, e.Oversold = max(0, net), max(0, -net)
+		e.Fixes = raised(e.Fixes)
+	}
+	if w.RunID != "" {
+		s.runID = w.RunID
+	}
+	if w.SweptAtRev != nil {
+		e.SweptAtRev = w.SweptAtRev
+	}
+	setFields(e, w.Fields)
+	return nil
+}
+
+func raised(n *int64) *int64 {
+	if n == nil {
+		return pointer(int64(1))
+	}
+	return pointer(*n + 1)
+}
+
+func setFields(e *inventory.Event, c holdfast.EventChange) {
+	if c.Name != nil {
+		e.Name = *c.Name
+	}
+	if c.TotalSeats != nil {
+		e.TotalSeats, e.HasTotal = *c.TotalSeats, true
+	}
+	if c.EventDate != nil {
+		e.EventDate = *c.EventDate
+	}
+	if c.Status != nil {
+		e.Status = *c.Status
+	}
+	if c.MaxSeatsPerUser != nil {
+		e.MaxSeatsPerUser, e.Odd = *c.MaxSeatsPerUser, false
+	}
+}
+
+// guardHolds is the condition of an event's write.
+func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
+	switch before := w.AsRead; {
+	case w.Drift != nil:
+		return same(e.Fixes, w.Drift.Fixes)
+	case before == nil:
+		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && !e.Odd && e.AvailableSeats >= w.AtLeast
+	case !before.Countable || before.Odd:
+		return e.Revision == before.Revision
+	default:
+		return e.Revision == before.Revision && e.TotalSeats == before.TotalSeats && e.AvailableSeats == before.AvailableSeats &&
+			e.Oversold == before.Oversold && e.Status == before.Status
+	}
+}
+
+func same(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+func (s *store) writeLocks(p inventory.Plan) error {
+	written := map[ID]bool{}
+	for _, w := range p.Locks {
+		if written[w.ID] {
+			return fmt.Errorf("lock %s is written twice", w.ID)
+		}
+		written[w.ID] = true
+		lock := s.locks[w.ID]
+		if lock == nil || lock.Status != w.From || !s.lockGuardHolds(*lock, w) {
+			return errStale
+		}
+		lock.Revision = raised(lock.Revision)
+		lock.Status = w.To
+		if !w.ExpiresAt.IsZero() {
+			lock.ExpiresAt = w.ExpiresAt
+		}
+		if w.ClearBooking {
+			lock.BookingID = ID{}
+		} else if !w.BookingID.IsZero() {
+			lock.BookingID = w.BookingID
+		}
+		if w.EndedBy != "" || w.RunID != "" {
+			s.ends[w.ID] = ending{w.EndedBy, w.RunID}
+		}
+	}
+	return nil
+}
+
+func (s *store) lockGuardHolds(lock inventory.Lock, w inventory.LockWrite) bool {
+	switch w.Guard {
+	case inventory.IsDue:
+		return lock.Due(s.now)
+	case inventory.AtRevision:
+		return same(lock.Revision, w.Revision)
+	case inventory.LiveAtRevision:
+		return same(lock.Revision, w.Revision) && !lock.Due(s.now)
+	default:
+		return true
+	}
+}
+
+func (s *store) insertLocks(p inventory.Plan) error {
+	for i := range p.Acquired {
+		lock := p.AcquiredAt(i, s.now)
+		if s.locks[lock.ID] != nil {
+			return fmt.Errorf("lock %s is made twice", lock.ID)
+		}
+		if lock.Key != "" {
+			made := s.ofEvent(func(l *inventory.Lock) bool { return l.UserID == lock.UserID && l.Key == lock.Key })
+			if len(made) > 0 {
+				return errKeyInUse
+			}
+		}
+		s.locks[lock.ID] = &inventory.Lock{Lock: lock, Revision: pointer(int64(0))}
+	}
+	return nil
+}
+
+func (s *store) writeBookings(p inventory.Plan) error {
+	for _, w := range p.Bookings {
+		b := s.bookings[w.ID]
+		if b == nil || b.Status != w.From || (w.WindowOpen && !b.PaymentExpiresAt.After(s.now)) {
+			return errStale
+		}
+		b.Status = w.To
+		if !w.PaymentExpiresAt.IsZero() {
+			b.PaymentExpiresAt = w.PaymentExpiresAt
+		}
+		if w.PaymentReference != "" {
+			b.PaymentReference = w.PaymentReference
+		}
+	}
+	for _, b := range p.NewBookings {
+		if s.bookings[b.ID] != nil {
+			return fmt.Errorf("booking %s is made twice", b.ID)
+		}
+		s.bookings[b.ID] = pointer(b)
+	}
+	return nil
+}

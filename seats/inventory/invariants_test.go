@@ -1,0 +1,119 @@
+package inventory_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// checkCommit compares two committed states, one transaction apart, by the invariants
+// of the contract. What other software left wrong before may stay wrong, but nothing
+// becomes wrong.
+func (s *store) checkCommit(t testing.TB, before *store) {
+	t.Helper()
+	s.checkCounter(t, before)
+	for id, was := range before.locks {
+		is := s.locks[id]
+		if is == nil {
+			t.Fatalf("lock %s is gone", id)
+		}
+		if is.Seats != was.Seats || is.UserID != was.UserID || is.EventID != was.EventID || is.Key != was.Key {
+			t.Errorf("lock %s became another one: %+v, it was %+v", id, is.Lock, was.Lock)
+		}
+		if is.Status != was.Status && !lockMoves[was.Status][is.Status] {
+			t.Errorf("lock %s went from %s to %s", id, was.Status, is.Status)
+		}
+		if is.ExpiresAt.Before(was.ExpiresAt) {
+			t.Errorf("lock %s was shortened", id)
+		}
+		if is.Status == holdfast.LockExpired && was.Status != is.Status && !was.Due(s.now) && was.BookingID.IsZero() {
+			t.Errorf("lock %s expired before its time", id)
+		}
+	}
+	for id, was := range before.bookings {
+		if is := s.bookings[id]; is.Status != was.Status && !bookingMoves[was.Status][is.Status] {
+			t.Errorf("booking %s went from %s to %s", id, was.Status, is.Status)
+		}
+	}
+	s.checkSales(t, before)
+}
+
+// The pairs that the contract lists.
+var (
+	lockMoves = map[holdfast.LockStatus]map[holdfast.LockStatus]bool{
+		"ACTIVE":   {"CONSUMED": true, "RELEASED": true, "EXPIRED": true},
+		"CONSUMED": {"RELEASED": true},
+	}
+	bookingMoves = map[holdfast.BookingStatus]map[holdfast.BookingStatus]bool{
+		"INITIATED":       {"PAYMENT_PENDING": true, "CANCELLED": true, "EXPIRED": true},
+		"PAYMENT_PENDING": {"CONFIRMED": true, "CANCELLED": true, "EXPIRED": true},
+		"CONFIRMED":       {"CANCELLED": true},
+	}
+)
+
+// checkCounter: what the counter says beyond the locks does not change, unless the
+// counter was repaired; and what was written can be committed.
+func (s *store) checkCounter(t testing.TB, before *store) {
+	t.Helper()
+	if s.event == nil || !s.event.HasTotal || !s.event.Countable {
+		return
+	}
+	is, was := s.event.Drift(s.taken()), before.event.Drift(before.taken())
+	couldCount := before.event.HasTotal && before.event.Countable
+	if is != 0 && (is != was || !couldCount) {
+		t.Errorf("the counter drifted by %d, before by %d: %+v, taken %d", is, was, s.event.Event, s.taken())
+	}
+	if (before.event.Valid() || s.event.AvailableSeats != before.event.AvailableSeats || s.event.Oversold != before.event.Oversold) && !s.event.Valid() {
+		t.Errorf("the counter %+v was committed", s.event.Event)
+	}
+	if s.event.Oversold > before.event.Oversold && before.event.Valid() && is == was && s.event.TotalSeats == before.event.TotalSeats {
+		t.Errorf("%d seats more were sold than there are", s.event.Oversold-before.event.Oversold)
+	}
+}
+
+// checkSales: a CONFIRMED booking's lock is CONSUMED and the other way round, a lock
+// has one live booking at most, and nothing was confirmed after its time.
+func (s *store) checkSales(t testing.TB, before *store) {
+	t.Helper()
+	live, wasLive := s.liveBookings(), before.liveBookings()
+	for id, lock := range s.locks {
+		if n := len(live[id]); n > 1 && n > len(wasLive[id]) {
+			t.Errorf("lock %s has %d live bookings", id, n)
+		}
+		if was := before.locks[id]; lock.Status == holdfast.LockConsumed && (was == nil || was.Status != lock.Status) && !s.isSold(id) {
+			t.Errorf("lock %s was consumed without a CONFIRMED booking", id)
+		}
+	}
+	for id, b := range s.bookings {
+		was := before.bookings[id]
+		if b.Status != holdfast.BookingConfirmed || (was != nil && was.Status == b.Status) {
+			continue
+		}
+		if lock := s.locks[b.LockID]; lock == nil || lock.Status != holdfast.LockConsumed {
+			t.Errorf("booking %s was confirmed, its lock is %+v", id, lock)
+		}
+		if was == nil || before.locks[b.LockID].Due(s.now) || (!was.PaymentExpiresAt.IsZero() && !was.PaymentExpiresAt.After(s.now)) {
+			t.Errorf("booking %s was confirmed after its time", id)
+		}
+	}
+}
+
+func (s *store) liveBookings() map[ID][]ID {
+	live := map[ID][]ID{}
+	for id, b := range s.bookings {
+		if isLive(b.Status) {
+			live[b.LockID] = append(live[b.LockID], id)
+		}
+	}
+	return live
+}
+
+// isSold reports whether a CONFIRMED booking has the lock.
+func (s *store) isSold(lock ID) bool {
+	for _, b := range s.bookings {
+		if b.LockID == lock && b.Status == holdfast.BookingConfirmed {
+			return true
+		}
+	}
+	return false
+}

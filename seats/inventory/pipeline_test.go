@@ -1,0 +1,96 @@
+package inventory_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Bounds of a batch: the decision asks for more at most maxLoads times, as
+// internal/pipeline allows it, and its plan goes stale at most maxAttempts times in a row.
+const (
+	maxLoads    = 8
+	maxAttempts = 10
+)
+
+// pipeline carries commands through load, decide and apply, as internal/pipeline does.
+type pipeline struct {
+	store   *store
+	rules   inventory.Rules
+	unknown map[ID]*holdfast.Error
+	// hold: the event is written before it is read, as a sweep does.
+	hold     bool
+	settling bool
+	// remember: an event is remembered from the last commit or read.
+	remember   bool
+	remembered *inventory.Event
+	// beforeApply runs between the decision and the write: another process.
+	beforeApply func(inventory.Plan)
+
+	plan  inventory.Plan // the last one
+	loads int            // of the last attempt
+}
+
+// batch decides and applies until no guard fails. The store's invariants hold after it.
+func (p *pipeline) batch(t testing.TB, commands ...inventory.Command) []inventory.Result {
+	t.Helper()
+	keyClash := false
+	var needs inventory.Needs
+	for attempt := range maxAttempts {
+		recall := p.remember && attempt == 0 && !p.hold
+		results := p.decide(t, &needs, recall, keyClash, commands)
+		if p.beforeApply != nil && !p.hold {
+			p.beforeApply(p.plan)
+		}
+		before := p.store.clone()
+		err := p.store.apply(p.plan)
+		switch {
+		case err == nil:
+			p.store.checkCommit(t, before)
+			if p.plan.Event != nil {
+				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)
+				p.remembered = copyOf(p.store.event)
+			}
+			return results
+		case errors.Is(err, errKeyInUse):
+			keyClash = true
+		case !errors.Is(err, errStale):
+			t.Fatalf("%v\nby the plan %+v", err, p.plan)
+		}
+		p.remembered = nil
+	}
+	t.Fatalf("the plan goes stale again and again: %+v", p.plan)
+	return nil
+}
+
+// decide loads what the decision needs until it needs no more.
+func (p *pipeline) decide(t testing.TB, needs *inventory.Needs, recall, keyClash bool, commands []inventory.Command) (results []inventory.Result) {
+	t.Helper()
+	state := inventory.State{}
+	if recall {
+		state.Event = copyOf(p.remembered)
+	}
+	if p.hold && p.store.event != nil {
+		p.store.event.Revision++
+	}
+	for p.loads = 0; p.loads <= maxLoads; p.loads++ {
+		state.Settling, state.KeyClash, state.Unknown = p.settling, keyClash, p.unknown
+		var more inventory.Needs
+		p.plan, results, more = inventory.Decide(state, commands, p.rules)
+		if more.None() {
+			if state.Event != nil && p.plan.IsEmpty() {
+				p.remembered = copyOf(state.Event)
+			}
+			return results
+		}
+		*needs = needs.And(more)
+		state = p.store.load(*needs)
+		if p.hold {
+			state.Held, state.Fenced = true, true
+		}
+	}
+	t.Fatalf("the decision still needs %+v", *needs)
+	return nil
+}
