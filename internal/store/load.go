@@ -325,7 +325,10 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 		s.LiveOf[d.LockID] = append(s.LiveOf[d.LockID], d.ID)
 	}
 	if len(n.Keys) > 0 {
-		s.Keys = make(map[inventory.UserKey]*inventory.Lock, len(l.Keys))
+		s.Keys = make(map[inventory.UserKey]*inventory.Lock, len(n.Keys))
+		for _, key := range n.Keys {
+			s.Keys[key] = nil
+		}
 		for _, d := range l.Keys {
 			s.Keys[inventory.UserKey{User: d.UserID, Key: string(d.Key)}] = d.inventory()
 		}

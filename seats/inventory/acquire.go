@@ -68,14 +68,15 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 		return Result{}, false
 	}
 	key := c.userKey()
-	if d.state.KeyClash && d.state.Keys == nil {
+	made, read := d.state.Keys[key]
+	if d.state.KeyClash && !read {
 		d.needs.Keys = append(d.needs.Keys, key)
 		return Result{}, true
 	}
 	result := Result{Replayed: true, acquired: d.acquired[key]}
 	if result.acquired > 0 {
 		result.Lock = &d.plan.Acquired[result.acquired-1]
-	} else if made := d.state.Keys[key]; made != nil {
+	} else if made != nil {
 		present := made.Lock
 		if moved, ok := d.locks[made.ID]; ok {
 			present = moved.Lock

@@ -129,7 +129,7 @@ func (d *decision) refuse(err error, key UserKey) Result {
 	if d.state.Now.IsZero() {
 		d.needs.Event = true
 	}
-	if key.Key != "" && d.state.Keys == nil {
+	if _, read := d.state.Keys[key]; key.Key != "" && !read {
 		d.needs.Keys = append(d.needs.Keys, key)
 	}
 	if !d.state.Fenced && (key.Key != "" || !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable)) {
