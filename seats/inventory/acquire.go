@@ -78,8 +78,8 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 		result.Lock = &d.plan.Acquired[result.acquired-1]
 	} else if made != nil {
 		present := made.Lock
-		if moved, ok := d.locks[made.ID]; ok {
-			present = moved.Lock
+		if i, planned := d.moved[made.ID]; planned {
+			present = d.plan.Locks[i].changed(*made).Lock
 		}
 		result.Lock = &present
 	} else {

@@ -39,6 +39,11 @@ func (d *decision) write(lock Lock, w LockWrite) {
 		}
 		d.plan.Locks = append(d.plan.Locks, w)
 	}
+	d.locks[lock.ID] = w.changed(lock)
+}
+
+// changed is the lock as the write leaves it.
+func (w LockWrite) changed(lock Lock) Lock {
 	lock.Status = w.To
 	if !w.ExpiresAt.IsZero() {
 		lock.ExpiresAt = w.ExpiresAt
@@ -48,7 +53,7 @@ func (d *decision) write(lock Lock, w LockWrite) {
 	} else if !w.BookingID.IsZero() {
 		lock.BookingID = w.BookingID
 	}
-	d.locks[lock.ID] = lock
+	return lock
 }
 
 // release ends a lock whose seats are taken, and gives them back.

@@ -124,6 +124,25 @@ func TestReplay_EachKeyOfABatchIsLookedUp(t *testing.T) {
 	}
 }
 
+// The lock that a repeat is answered with may have been reclaimed for a command before it.
+func TestReplay_OfALockThatThisBatchEnds(t *testing.T) {
+	for name, before := range map[string]inventory.Command{"reclaims it": acquire(1, 3), "releases it": inventory.Release{LockID: lockID(9)}} {
+		t.Run(name, func(t *testing.T) {
+			expires := begin
+			if name == "releases it" {
+				expires = in(time.Minute)
+			}
+			s := newStore(4).withLock(9, 2, holdfast.LockActive, expires, keyedBy(keyed(9, 2, "key")))
+			p := &pipeline{store: s, rules: theRules}
+			results := p.batch(t, before, keyed(2, 2, "key"), keyed(3, 9, "other"))
+			wantCode(t, results[1], "")
+			if want := s.locks[lockID(9)].Lock; results[1].Lock != want || want.Status == holdfast.LockActive {
+				t.Errorf("got %+v, want %+v", results[1].Lock, want)
+			}
+		})
+	}
+}
+
 // A key that another process used meanwhile is found by the write.
 func TestReplay_OfAKeyThatWasUsedBetweenDecisionAndWrite(t *testing.T) {
 	s := newStore(5)
