@@ -1,0 +1,110 @@
+package inventory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+func TestLimits_CountWhatTheUserHolds(t *testing.T) {
+	soon, past := in(time.Minute), in(-time.Minute)
+	held := func(n int64) *int64 { return &n }
+	for _, row := range []struct {
+		name             string
+		perUser          int64 // maxSeatsPerUser
+		perLock, perLive int64 // MaxSeatsPerLock, MaxLocksPerUser
+		given            func(*store)
+		ask              int64
+		want             *holdfast.LimitReached // nil: granted
+	}{
+		{"none", 0, 0, 0, func(*store) {}, 9, nil},
+		{"a lock to its limit", 0, 3, 0, func(*store) {}, 3, nil},
+		{"a lock over its limit", 0, 3, 0, func(*store) {}, 4, &holdfast.LimitReached{Limit: 3}},
+		{"to the user's limit", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 2, nil},
+		{"over the user's limit", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 3, &holdfast.LimitReached{Limit: 4, Held: held(2)}},
+		{"sold seats count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "CONSUMED", past) }, 3, &holdfast.LimitReached{Limit: 4, Held: held(2)}},
+		{"due seats do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", begin) }, 4, nil},
+		{"ended seats do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "RELEASED", soon).withLock(8, 2, "EXPIRED", soon) }, 4, nil},
+		{"another user's do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", soon, ofUser(bob)) }, 4, nil},
+		{"locks to their number", 0, 0, 2, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 4, nil},
+		{"locks over their number", 0, 0, 1, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 1, &holdfast.LimitReached{Limit: 1, Held: held(1)}},
+		{"sold locks are not active", 0, 0, 1, func(s *store) { s.withLock(9, 2, "CONSUMED", soon) }, 4, nil},
+		{"due locks are not active", 0, 0, 1, func(s *store) { s.withLock(9, 2, "ACTIVE", past) }, 4, nil},
+	} {
+		for _, remember := range []bool{false, true} {
+			t.Run(row.name, func(t *testing.T) {
+				s, rules := newStore(20), theRules
+				s.event.MaxSeatsPerUser, rules.MaxSeatsPerLock, rules.MaxLocksPerUser = row.perUser, row.perLock, row.perLive
+				row.given(s)
+				p := &pipeline{store: s, rules: rules, remember: remember, remembered: copyOf(s.event)}
+				r := p.batch(t, acquire(1, row.ask))[0]
+				if row.want == nil {
+					wantCode(t, r, "")
+					return
+				}
+				wantCode(t, r, holdfast.CodeSeatLimitReached)
+				got, _ := holdfast.DetailsOf[holdfast.LimitReached](r.Err)
+				if got.Limit != row.want.Limit || !same(got.Held, row.want.Held) {
+					t.Errorf("got %+v, want %+v", got, *row.want)
+				}
+			})
+		}
+	}
+}
+
+func TestLimits_HoldWithinABatch(t *testing.T) {
+	soon := in(time.Minute)
+	dueAtOnce := acquire(3, 2)
+	dueAtOnce.Until.At = begin
+	release, reached := inventory.Release{LockID: lockID(9)}, holdfast.CodeSeatLimitReached
+	cancel := inventory.Cancel{BookingID: bookingID(9), LockID: lockID(9)}
+	bobs := acquire(4, 4)
+	bobs.UserID = bob
+	for _, row := range []struct {
+		name  string
+		given func(*store)
+		batch []inventory.Command
+		want  []holdfast.Code
+	}{
+		{"seats add up", func(*store) {}, []inventory.Command{acquire(1, 2), acquire(2, 2), acquire(3, 1)}, []holdfast.Code{"", "", reached}},
+		{"locks add up", func(*store) {}, []inventory.Command{acquire(1, 1), acquire(2, 1), acquire(3, 1)}, []holdfast.Code{"", "", reached}},
+		{"refused ones do not", func(*store) {}, []inventory.Command{acquire(1, 5), acquire(2, 4)}, []holdfast.Code{reached, ""}},
+		{"nor do locks that are due at once", func(*store) {}, []inventory.Command{dueAtOnce, acquire(1, 2), acquire(2, 2)}, []holdfast.Code{"", "", ""}},
+		{"each user has a limit", func(*store) {}, []inventory.Command{acquire(1, 4), bobs}, []holdfast.Code{"", ""}},
+		{"a released lock no longer counts", func(s *store) { s.withLock(9, 3, "ACTIVE", soon) },
+			[]inventory.Command{acquire(1, 2), release, acquire(2, 4), acquire(3, 1)}, []holdfast.Code{reached, "", "", reached}},
+		{"nor does a cancelled sale", func(s *store) { s.withLock(9, 3, "CONSUMED", soon).withBooking(9, "CONFIRMED", soon) },
+			[]inventory.Command{acquire(1, 2), cancel, acquire(2, 2), acquire(3, 2), acquire(4, 1)}, []holdfast.Code{reached, "", "", "", reached}},
+		{"a due lock did not count before", func(s *store) { s.withLock(9, 3, "ACTIVE", begin).withBooking(9, "CONFIRMED", soon) },
+			[]inventory.Command{cancel, acquire(1, 2), acquire(2, 2), acquire(3, 1)}, []holdfast.Code{"", "", "", reached}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s, rules := newStore(20), theRules
+			s.event.MaxSeatsPerUser, rules.MaxLocksPerUser = 4, 2
+			row.given(s)
+			p := &pipeline{store: s, rules: rules}
+			for i, r := range p.batch(t, row.batch...) {
+				if got := holdfast.CodeOf(r.Err); got != row.want[i] {
+					t.Errorf("command %d: got %v, want %q", i, r.Err, row.want[i])
+				}
+			}
+		})
+	}
+}
+
+// The holdings that a state has are not the decision's to change.
+func TestLimits_TheStateStaysAsItWas(t *testing.T) {
+	event := newStore(9).event
+	event.MaxSeatsPerUser = 4
+	state := inventory.State{Now: begin, Event: event, Holdings: map[ID]inventory.Holding{alice: {}}}
+	for range 2 {
+		if _, results, _ := inventory.Decide(state, []inventory.Command{acquire(1, 4)}, theRules); results[0].Err != nil {
+			t.Fatal(results[0].Err)
+		}
+	}
+	if state.Holdings[alice] != (inventory.Holding{}) || event.AvailableSeats != 9 {
+		t.Errorf("the state is now %+v, %+v", state.Holdings[alice], event)
+	}
+}
