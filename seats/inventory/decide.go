@@ -119,7 +119,7 @@ func (d *decision) restore(seats int64) {
 // caller is still there. A request for seats without a key is never the same request
 // twice; any other refusal is fenced.
 func (d *decision) refuse(err error, key UserKey) Result {
-	if d.state.Missing {
+	if d.state.Event == nil { // there is none to fence, or it is to be read first
 		return Result{Err: err}
 	}
 	if d.state.Event == nil { // read first: most commands are granted, and need no fence
