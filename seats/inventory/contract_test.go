@@ -1,0 +1,231 @@
+package inventory_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// The tables of the contract, cell by cell: what each action answers, by the state of
+// the lock or of the booking.
+
+var (
+	window  = holdfast.Until{For: minutes(30)}
+	request = holdfast.BookingRequest{UserID: alice, EventID: eventID, LockID: lockID(1), Window: window}
+
+	release = inventory.Release{LockID: lockID(1)}
+	extend  = inventory.Extend{LockID: lockID(1), Until: window}
+	book    = inventory.Book{BookingRequest: request, BookingID: bookingID(2)}
+	pay     = inventory.Pay{BookingID: bookingID(1), Window: window}
+	confirm = inventory.Confirm{BookingID: bookingID(1), Reference: "paid"}
+	cancel  = inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}
+)
+
+// aLock has lock 1 in a column of the contract's first table.
+func aLock(state string) *store {
+	s := newStore(5)
+	switch state {
+	case "ACTIVE":
+		return s.withLock(1, 2, holdfast.LockActive, in(minutes(10)))
+	case "due":
+		return s.withLock(1, 2, holdfast.LockActive, begin)
+	case "ACTIVE and booked":
+		return s.withLock(1, 2, holdfast.LockActive, in(minutes(10))).withBooking(1, holdfast.BookingPending, in(minutes(10)))
+	case "due and booked":
+		return s.withLock(1, 2, holdfast.LockActive, begin).withBooking(1, holdfast.BookingInitiated, time.Time{})
+	case "CONSUMED":
+		return s.withLock(1, 2, holdfast.LockConsumed, in(minutes(10))).withBooking(1, holdfast.BookingConfirmed, in(minutes(10)))
+	case "CONSUMED without booking":
+		return s.withLock(1, 2, holdfast.LockConsumed, in(minutes(10)))
+	case "ACTIVE and sold": // other software died between booking and lock
+		return s.withLock(1, 2, holdfast.LockActive, in(minutes(10))).withBooking(1, holdfast.BookingConfirmed, in(minutes(10)))
+	case "missing":
+		return s
+	default:
+		return s.withLock(1, 2, holdfast.LockStatus(state), in(minutes(10)))
+	}
+}
+
+func TestContract_ActionsOnALock(t *testing.T) {
+	states := []string{"ACTIVE", "due", "EXPIRED", "CONSUMED", "RELEASED", "ACTIVE and booked", "due and booked", "CONSUMED without booking", "ACTIVE and sold", "missing"}
+	const expired, consumed, released, missing = holdfast.CodeLockExpired, holdfast.CodeLockConsumed, holdfast.CodeLockReleased, holdfast.CodeLockNotFound
+	for _, row := range []struct {
+		name    string
+		command inventory.Command
+		want    []holdfast.Code // in the order of states
+	}{
+		{"extend", extend, []holdfast.Code{"", expired, expired, consumed, released, "", expired, consumed, "", missing}},
+		{"release", release, []holdfast.Code{"", expired, expired, consumed, "", "", expired, consumed, consumed, missing}},
+		{"book", book, []holdfast.Code{"", expired, expired, "", released, "", expired, consumed, "", missing}},
+	} {
+		for i, state := range states {
+			t.Run(row.name+" a lock that is "+state, func(t *testing.T) {
+				s := aLock(state)
+				for range 2 { // again: the same answer
+					wantCode(t, s.one(t, row.command), row.want[i])
+				}
+			})
+		}
+	}
+}
+
+func TestContract_AReleaseFreesTheSeatsAndCancelsTheBooking(t *testing.T) {
+	s := aLock("ACTIVE and booked")
+	r := s.one(t, release)
+	lock := s.locks[lockID(1)]
+	if lock.Status != holdfast.LockReleased || !lock.BookingID.IsZero() || r.Lock != lock.Lock || s.ends[lock.ID] != (ending{by: holdfast.EndedByAPI}) {
+		t.Errorf("the lock is %+v, ended %+v; answered %+v", lock, s.ends[lock.ID], r.Lock)
+	}
+	s.wantBooking(t, 1, holdfast.BookingCancelled)
+	s.wantCounter(t, 5, 0)
+	if again := s.one(t, release); again.Lock != lock.Lock {
+		t.Errorf("again: %+v, want %+v", again.Lock, lock.Lock)
+	}
+	s.wantCounter(t, 5, 0)
+}
+
+func TestContract_ABookOfALockThatHasABookingAnswersWithIt(t *testing.T) {
+	for state, status := range map[string]holdfast.BookingStatus{
+		"ACTIVE and booked": holdfast.BookingPending, "CONSUMED": holdfast.BookingConfirmed, "ACTIVE and sold": holdfast.BookingConfirmed,
+	} {
+		t.Run(state, func(t *testing.T) {
+			s := aLock(state)
+			r := s.one(t, book)
+			if r.Booking.ID != bookingID(1) || r.Booking.Status != status || !r.Replayed || len(s.bookings) != 1 {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}
+
+// columns of the contract's second table; "due" and "lock due" are one column there.
+var columns = []string{"INITIATED", "PAYMENT_PENDING", "due", "lock due", "pending, lock due", "EXPIRED", "CONFIRMED", "CANCELLED", "missing"}
+
+func aBooking(column string) *store {
+	soon, past := in(minutes(10)), begin
+	switch column {
+	case "INITIATED":
+		return newStore(5).withLock(1, 2, "ACTIVE", soon).withBooking(1, "INITIATED", time.Time{})
+	case "PAYMENT_PENDING":
+		return newStore(5).withLock(1, 2, "ACTIVE", soon).withBooking(1, "PAYMENT_PENDING", soon)
+	case "due":
+		return newStore(5).withLock(1, 2, "ACTIVE", soon).withBooking(1, "PAYMENT_PENDING", past)
+	case "lock due":
+		return newStore(5).withLock(1, 2, "ACTIVE", past).withBooking(1, "INITIATED", time.Time{})
+	case "pending, lock due":
+		return newStore(5).withLock(1, 2, "ACTIVE", past).withBooking(1, "PAYMENT_PENDING", soon)
+	case "EXPIRED":
+		return newStore(5).withLock(1, 2, "EXPIRED", past).withBooking(1, "EXPIRED", past)
+	case "CONFIRMED":
+		s := newStore(5).withLock(1, 2, "CONSUMED", past).withBooking(1, "CONFIRMED", past)
+		s.bookings[bookingID(1)].PaymentReference = "paid"
+		return s
+	case "CANCELLED":
+		return newStore(5).withLock(1, 2, "RELEASED", soon).withBooking(1, "CANCELLED", soon)
+	default:
+		return newStore(5)
+	}
+}
+
+func TestContract_ActionsOnABooking(t *testing.T) {
+	const expired, confirmed, cancelled = holdfast.CodeBookingExpired, holdfast.CodeBookingConfirmed, holdfast.CodeBookingCancelled
+	const missing, notPayable = holdfast.CodeBookingNotFound, holdfast.CodeBookingNotPayable
+	for _, row := range []struct {
+		name    string
+		command inventory.Command
+		want    []holdfast.Code // in the order of columns
+	}{
+		{"pay", pay, []holdfast.Code{"", "", expired, expired, expired, expired, confirmed, cancelled, missing}},
+		{"confirm", confirm, []holdfast.Code{notPayable, "", expired, expired, expired, expired, "", cancelled, missing}},
+		{"confirm without a reference", inventory.Confirm{BookingID: bookingID(1)},
+			[]holdfast.Code{notPayable, "", expired, expired, expired, expired, "", cancelled, missing}},
+		{"confirm with another reference", inventory.Confirm{BookingID: bookingID(1), Reference: "other"},
+			[]holdfast.Code{notPayable, "", expired, expired, expired, expired, confirmed, cancelled, missing}},
+		{"cancel", cancel, []holdfast.Code{"", "", expired, expired, expired, expired, "", "", missing}},
+	} {
+		for i, column := range columns {
+			t.Run(row.name+" a booking that is "+column, func(t *testing.T) {
+				s := aBooking(column)
+				var answers []inventory.Result
+				for range 2 { // again: the same answer
+					r := s.one(t, row.command)
+					wantCode(t, r, row.want[i])
+					answers = append(answers, r)
+				}
+				a, b := answers[0].Booking, answers[1].Booking
+				a.UpdatedAt, b.UpdatedAt = time.Time{}, time.Time{}
+				if a != b {
+					t.Errorf("again: %+v, want %+v", b, a)
+				}
+			})
+		}
+	}
+}
+
+// Where other software ended the lock of an open booking, the lock's code answers.
+func TestContract_TheCodeOfALockThatOtherSoftwareEnded(t *testing.T) {
+	soon := in(minutes(10))
+	for status, code := range map[holdfast.LockStatus]holdfast.Code{
+		"RELEASED": holdfast.CodeLockReleased, "EXPIRED": holdfast.CodeLockExpired, "CONSUMED": holdfast.CodeLockConsumed,
+	} {
+		for _, row := range []struct {
+			name    string
+			booking holdfast.BookingStatus
+			command inventory.Command
+			code    holdfast.Code
+		}{
+			{"pay", "INITIATED", pay, code},
+			{"pay again", "PAYMENT_PENDING", pay, code},
+			{"confirm", "PAYMENT_PENDING", confirm, code},
+			{"confirm early", "INITIATED", confirm, holdfast.CodeBookingNotPayable},
+			{"cancel", "INITIATED", cancel, code},
+			{"cancel a window", "PAYMENT_PENDING", cancel, code},
+		} {
+			t.Run(fmt.Sprint(row.name, ", lock ", status), func(t *testing.T) {
+				s := newStore(5).withLock(1, 2, status, soon).withBooking(1, row.booking, soon)
+				before := s.clone()
+				wantCode(t, s.one(t, row.command), row.code)
+				s.wantBooking(t, 1, row.booking)
+				s.wantCounter(t, before.event.AvailableSeats, 0)
+			})
+		}
+	}
+}
+
+func TestContract_ACancelledEvent(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		state   string
+		command inventory.Command
+		code    holdfast.Code
+	}{
+		{"acquire", "INITIATED", acquire(7, 1), holdfast.CodeEventNotOnSale},
+		{"extend", "INITIATED", extend, holdfast.CodeEventNotOnSale},
+		{"book", "without", book, holdfast.CodeEventNotOnSale},
+		{"book again", "INITIATED", book, ""},
+		{"pay", "INITIATED", pay, holdfast.CodeEventNotOnSale},
+		{"pay again", "PAYMENT_PENDING", pay, ""},
+		{"confirm", "PAYMENT_PENDING", confirm, holdfast.CodeEventNotOnSale},
+		{"confirm again", "CONFIRMED", confirm, ""},
+		{"cancel", "PAYMENT_PENDING", cancel, ""},
+		{"cancel a sale", "CONFIRMED", cancel, ""},
+		{"release", "INITIATED", release, ""},
+	} {
+		for status, code := range map[holdfast.EventStatus]holdfast.Code{holdfast.Cancelled: row.code, holdfast.Closed: ""} {
+			t.Run(fmt.Sprint(row.name, ", the event is ", status), func(t *testing.T) {
+				s := aBooking(row.state)
+				if row.state == "without" {
+					s = aLock("ACTIVE")
+				}
+				s.event.Status = status
+				if row.name == "acquire" {
+					code = holdfast.CodeEventNotOnSale
+				}
+				wantCode(t, s.one(t, row.command), code)
+			})
+		}
+	}
+}
