@@ -1,0 +1,277 @@
+package inventory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+func invalidField(err error) string {
+	if invalid, ok := holdfast.DetailsOf[holdfast.Invalid](err); ok {
+		return invalid[0].Where
+	}
+	return ""
+}
+
+// untilRow is a time that is asked for, and where that brings an expiry.
+type untilRow struct {
+	name  string
+	until holdfast.Until
+	want  time.Time
+	field string // that is refused
+}
+
+func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
+	expires, limit := in(minutes(10)), in(theRules.MaxLockTTL-minutes(5)) // the lock is five minutes old
+	for _, row := range []untilRow{
+		{"a duration", holdfast.Until{For: minutes(20)}, in(minutes(20)), ""},
+		{"a shorter duration", holdfast.Until{For: minutes(1)}, expires, ""},
+		{"an earlier time", holdfast.Until{At: begin}, expires, ""},
+		{"a time", holdfast.Until{At: in(minutes(30))}, in(minutes(30)), ""},
+		{"the cap", holdfast.Until{At: limit}, limit, ""},
+		{"beyond the cap", holdfast.Until{At: limit.Add(time.Millisecond)}, expires, "body.expiresAt"},
+		{"a duration beyond the cap", holdfast.Until{For: theRules.MaxLockTTL}, expires, "body.ttlSeconds"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, "ACTIVE", expires)
+			r := s.one(t, inventory.Extend{LockID: lockID(1), Until: row.until})
+			if got := invalidField(r.Err); got != row.field || (got == "") != (r.Err == nil) {
+				t.Errorf("refused %q (%v), want %q", got, r.Err, row.field)
+			}
+			if got := s.locks[lockID(1)]; !got.ExpiresAt.Equal(row.want) || (r.Err == nil && r.Lock != got.Lock) {
+				t.Errorf("answered %+v, stored %+v, want the expiry %v", r.Lock, got, row.want)
+			}
+		})
+	}
+}
+
+func TestBook_MakesABookingAndMovesTheLocksExpiry(t *testing.T) {
+	expires, limit := in(minutes(10)), in(theRules.MaxPaymentTTL)
+	for _, row := range []untilRow{
+		{"without a window", holdfast.Until{}, time.Time{}, ""},
+		{"a duration", holdfast.Until{For: minutes(20)}, in(minutes(20)), ""},
+		{"a shorter duration", holdfast.Until{For: minutes(1)}, in(minutes(1)), ""},
+		{"the cap", holdfast.Until{At: limit}, limit, ""},
+		{"beyond the cap", holdfast.Until{At: limit.Add(time.Millisecond)}, time.Time{}, "body.paymentExpiresAt"},
+		{"a duration beyond the cap", holdfast.Until{For: theRules.MaxPaymentTTL + 1}, time.Time{}, "body.paymentTtlSeconds"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, "ACTIVE", expires)
+			c := book
+			c.Window = row.until
+			r := s.one(t, c)
+			if row.field != "" {
+				if got := invalidField(r.Err); got != row.field || len(s.bookings) != 0 {
+					t.Errorf("refused %q, %d bookings", got, len(s.bookings))
+				}
+				return
+			}
+			want := holdfast.Booking{
+				ID: bookingID(2), UserID: alice, EventID: eventID, LockID: lockID(1), Seats: 2, Status: holdfast.BookingPending,
+				PaymentExpiresAt: row.want, CreatedAt: begin, UpdatedAt: begin,
+			}
+			if row.want.IsZero() {
+				want.Status = holdfast.BookingInitiated
+			}
+			if r.Booking != want || *s.bookings[bookingID(2)] != want || r.Replayed {
+				t.Errorf("answered %+v, stored %+v, want %+v", r.Booking, s.bookings[bookingID(2)], want)
+			}
+			lock := s.locks[lockID(1)]
+			if moved := latest(expires, row.want); !lock.ExpiresAt.Equal(moved) || lock.BookingID != bookingID(2) {
+				t.Errorf("the lock is %+v, want its expiry %v", lock, moved)
+			}
+		})
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func TestBook_OfALockOfAnotherUserOrEventIsNotFound(t *testing.T) {
+	for name, change := range map[string]func(*inventory.Book){
+		"another user":  func(c *inventory.Book) { c.UserID = bob },
+		"another event": func(c *inventory.Book) { c.EventID = otherID },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := book
+			change(&c)
+			for _, state := range []string{"ACTIVE", "ACTIVE and booked", "CONSUMED", "RELEASED"} {
+				wantCode(t, aLock(state).one(t, c), holdfast.CodeLockNotFound)
+			}
+		})
+	}
+}
+
+func TestPay_OpensTheWindowOnce(t *testing.T) {
+	limit := in(theRules.MaxPaymentTTL - minutes(1)) // the booking is one minute old
+	for _, row := range []untilRow{
+		{"a duration", holdfast.Until{For: minutes(20)}, in(minutes(20)), ""},
+		{"a shorter duration", holdfast.Until{For: minutes(1)}, in(minutes(1)), ""},
+		{"the cap", holdfast.Until{At: limit}, limit, ""},
+		{"beyond the cap", holdfast.Until{At: limit.Add(time.Millisecond)}, time.Time{}, "body.paymentExpiresAt"},
+		{"a duration beyond the cap", holdfast.Until{For: theRules.MaxPaymentTTL}, time.Time{}, "body.paymentTtlSeconds"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := aBooking("INITIATED")
+			s.locks[lockID(1)].BookingID = ID{} // other software may not have named it
+			r := s.one(t, inventory.Pay{BookingID: bookingID(1), Window: row.until})
+			if got := invalidField(r.Err); got != row.field || (got == "") != (r.Err == nil) {
+				t.Errorf("refused %q (%v), want %q", got, r.Err, row.field)
+			}
+			b, lock := s.bookings[bookingID(1)], s.locks[lockID(1)]
+			if !b.PaymentExpiresAt.Equal(row.want) || (r.Err == nil && r.Booking != *b) {
+				t.Errorf("answered %+v, stored %+v, want the window's end %v", r.Booking, b, row.want)
+			}
+			if r.Err == nil && (!lock.ExpiresAt.Equal(latest(in(minutes(10)), row.want)) || lock.BookingID != b.ID) {
+				t.Errorf("the lock is %+v", lock)
+			}
+			if r.Err == nil {
+				again := s.one(t, inventory.Pay{BookingID: bookingID(1), Window: holdfast.Until{For: minutes(99)}})
+				if again.Booking != r.Booking || again.Err != nil {
+					t.Errorf("again: %+v, want it unchanged", again)
+				}
+			}
+		})
+	}
+}
+
+func TestConfirm_SellsTheSeats(t *testing.T) {
+	s := aBooking("PAYMENT_PENDING")
+	r := s.one(t, confirm)
+	if b := s.bookings[bookingID(1)]; b.Status != holdfast.BookingConfirmed || b.PaymentReference != "paid" || r.Booking != *b {
+		t.Errorf("answered %+v, stored %+v", r.Booking, b)
+	}
+	lock := s.locks[lockID(1)]
+	if lock.Status != holdfast.LockConsumed || lock.BookingID != bookingID(1) || s.ends[lock.ID] != (ending{}) {
+		t.Errorf("the lock is %+v, ended %+v", lock, s.ends[lock.ID])
+	}
+	if s.event.Revision != 0 {
+		t.Error("a confirmation wrote the event")
+	}
+}
+
+// Other software may write a booking without a window: the lock's time holds.
+func TestConfirm_WithoutAWindowTheLocksTimeHolds(t *testing.T) {
+	for _, row := range []struct {
+		expires time.Time
+		code    holdfast.Code
+	}{{in(time.Millisecond), ""}, {begin, holdfast.CodeBookingExpired}} {
+		s := newStore(5).withLock(1, 2, "ACTIVE", row.expires).withBooking(1, "PAYMENT_PENDING", time.Time{})
+		wantCode(t, s.one(t, confirm), row.code)
+	}
+}
+
+// A plan that was made in time is stale once the lock or the window has passed, or
+// once another transaction has changed the lock.
+func TestClaim_PlansAreGuardedAsTheyAreWritten(t *testing.T) {
+	late := func(s *store) { s.now = in(minutes(10)) }
+	changed := func(s *store) { s.locks[lockID(1)].Revision = pointer(int64(7)) }
+	windowPassed := func(s *store) { s.bookings[bookingID(1)].PaymentExpiresAt = begin }
+	bookingMoved := func(s *store) { s.bookings[bookingID(1)].Status = holdfast.BookingCancelled }
+	for _, row := range []struct {
+		name    string
+		command inventory.Command
+		state   string
+		change  func(*store)
+	}{
+		{"extend, late", extend, "INITIATED", late},
+		{"extend, changed", extend, "INITIATED", changed},
+		{"book, late", book, "without", late},
+		{"book, changed", book, "without", changed},
+		{"pay, late", pay, "INITIATED", late},
+		{"pay, changed", pay, "INITIATED", changed},
+		{"pay, booking moved", pay, "INITIATED", bookingMoved},
+		{"confirm, lock late", confirm, "PAYMENT_PENDING", late},
+		{"confirm, window passed", confirm, "PAYMENT_PENDING", windowPassed},
+		{"confirm, changed", confirm, "PAYMENT_PENDING", changed},
+		{"confirm, booking moved", confirm, "PAYMENT_PENDING", bookingMoved},
+		{"release, changed", release, "INITIATED", changed},
+		{"release, booking moved", release, "INITIATED", bookingMoved},
+		{"cancel, changed", cancel, "INITIATED", changed},
+		{"cancel, booking moved", cancel, "INITIATED", bookingMoved},
+		{"a late release, changed", release, "lock due", changed},
+		{"consume sold, changed", inventory.ConsumeSold{LockID: lockID(1)}, "sold", changed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := aBooking(row.state)
+			switch row.state {
+			case "without":
+				s = aLock("ACTIVE")
+			case "sold":
+				s = aLock("ACTIVE and sold")
+			}
+			p := &pipeline{store: s, rules: theRules}
+			var needs inventory.Needs
+			p.decide(t, &needs, false, false, []inventory.Command{row.command})
+			row.change(s)
+			if err := s.apply(p.plan); err != errStale { //nolint:errorlint // apply returns it bare
+				t.Errorf("got %v, want the plan to be stale: %+v", err, p.plan)
+			}
+		})
+	}
+}
+
+func TestClaim_ABookingWhoseLockDoesNotExist(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		booking holdfast.BookingStatus
+		command inventory.Command
+		code    holdfast.Code
+		then    holdfast.BookingStatus
+	}{
+		{"pay", "INITIATED", pay, holdfast.CodeBookingExpired, "INITIATED"},
+		{"confirm", "PAYMENT_PENDING", confirm, holdfast.CodeBookingExpired, "PAYMENT_PENDING"},
+		{"confirm again", "CONFIRMED", inventory.Confirm{BookingID: bookingID(1)}, "", "CONFIRMED"},
+		{"cancel", "PAYMENT_PENDING", cancel, holdfast.CodeBookingExpired, "PAYMENT_PENDING"},
+		{"cancel a sale", "CONFIRMED", cancel, "", "CANCELLED"},
+		{"cancel again", "CANCELLED", cancel, "", "CANCELLED"},
+	} {
+		for _, missing := range []bool{false, true} {
+			t.Run(row.name, func(t *testing.T) {
+				s := newStore(5).withBooking(1, row.booking, in(minutes(10)))
+				if missing {
+					s.event = nil
+				}
+				wantCode(t, s.one(t, row.command), row.code)
+				s.wantBooking(t, 1, row.then)
+			})
+		}
+	}
+}
+
+func TestClaim_WhereTheEventDoesNotExist(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		state   string
+		command inventory.Command
+		code    holdfast.Code
+	}{
+		{"extend", "INITIATED", extend, holdfast.CodeEventNotFound},
+		{"book", "without", book, holdfast.CodeEventNotFound},
+		{"pay", "INITIATED", pay, holdfast.CodeEventNotFound},
+		{"confirm", "PAYMENT_PENDING", confirm, holdfast.CodeEventNotFound},
+		{"release", "INITIATED", release, ""},
+		{"release a due lock", "lock due", release, holdfast.CodeLockExpired},
+		{"cancel", "PAYMENT_PENDING", cancel, ""},
+		{"cancel a sale", "CONFIRMED", cancel, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := aBooking(row.state)
+			if row.state == "without" {
+				s = aLock("ACTIVE")
+			}
+			s.event = nil
+			wantCode(t, s.one(t, row.command), row.code)
+			if row.code == "" {
+				s.wantLock(t, 1, holdfast.LockReleased)
+				s.wantBooking(t, 1, holdfast.BookingCancelled)
+			}
+		})
+	}
+}

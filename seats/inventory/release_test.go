@@ -1,0 +1,102 @@
+package inventory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+func TestCancel_FreesTheSeats(t *testing.T) {
+	for _, column := range []string{"INITIATED", "PAYMENT_PENDING", "CONFIRMED"} {
+		t.Run(column, func(t *testing.T) {
+			s := aBooking(column)
+			s.now = in(time.Second)
+			r := s.one(t, cancel)
+			if r.Booking.Status != holdfast.BookingCancelled || !r.Booking.UpdatedAt.Equal(s.now) {
+				t.Errorf("got %+v", r.Booking)
+			}
+			lock := s.locks[lockID(1)]
+			if lock.Status != holdfast.LockReleased || !lock.BookingID.IsZero() || s.ends[lock.ID] != (ending{by: holdfast.EndedByAPI}) {
+				t.Errorf("the lock is %+v, ended %+v", lock, s.ends[lock.ID])
+			}
+			s.wantCounter(t, 5, 0)
+		})
+	}
+}
+
+// A CONFIRMED booking keeps its seats until it is cancelled, also where other software
+// left its lock ACTIVE, due or not.
+func TestCancel_OfASaleWhoseLockWasLeftActive(t *testing.T) {
+	for _, expires := range []time.Time{in(time.Minute), begin} {
+		s := newStore(5).withLock(1, 2, "ACTIVE", expires).withBooking(1, "CONFIRMED", expires)
+		wantCode(t, s.one(t, cancel), "")
+		s.wantLock(t, 1, holdfast.LockReleased)
+		s.wantCounter(t, 5, 0)
+	}
+}
+
+func TestCancel_OfASaleWhoseLockOtherSoftwareEnded(t *testing.T) {
+	for status, code := range map[holdfast.LockStatus]holdfast.Code{"RELEASED": holdfast.CodeLockReleased, "EXPIRED": holdfast.CodeLockExpired} {
+		s := newStore(5).withLock(1, 2, status, in(time.Minute)).withBooking(1, "CONFIRMED", in(time.Minute))
+		wantCode(t, s.one(t, cancel), code)
+		s.wantBooking(t, 1, "CONFIRMED")
+		s.wantCounter(t, 5, 0)
+	}
+}
+
+func TestRelease_SeveralCommandsOnOneLockFreeItsSeatsOnce(t *testing.T) {
+	other := inventory.Release{LockID: lockID(2)}
+	for _, row := range []struct {
+		name  string
+		batch []inventory.Command
+		want  []holdfast.Code
+	}{
+		{"twice released", []inventory.Command{release, release, other}, []holdfast.Code{"", "", ""}},
+		{"released, then cancelled", []inventory.Command{release, cancel, other}, []holdfast.Code{"", "", ""}},
+		{"cancelled, then released", []inventory.Command{cancel, release, other}, []holdfast.Code{"", "", ""}},
+		{"twice cancelled", []inventory.Command{cancel, other, cancel}, []holdfast.Code{"", "", ""}},
+		{"released, then acquired", []inventory.Command{release, acquire(7, 4), other}, []holdfast.Code{"", holdfast.CodeSeatsUnavailable, ""}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := aBooking("PAYMENT_PENDING").withLock(2, 2, "ACTIVE", in(time.Minute), ofUser(bob))
+			p := &pipeline{store: s, rules: theRules}
+			for i, r := range p.batch(t, row.batch...) {
+				wantCode(t, r, row.want[i])
+			}
+			s.wantCounter(t, 5, 0)
+			s.wantLock(t, 1, holdfast.LockReleased)
+			s.wantBooking(t, 1, holdfast.BookingCancelled)
+		})
+	}
+}
+
+// A lock whose seats are no whole number ≥ 1 counts 0: its customer may release it, and
+// the event is written all the same.
+func TestRelease_OfALockWithoutWholeSeats(t *testing.T) {
+	s := newStore(5).withLock(1, 0, "ACTIVE", in(time.Minute))
+	wantCode(t, s.one(t, release), "")
+	s.wantLock(t, 1, holdfast.LockReleased)
+	s.wantCounter(t, 5, 0)
+	if s.event.Revision != 1 {
+		t.Error("the event was not written")
+	}
+}
+
+func TestRelease_PaysDownWhatIsOversold(t *testing.T) {
+	for _, row := range []struct{ oversold, available, left int64 }{{1, 1, 0}, {2, 0, 0}, {3, 0, 1}} {
+		s := newStore(2+2-row.oversold).withLock(1, 2, "ACTIVE", in(time.Minute)).withLock(2, 2, "CONSUMED", begin)
+		s.event.AvailableSeats, s.event.Oversold = 0, row.oversold
+		wantCode(t, s.one(t, release), "")
+		s.wantCounter(t, row.available, row.left)
+	}
+}
+
+// A release of a lock that does not exist on an event that does not exist.
+func TestRelease_OfNothing(t *testing.T) {
+	s := newStore(5)
+	s.event = nil
+	wantCode(t, s.one(t, release), holdfast.CodeLockNotFound)
+	wantCode(t, s.one(t, cancel), holdfast.CodeBookingNotFound)
+}
