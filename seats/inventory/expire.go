@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"slices"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -44,7 +46,8 @@ func (c ExpireLocks) decide(d *decision) Result {
 }
 
 // ExpireBookings ends open bookings that are due, with their locks if they are still
-// ACTIVE. All of the locks are of one event, or take no seats.
+// ACTIVE. All of the locks are of one event, or take no seats. Nothing ends where a
+// lock takes seats of an event that does not exist.
 type ExpireBookings struct {
 	Run
 	Bookings []BookingRef
@@ -60,6 +63,9 @@ func (c ExpireBookings) decide(d *decision) Result {
 	}
 	if !d.needs.None() {
 		return Result{}
+	}
+	if d.state.Missing && slices.ContainsFunc(c.Bookings, d.takesSeats) {
+		return Result{Err: errEventNotFound()}
 	}
 	result, locks := Result{}, 0
 	for _, ref := range c.Bookings {
@@ -90,6 +96,13 @@ func (c ExpireBookings) decide(d *decision) Result {
 	}
 	result.Busy = d.noteSweep(c.Run, locks)
 	return result
+}
+
+// takesSeats reports whether the booking is open and its lock takes seats of an event.
+func (d *decision) takesSeats(ref BookingRef) bool {
+	b, exists, _ := d.booking(ref.Booking)
+	lock, _, _ := d.lock(b.LockID)
+	return exists && b.Status.IsOpen() && lock.Status == holdfast.LockActive && lock.Seats > 0 && !lock.EventID.IsZero()
 }
 
 // isBookingDue: the payment window has passed, or the booking is INITIATED and its

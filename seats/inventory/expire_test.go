@@ -1,0 +1,292 @@
+package inventory_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+var (
+	lockRun    = inventory.Run{By: holdfast.EndedByLockExpiry, ID: "lock-expiry-1"}
+	bookingRun = inventory.Run{By: holdfast.EndedByBookingExpiry, ID: "booking-expiry-1"}
+)
+
+// sweep carries out a command in a transaction that writes the event first.
+func (s *store) sweep(t testing.TB, c inventory.Command) inventory.Result {
+	t.Helper()
+	p := &pipeline{store: s, rules: theRules, hold: true}
+	return p.batch(t, c)[0]
+}
+
+func locksOf(n ...int) (list []ID) {
+	for _, i := range n {
+		list = append(list, lockID(i))
+	}
+	return list
+}
+
+func TestExpireLocks_EndsTheDueOnes(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		ids   []ID
+		upTo  int
+		ended []ID
+	}{
+		{"those named", locksOf(1, 2), 0, locksOf(2, 1)},
+		{"one of them", locksOf(1), 0, locksOf(1)},
+		{"none", nil, 0, nil},
+		{"not due any more", locksOf(3), 0, nil},
+		{"ended meanwhile", locksOf(4), 0, nil},
+		{"without whole seats", locksOf(5), 0, nil},
+		{"of another event", locksOf(6), 0, nil},
+		{"missing", locksOf(99), 0, nil},
+		{"as many as are named", locksOf(1, 2), 2, locksOf(2, 1)},
+		{"more than are named", locksOf(1), 2, locksOf(2, 1)},
+		{"more than are due", locksOf(1), 9, locksOf(2, 1, 7)},
+		{"as many of one event as there is room for", nil, 1, locksOf(2)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(20).
+				withLock(1, 2, "ACTIVE", in(-time.Minute)).withLock(2, 3, "ACTIVE", in(-time.Hour)).withLock(7, 1, "ACTIVE", begin).
+				withLock(3, 1, "ACTIVE", in(time.Minute)).withLock(4, 1, "RELEASED", in(-time.Minute)).withLock(5, 0, "ACTIVE", in(-time.Hour))
+			s.withLock(6, 1, "ACTIVE", in(-time.Hour), func(l *inventory.Lock) { l.EventID = otherID })
+			s.event.AvailableSeats = s.event.TotalSeats - s.taken()
+			available := s.event.AvailableSeats
+			r := s.sweep(t, inventory.ExpireLocks{Run: lockRun, LockIDs: row.ids, UpTo: row.upTo})
+			wantCode(t, r, "")
+			var want []inventory.Ended
+			for _, id := range row.ended {
+				want = append(want, inventory.Ended{Lock: id, Seats: s.locks[id].Seats})
+				available += s.locks[id].Seats
+				if lock := s.locks[id]; lock.Status != holdfast.LockExpired || s.ends[id] != (ending{lockRun.By, lockRun.ID}) {
+					t.Errorf("lock %s is %+v, ended %+v", id, lock, s.ends[id])
+				}
+			}
+			if len(want)+len(r.Ended) > 0 && !reflect.DeepEqual(r.Ended, want) {
+				t.Errorf("ended %+v, want %+v", r.Ended, want)
+			}
+			s.wantCounter(t, available, 0)
+			if noted := s.runID == lockRun.ID; noted != (len(want) > 0) {
+				t.Errorf("the event notes the run: %v", noted)
+			}
+		})
+	}
+}
+
+// What a sweep ends is guarded by the database's clock as it is written.
+func TestExpireLocks_LeavesALockThatIsNotDueAsItIsWritten(t *testing.T) {
+	s := newStore(5).withLock(1, 2, "ACTIVE", begin)
+	p := &pipeline{store: s, rules: theRules}
+	var needs inventory.Needs
+	p.decide(t, &needs, false, false, []inventory.Command{inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}})
+	s.locks[lockID(1)].ExpiresAt = in(time.Second)
+	if err := s.apply(p.plan); err != errStale { //nolint:errorlint // apply returns it bare
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestExpireLocks_WhereTheEventDoesNotExist(t *testing.T) {
+	s := newStore(5).withLock(1, 2, "ACTIVE", begin)
+	s.event = nil
+	wantCode(t, s.sweep(t, inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}), holdfast.CodeEventNotFound)
+	s.wantLock(t, 1, "ACTIVE")
+}
+
+// A sweep's transaction raises the revision twice: before it reads, and as it writes.
+func TestSweep_IsBusyWhereOthersWroteTheEventSinceTheSweepBefore(t *testing.T) {
+	for _, command := range []inventory.Command{
+		inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)},
+		inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(1)}}},
+	} {
+		for others, busy := range map[int64]bool{0: false, 1: true, 2: true} {
+			s := newStore(5).withLock(1, 2, "ACTIVE", begin).withBooking(1, "PAYMENT_PENDING", begin).withLock(2, 1, "ACTIVE", begin)
+			if r := s.sweep(t, inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(2)}); r.Busy {
+				t.Error("the first sweep is busy")
+			}
+			if s.event.SweptAtRev == nil || *s.event.SweptAtRev != s.event.Revision {
+				t.Fatalf("swept at %v, want %d", s.event.SweptAtRev, s.event.Revision)
+			}
+			s.event.Revision += others
+			if r := s.sweep(t, command); r.Busy != busy {
+				t.Errorf("%T after %d writes of others: busy is %v", command, others, r.Busy)
+			}
+		}
+	}
+}
+
+func TestExpireBookings_EndsTheDueOnes(t *testing.T) {
+	past, soon := in(-time.Minute), in(time.Minute)
+	for _, row := range []struct {
+		name    string
+		booking holdfast.BookingStatus
+		window  time.Time
+		lock    holdfast.LockStatus
+		expires time.Time
+		ends    bool
+		seats   int64
+	}{
+		{"its window has passed", "PAYMENT_PENDING", past, "ACTIVE", past, true, 2},
+		{"its window ends now", "PAYMENT_PENDING", begin, "ACTIVE", begin, true, 2},
+		{"its window has passed, its lock has not", "PAYMENT_PENDING", past, "ACTIVE", soon, true, 2},
+		{"its window is open", "PAYMENT_PENDING", soon, "ACTIVE", soon, false, 0},
+		{"its window is open, its lock is due", "PAYMENT_PENDING", soon, "ACTIVE", past, false, 0},
+		{"without a window", "PAYMENT_PENDING", time.Time{}, "ACTIVE", past, false, 0},
+		{"its lock has ended", "PAYMENT_PENDING", past, "EXPIRED", past, true, 0},
+		{"its lock was sold", "PAYMENT_PENDING", past, "CONSUMED", past, true, 0},
+		{"its lock is missing", "PAYMENT_PENDING", past, "", past, true, 0},
+		{"not paid, its lock is live", "INITIATED", time.Time{}, "ACTIVE", soon, false, 0},
+		{"not paid, its lock is due", "INITIATED", time.Time{}, "ACTIVE", past, true, 2},
+		{"not paid, its lock was released", "INITIATED", time.Time{}, "RELEASED", soon, true, 0},
+		{"not paid, its lock is missing", "INITIATED", time.Time{}, "", past, true, 0},
+		{"confirmed", "CONFIRMED", past, "CONSUMED", past, false, 0},
+		{"cancelled", "CANCELLED", past, "RELEASED", past, false, 0},
+		{"expired before", "EXPIRED", past, "EXPIRED", past, false, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5)
+			if row.lock != "" {
+				s.withLock(1, 2, row.lock, row.expires)
+			}
+			s.withBooking(1, row.booking, row.window)
+			available := s.event.AvailableSeats
+			r := s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(1)}}})
+			wantCode(t, r, "")
+			s.wantCounter(t, available+row.seats, 0)
+			if !row.ends {
+				s.wantBooking(t, 1, row.booking)
+				if len(r.Ended) > 0 {
+					t.Errorf("ended %+v", r.Ended)
+				}
+				return
+			}
+			s.wantBooking(t, 1, holdfast.BookingExpired)
+			if want := []inventory.Ended{{Booking: bookingID(1), Lock: lockID(1), Seats: row.seats}}; !reflect.DeepEqual(r.Ended, want) {
+				t.Errorf("ended %+v, want %+v", r.Ended, want)
+			}
+			if row.seats > 0 && s.ends[lockID(1)] != (ending{bookingRun.By, bookingRun.ID}) {
+				t.Errorf("the lock was ended %+v", s.ends[lockID(1)])
+			}
+			if lock := s.locks[lockID(1)]; lock != nil && !lock.BookingID.IsZero() {
+				t.Errorf("the lock still names the booking: %+v", lock)
+			}
+		})
+	}
+}
+
+// A booking's sweep ends no lock that another booking has, and leaves locks to people
+// whose seats are no whole number.
+func TestExpireBookings_LeavesLocksThatAreNotItsOwn(t *testing.T) {
+	past := in(-time.Minute)
+	for _, row := range []struct {
+		name   string
+		change func(*inventory.Lock)
+		seats  int64
+		then   holdfast.BookingStatus
+		lock   holdfast.LockStatus
+	}{
+		{"its own", func(*inventory.Lock) {}, 2, "EXPIRED", "EXPIRED"},
+		{"of no booking", func(l *inventory.Lock) { l.BookingID = ID{} }, 2, "EXPIRED", "EXPIRED"},
+		{"of another booking", func(l *inventory.Lock) { l.BookingID = bookingID(7) }, 2, "EXPIRED", "ACTIVE"},
+		{"of another event", func(l *inventory.Lock) { l.EventID = otherID }, 2, "EXPIRED", "ACTIVE"},
+		{"without whole seats", func(*inventory.Lock) {}, 0, "PAYMENT_PENDING", "ACTIVE"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withLock(1, row.seats, "ACTIVE", past).withBooking(1, "PAYMENT_PENDING", past)
+			row.change(s.locks[lockID(1)])
+			s.event.AvailableSeats = s.event.TotalSeats - s.taken()
+			s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(1)}}})
+			s.wantBooking(t, 1, row.then)
+			s.wantLock(t, 1, row.lock)
+		})
+	}
+}
+
+func TestExpireBookings_SeveralFreeEachLockOnce(t *testing.T) {
+	past := in(-time.Minute)
+	s := newStore(9).withLock(1, 2, "ACTIVE", past).withLock(2, 3, "ACTIVE", past).
+		withBooking(1, "PAYMENT_PENDING", past).withBooking(2, "PAYMENT_PENDING", past).withBooking(3, "PAYMENT_PENDING", past)
+	s.bookings[bookingID(3)].LockID = lockID(1) // other software made a second one
+	s.locks[lockID(1)].BookingID = ID{}
+	refs := []inventory.BookingRef{
+		{Booking: bookingID(1), Lock: lockID(1)}, {Booking: bookingID(3), Lock: lockID(1)},
+		{Booking: bookingID(2), Lock: lockID(2)}, {Booking: bookingID(2), Lock: lockID(2)}, {Booking: bookingID(8), Lock: lockID(8)},
+	}
+	r := s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: refs})
+	want := []inventory.Ended{
+		{Booking: bookingID(1), Lock: lockID(1), Seats: 2}, {Booking: bookingID(3), Lock: lockID(1)}, {Booking: bookingID(2), Lock: lockID(2), Seats: 3},
+	}
+	if !reflect.DeepEqual(r.Ended, want) {
+		t.Errorf("ended %+v, want %+v", r.Ended, want)
+	}
+	s.wantCounter(t, 9, 0)
+}
+
+// The reference of a booking to its lock may be out of date: the booking says which
+// lock it has.
+func TestExpireBookings_TheBookingSaysWhichLockItHas(t *testing.T) {
+	s := newStore(9).withLock(1, 2, "ACTIVE", begin).withBooking(1, "INITIATED", time.Time{})
+	r := s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(2)}}})
+	if len(r.Ended) != 1 || r.Ended[0].Lock != lockID(1) {
+		t.Errorf("ended %+v", r.Ended)
+	}
+	s.wantCounter(t, 9, 0)
+}
+
+// Where the event does not exist, locks that take seats are left to people, with their
+// bookings.
+func TestExpireBookings_WhereTheEventDoesNotExist(t *testing.T) {
+	past := in(-time.Minute)
+	for _, row := range []struct {
+		name   string
+		change func(*store)
+		code   holdfast.Code
+		then   holdfast.BookingStatus
+	}{
+		{"a lock that takes seats", func(*store) {}, holdfast.CodeEventNotFound, "PAYMENT_PENDING"},
+		{"a lock of no event", func(s *store) { s.locks[lockID(1)].EventID = ID{} }, "", "EXPIRED"},
+		{"a lock that has ended", func(s *store) { s.locks[lockID(1)].Status = "EXPIRED" }, "", "EXPIRED"},
+		{"a lock that is missing", func(s *store) { delete(s.locks, lockID(1)) }, "", "EXPIRED"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withBooking(2, "PAYMENT_PENDING", past).withLock(1, 2, "ACTIVE", past).withBooking(1, "PAYMENT_PENDING", past)
+			row.change(s)
+			s.event = nil
+			refs := []inventory.BookingRef{{Booking: bookingID(2), Lock: lockID(2)}, {Booking: bookingID(1), Lock: lockID(1)}}
+			wantCode(t, s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: refs}), row.code)
+			s.wantBooking(t, 1, row.then)
+			s.wantBooking(t, 2, row.then)
+			if lock := s.locks[lockID(1)]; lock != nil && lock.Status != "EXPIRED" {
+				s.wantLock(t, 1, "ACTIVE")
+			}
+		})
+	}
+}
+
+func TestConsumeSold_OnlyWhereTheBookingIsConfirmed(t *testing.T) {
+	for state, consumes := range map[string]bool{"ACTIVE and sold": true, "ACTIVE": false, "ACTIVE and booked": false, "CONSUMED": false, "RELEASED": false, "missing": false} {
+		t.Run(state, func(t *testing.T) {
+			for _, now := range []time.Time{begin, in(time.Hour)} { // due or not
+				s := aLock(state)
+				s.now = now
+				before := s.clone()
+				r := s.one(t, inventory.ConsumeSold{LockID: lockID(1), RunID: "recovery-1"})
+				wantCode(t, r, "")
+				if r.Replayed == consumes {
+					t.Errorf("got %+v", r)
+				}
+				if consumes {
+					s.wantLock(t, 1, holdfast.LockConsumed)
+					if s.ends[lockID(1)] != (ending{runID: "recovery-1"}) {
+						t.Errorf("ended %+v", s.ends[lockID(1)])
+					}
+				} else if !reflect.DeepEqual(s.locks, before.locks) {
+					t.Errorf("the locks are %+v", s.locks)
+				}
+				s.wantCounter(t, before.event.AvailableSeats, 0)
+			}
+		})
+	}
+}
