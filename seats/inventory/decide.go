@@ -90,12 +90,12 @@ func (d *decision) hasEvent() bool {
 // one that can't be: then the locks are summed, and the counter is set to what they
 // say. Whatever moves seats asks this first.
 func (d *decision) hasCounter() bool {
-	taken := d.state.Taken
+	taken, isNumber := d.state.Taken, d.event.HasTotal && d.event.Countable
 	switch {
-	case taken == nil && !(d.event.Countable && d.counter.valid()):
+	case taken == nil && !(isNumber && d.counter.valid()):
 		d.needs.Taken = true
 		return false
-	case taken != nil && !d.repaired && d.counter == d.startCounter() && !(d.event.Countable && d.counter == counterOf(d.counter.total, *taken)):
+	case taken != nil && !d.repaired && d.counter == d.startCounter() && !(isNumber && d.counter == counterOf(d.counter.total, *taken)):
 		d.counter, d.repaired, d.asRead = counterOf(d.counter.total, *taken), true, true
 	}
 	return true

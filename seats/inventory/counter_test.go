@@ -1,0 +1,220 @@
+package inventory_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// counters that other software may leave, of an event whose locks take 3 of 10 seats.
+var counters = []struct {
+	name  string
+	event func(*inventory.Event)
+	// wrong: a command that moves seats finds it out by itself.
+	wrong bool
+}{
+	{"right", func(*inventory.Event) {}, false},
+	{"drifted", func(e *inventory.Event) { e.AvailableSeats = 8 }, false},
+	{"below 0", func(e *inventory.Event) { e.AvailableSeats = -1 }, true},
+	{"above the total", func(e *inventory.Event) { e.AvailableSeats = 11 }, true},
+	{"oversold below 0", func(e *inventory.Event) { e.Oversold = -1 }, true},
+	{"available and oversold", func(e *inventory.Event) { e.Oversold = 1 }, true},
+	{"no number", func(e *inventory.Event) { e.AvailableSeats, e.Countable = 0, false }, true},
+	{"no number that looks right", func(e *inventory.Event) { e.Countable = false }, true},
+}
+
+func aCounter(set func(*inventory.Event)) *store {
+	s := newStore(10).withLock(1, 2, "ACTIVE", in(time.Minute)).withLock(2, 1, "CONSUMED", begin)
+	set(s.event)
+	return s
+}
+
+// A counter that can't be is set to what the locks say by the first command that asks for
+// seats or frees some; one that only drifted is left to a repair.
+func TestCounter_ThatCannotBeIsSetToWhatTheLocksSay(t *testing.T) {
+	for _, row := range counters {
+		for _, command := range []struct {
+			inventory.Command
+			moves int64
+		}{
+			{acquire(9, 2), -2},
+			{keyed(9, 2, "k"), -2},
+			{release, 2},
+			{change(holdfast.EventChange{TotalSeats: pointer(int64(12))}), 2},
+			{acquire(9, 99), 0},
+		} {
+			t.Run(fmt.Sprintf("%s, %T", row.name, command.Command), func(t *testing.T) {
+				s := aCounter(row.event)
+				before := s.event.AvailableSeats
+				p := &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event)}
+				p.batch(t, command.Command)
+				want, fixes := before+command.moves, int64(0)
+				if row.wrong {
+					want, fixes = s.event.TotalSeats-s.taken(), 1
+				}
+				if p.plan.Event == nil { // a refusal that leaves the counter as it is written
+					fixes = 0
+				}
+				if s.event.AvailableSeats != want {
+					t.Errorf("%d seats are available, want %d", s.event.AvailableSeats, want)
+				}
+				if got := s.event.Fixes; (got == nil) != (fixes == 0) {
+					t.Errorf("repaired %v times, want %d", got, fixes)
+				}
+			})
+		}
+	}
+}
+
+// A refusal from a counter that can't be is by what the locks say.
+func TestCounter_ARefusalIsByTheLocks(t *testing.T) {
+	s := aCounter(func(e *inventory.Event) { e.AvailableSeats = -1 })
+	r := s.one(t, acquire(9, 8))
+	wantCode(t, r, holdfast.CodeSeatsUnavailable)
+	if got, _ := holdfast.DetailsOf[holdfast.SeatsUnavailable](r.Err); got.Available != 7 {
+		t.Errorf("%d seats are available, want 7", got.Available)
+	}
+}
+
+// More seats come back than the counter has taken: it was wrong before.
+func TestCounter_ThatOverflowsIsSetToWhatTheLocksSay(t *testing.T) {
+	sweep := inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}
+	for _, command := range []inventory.Command{release, sweep, acquire(9, 10)} {
+		t.Run(fmt.Sprintf("%T", command), func(t *testing.T) {
+			s := aCounter(func(e *inventory.Event) { e.AvailableSeats = 9 })
+			if command != inventory.Command(release) {
+				s.now = in(time.Minute)
+			}
+			p := &pipeline{store: s, rules: theRules}
+			p.batch(t, command)
+			s.wantLock(t, 1, s.locks[lockID(1)].Status)
+			s.wantCounter(t, 10-s.taken(), 0)
+			if s.locks[lockID(1)].Status == holdfast.LockActive || s.event.Fixes == nil {
+				t.Errorf("the lock is %+v, fixes %v", s.locks[lockID(1)], s.event.Fixes)
+			}
+		})
+	}
+}
+
+// A capacity that is no number says nothing: nothing is sold, and nothing is counted
+// until it is set. Then the locks count.
+func TestCounter_WithoutACapacity(t *testing.T) {
+	for _, counter := range []func(*inventory.Event){
+		func(e *inventory.Event) { e.AvailableSeats = 0 },
+		func(e *inventory.Event) { e.AvailableSeats = 7 },
+		func(e *inventory.Event) { e.AvailableSeats, e.Oversold = 0, 3 },
+	} {
+		s := aCounter(func(e *inventory.Event) {
+			e.TotalSeats, e.HasTotal, e.Odd = 0, false, true
+			counter(e)
+		})
+		before := *s.event
+		wantCode(t, s.one(t, acquire(9, 1)), holdfast.CodeSeatsUnavailable)
+		wantCode(t, s.one(t, inventory.Repair{}), holdfast.CodeInvalid)
+		s.wantCounter(t, before.AvailableSeats, before.Oversold)
+		wantCode(t, s.one(t, change(holdfast.EventChange{TotalSeats: pointer(int64(2))})), holdfast.CodeCapacityBelowTaken)
+		wantCode(t, s.one(t, change(holdfast.EventChange{TotalSeats: pointer(int64(10))})), "")
+		s.wantCounter(t, 7, 0)
+		wantCode(t, s.one(t, release), "")
+		s.wantCounter(t, 9, 0)
+	}
+}
+
+func TestCounter_WithoutACapacityLocksAreReleased(t *testing.T) {
+	s := aCounter(func(e *inventory.Event) { e.TotalSeats, e.HasTotal, e.AvailableSeats, e.Odd = 0, false, 7, true })
+	wantCode(t, s.one(t, release), "")
+	s.wantLock(t, 1, holdfast.LockReleased)
+	if s.event.AvailableSeats != 7 || s.event.Revision != 1 {
+		t.Errorf("the event is %+v", s.event)
+	}
+}
+
+func TestRepair_SetsTheCounterToWhatTheLocksSay(t *testing.T) {
+	for _, row := range counters {
+		t.Run(row.name, func(t *testing.T) {
+			s := aCounter(row.event)
+			before := *s.event
+			r := s.one(t, inventory.Repair{RunID: "recovery-1"})
+			wantCode(t, r, "")
+			if row.name == "right" {
+				if r.Correction != nil || s.event.Revision != 0 {
+					t.Errorf("corrected %+v", r.Correction)
+				}
+				return
+			}
+			s.wantCounter(t, 7, 0)
+			want := inventory.Correction{EventID: eventID, Before: before.AvailableSeats, After: 7}
+			if before.Countable && before.Oversold >= 0 { // what the event could sell
+				want.Before = before.AvailableSeats - before.Oversold
+			}
+			if r.Correction == nil || *r.Correction != want || s.runID != "recovery-1" || s.event.Fixes == nil || *s.event.Fixes != 1 {
+				t.Errorf("got %+v, want %+v; the event is %+v", r.Correction, want, s.event)
+			}
+			if again := s.one(t, inventory.Repair{}); again.Correction != nil {
+				t.Errorf("again: %+v", again.Correction)
+			}
+		})
+	}
+}
+
+func TestRepair_SaysWhatIsOversold(t *testing.T) {
+	s := newStore(2).withLock(1, 5, "CONSUMED", begin)
+	s.event.AvailableSeats = 1
+	r := s.one(t, inventory.Repair{})
+	if want := (inventory.Correction{EventID: eventID, Before: 1, After: 0, Oversold: 3}); r.Correction == nil || *r.Correction != want {
+		t.Errorf("got %+v, want %+v", r.Correction, want)
+	}
+	s.wantCounter(t, 0, 3)
+}
+
+// Sales go on beside a repair: they move counter and locks together, so the drift stays
+// what it was. Another repair takes it away.
+func TestRepair_BesideOthers(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		event func(*inventory.Event)
+		other inventory.Command
+	}{
+		{"a sale", func(e *inventory.Event) { e.AvailableSeats = 9 }, acquire(9, 2)},
+		{"a release", func(e *inventory.Event) { e.AvailableSeats = 5 }, release},
+		{"another repair", func(e *inventory.Event) { e.AvailableSeats = 9 }, inventory.Repair{}},
+		{"another repair of no number", func(e *inventory.Event) { e.Countable = false }, inventory.Repair{}},
+		{"a sale from no number", func(e *inventory.Event) { e.Countable = false }, acquire(9, 2)},
+		{"a new capacity", func(e *inventory.Event) { e.AvailableSeats = 9 }, change(holdfast.EventChange{TotalSeats: pointer(int64(20))})},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := aCounter(row.event)
+			p := &pipeline{store: s, rules: theRules}
+			p.beforeApply = func(inventory.Plan) {
+				p.beforeApply = nil
+				s.one(t, row.other)
+			}
+			p.batch(t, inventory.Repair{RunID: "recovery-1"})
+			s.wantCounter(t, s.event.TotalSeats-s.taken(), 0)
+			if *s.event.Fixes != 1 {
+				t.Errorf("repaired %d times, want once", *s.event.Fixes)
+			}
+		})
+	}
+}
+
+func TestRepair_WhereTheEventDoesNotExist(t *testing.T) {
+	s := newStore(5)
+	s.event = nil
+	wantCode(t, s.one(t, inventory.Repair{}), holdfast.CodeEventNotFound)
+}
+
+func TestEvent_Drift(t *testing.T) {
+	for _, row := range []struct{ total, available, oversold, taken, want int64 }{
+		{10, 7, 0, 3, 0}, {10, 9, 0, 3, 2}, {10, 5, 0, 3, -2}, {10, 0, 2, 12, 0}, {10, 0, 5, 12, -3}, {10, 1, 1, 10, 0},
+	} {
+		event := newStore(row.total).event
+		event.AvailableSeats, event.Oversold = row.available, row.oversold
+		if got := event.Drift(row.taken); got != row.want {
+			t.Errorf("%+v: the drift is %d, want %d", row, got, row.want)
+		}
+	}
+}
