@@ -161,7 +161,7 @@ func TestSubmit_TwoProcessesOnOneEvent(t *testing.T) {
 			result, err := p.Submit(w.Ctx(), eventID, acquire(eventID, seats, []string{"", ids.New().String()}[i%2]))
 			switch {
 			case held+seats <= total && err == nil:
-				locks, held = append(locks, result.Lock), held+seats
+				locks, held = append(locks, *result.Lock), held+seats
 			case held+seats <= total || !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable):
 				t.Fatalf("round %d: %d seats while %d of %d are held: %v", i, seats, held, total, err)
 			}

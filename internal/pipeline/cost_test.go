@@ -89,7 +89,7 @@ func TestCost_OfEachCommand(t *testing.T) {
 			for _, withoutMemory := range []bool{false, true} {
 				var r recorder
 				g := given{p: newProcess(t, watched(t, w, r.monitor()), func(o *pipeline.Options) { o.WithoutMemory = withoutMemory }), event: w.Event(10)}
-				g.lock = submit(t, g.p, g.event, inventory.Acquire{LockID: ids.New(), LockRequest: holdfast.LockRequest{UserID: ids.New(), Seats: 2}}).Lock
+				g.lock = *submit(t, g.p, g.event, inventory.Acquire{LockID: ids.New(), LockRequest: holdfast.LockRequest{UserID: ids.New(), Seats: 2}}).Lock
 				g.booking = w.Book(g.lock, testenv.Soon())
 				if c.change != nil {
 					c.change(g)

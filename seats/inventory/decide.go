@@ -122,10 +122,6 @@ func (d *decision) refuse(err error, key UserKey) Result {
 	if d.state.Event == nil { // there is none to fence, or it is to be read first
 		return Result{Err: err}
 	}
-	if d.state.Event == nil { // read first: most commands are granted, and need no fence
-		d.needs.Event = true
-		return Result{}
-	}
 	if d.state.Now.IsZero() {
 		d.needs.Event = true
 	}

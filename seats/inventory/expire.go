@@ -65,7 +65,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 		return Result{}
 	}
 	if d.state.Missing && slices.ContainsFunc(c.Bookings, d.takesSeats) {
-		return Result{Err: errEventNotFound()}
+		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
 	result, locks := Result{}, 0
 	for _, ref := range c.Bookings {

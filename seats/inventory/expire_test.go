@@ -15,7 +15,7 @@ var (
 )
 
 // sweep carries out a command in a transaction that writes the event first.
-func (s *store) sweep(t testing.TB, c inventory.Command) inventory.Result {
+func (s *store) sweep(t testing.TB, c inventory.Command) answer {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules, hold: true}
 	return p.batch(t, c)[0]

@@ -80,7 +80,7 @@ func keyedBy(c inventory.Acquire) func(*inventory.Lock) {
 func ofUser(user ID) func(*inventory.Lock) { return func(l *inventory.Lock) { l.UserID = user } }
 
 // one carries out one command that is expected to end in one batch.
-func (s *store) one(t testing.TB, c inventory.Command) inventory.Result {
+func (s *store) one(t testing.TB, c inventory.Command) answer {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules}
 	results := p.batch(t, c)
@@ -90,7 +90,7 @@ func (s *store) one(t testing.TB, c inventory.Command) inventory.Result {
 	return results[0]
 }
 
-func wantCode(t testing.TB, r inventory.Result, want holdfast.Code) {
+func wantCode(t testing.TB, r answer, want holdfast.Code) {
 	t.Helper()
 	if got := holdfast.CodeOf(r.Err); got != want || (r.Err == nil) != (want == "") {
 		t.Errorf("got %v, want %q", r.Err, want)

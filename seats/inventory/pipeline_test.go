@@ -34,7 +34,7 @@ type pipeline struct {
 }
 
 // batch decides and applies until no guard fails. The store's invariants hold after it.
-func (p *pipeline) batch(t testing.TB, commands ...inventory.Command) []inventory.Result {
+func (p *pipeline) batch(t testing.TB, commands ...inventory.Command) []answer {
 	t.Helper()
 	keyClash := false
 	var needs inventory.Needs
@@ -53,7 +53,7 @@ func (p *pipeline) batch(t testing.TB, commands ...inventory.Command) []inventor
 				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)
 				p.remembered = copyOf(p.store.event)
 			}
-			return results
+			return answersOf(results)
 		case errors.Is(err, errKeyInUse):
 			keyClash = true
 		case !errors.Is(err, errStale):
