@@ -75,7 +75,7 @@ func TestKey_WhateverBecameOfItsLock(t *testing.T) {
 				request.Until = testenv.Soon()
 			}
 			lock := submit(t, p, eventID, request).Lock
-			c.becomes(w, lock)
+			c.becomes(w, *lock)
 			for _, process := range []string{"the same process", "another process"} {
 				if process == "another process" {
 					p = newProcess(t, w)

@@ -62,7 +62,10 @@ func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if err == nil && (seen[result.Lock.ID] || result.Lock.UserID != c.UserID) {
+			if err != nil {
+				return
+			}
+			if seen[result.Lock.ID] || result.Lock.UserID != c.UserID {
 				t.Errorf("%s was given %+v", c.UserID, result.Lock)
 			}
 			seen[result.Lock.ID] = true

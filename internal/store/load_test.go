@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"reflect"
 	"sync"
@@ -79,10 +78,10 @@ func TestLoad_ReadsEachNeed(t *testing.T) {
 			stranger := ids.New()
 			used, unused, foreign := inventory.UserKey{User: user, Key: "used"}, inventory.UserKey{User: user, Key: "unused"}, inventory.UserKey{User: stranger, Key: "used"}
 			s := f.load(inventory.Needs{Keys: []inventory.UserKey{used, unused, foreign}})
-			if len(s.Keys) != 1 || s.Keys[used] == nil || s.Keys[used].ID != f.lock {
+			if len(s.Keys) != 3 || s.Keys[used] == nil || s.Keys[used].ID != f.lock || s.Keys[unused] != nil || s.Keys[foreign] != nil {
 				t.Errorf("got %+v", s.Keys)
 			}
-			if s := f.load(inventory.Needs{Keys: []inventory.UserKey{unused}}); s.Keys == nil || len(s.Keys) != 0 {
+			if s := f.load(inventory.Needs{Keys: []inventory.UserKey{unused}}); len(s.Keys) != 1 || s.Keys[unused] != nil {
 				t.Errorf("an unused key: %+v", s.Keys)
 			}
 		}},
@@ -324,19 +323,24 @@ func watched(t *testing.T, w *env, m *event.CommandMonitor) *env {
 	return testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Monitor = m })
 }
 
-// A primary that was elected a moment ago may answer a read from before the fence that
-// it has just acknowledged.
-func TestLoad_RefusesAReadFromBeforeItsFence(t *testing.T) {
+// A primary that was elected a moment ago may answer a read with data from before the
+// fence that it has just acknowledged. So the read names the fence's time, and what
+// comes after it is not seen either.
+func TestLoad_ReadsAtTheTimeOfItsFence(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	f := newFixture(t, w, nil)
 	process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
-		if e.CommandName == "findAndModify" {
-			f.setEvent(field("fence", 0))
+		if e.CommandName == "update" {
+			f.setEvent(field("name", "changed after the fence"))
 		}
 	}})
-	if s, err := process.Store.Load(w.Ctx(), f.event, inventory.Needs{Fence: true}); !errors.Is(err, store.ErrStale) {
-		t.Errorf("got %+v, %v; want ErrStale", s, err)
+	s, err := process.Store.Load(w.Ctx(), f.event, inventory.Needs{Fence: true})
+	if err != nil || !s.Fenced || s.Event.Name == "changed after the fence" {
+		t.Errorf("got %+v, %v", s.Event, err)
+	}
+	if s, err := f.Store.Load(w.Ctx(), f.event, inventory.Needs{Fence: true}); err != nil || s.Event.Name != "changed after the fence" {
+		t.Errorf("got %+v, %v; want the change", s.Event, err)
 	}
 }
 
