@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -94,18 +95,25 @@ func TestAbandoned_BeforeTheLastLook(t *testing.T) {
 			eventID := w.Event(10)
 			ctx, giveUp := context.WithCancel(w.Ctx())
 			defer giveUp()
-			looking, proceed := make(chan struct{}, 10), make(chan struct{})
-			p := newProcess(t, w, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
-				looking <- struct{}{}
+			written, proceed := make(chan struct{}, 10), make(chan struct{})
+			process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+				if e.CommandName == "insert" {
+					written <- struct{}{}
+				}
+			}})
+			p := newProcess(t, process, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
 				<-proceed // the transaction waits for it before it commits
 				return nil, nil
 			}))
 			answers := start(ctx, p, eventID, acquire(eventID, 3, key))
-			<-looking
+			<-written
 			giveUp()
 			wantCode(t, (<-answers).err, told)
 			close(proceed)
 			waitUntilIdle(t, p)
+			if done, stale := process.Transactions(mongodb.Done), process.Transactions(mongodb.Refused); done != 0 || stale != 1 {
+				t.Errorf("%d transactions were committed and %d were stale; want 0 and 1", done, stale)
+			}
 			locks, _, err := w.Seats.Locks(w.Ctx(), holdfast.LockFilter{EventID: eventID}, holdfast.Page{})
 			if err != nil || len(locks) != 0 {
 				t.Errorf("locks %+v, %v", locks, err)

@@ -205,9 +205,15 @@ func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 	return state, err
 }
 
-// beforeCommit is the last look: a caller that has given up since its command was
-// decided may have asked elsewhere, and users that do not exist get no seats.
+// beforeCommit is the last look. Users that do not exist get no seats. A caller that has
+// given up since its command was decided may have asked elsewhere: this comes last,
+// because the search for users takes its time.
 func (r *run) beforeCommit() error {
+	if r.unknown == nil { // else their commands were refused
+		if err := r.lookup.wait(); err != nil {
+			return err
+		}
+	}
 	for _, t := range r.tasks {
 		if t.abandoned == nil {
 			continue
@@ -218,8 +224,5 @@ func (r *run) beforeCommit() error {
 			}
 		}
 	}
-	if r.unknown != nil { // their commands were refused
-		return nil
-	}
-	return r.lookup.wait()
+	return nil
 }
