@@ -1,0 +1,131 @@
+package expiry_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// aggregates are the profiles of the aggregations among reads of any collection. What
+// is joined to a document counts in its profile.
+func aggregates(t *testing.T, w *testenv.Env, do func()) (list []profiled) {
+	t.Helper()
+	for _, p := range profile(t, w, do) {
+		if _, err := p.Command.LookupErr("aggregate"); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// A request reads its event, and what it needs besides, by one aggregation per moment.
+// However many locks and bookings the event and its users have, it examines the
+// documents that it returns.
+func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	sale, user := fill(t, w)
+	soldOut, limited, reclaimed := crowded(t, w, user, 0), crowded(t, w, user, 0), crowded(t, w, user, 7)
+	w.Set("events", limited, bson.D{{Key: "maxSeatsPerUser", Value: 1_000_000}, {Key: "availableSeats", Value: 5}})
+	held := count(t, w, "seatlocks", bson.D{{Key: "eventId", Value: limited}, {Key: "userId", Value: user}, {Key: "status", Value: "ACTIVE"}})
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	acquire := func(event holdfast.ID, seats int64, key string) (holdfast.Lock, error) {
+		lock, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: seats, Key: key})
+		return lock, err
+	}
+	refused := func(event holdfast.ID, key string) {
+		t.Helper()
+		if _, err := acquire(event, 1000, key); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	lock := func() holdfast.Lock { return w.Take(sale, 1, testenv.Soon()) }
+	booked := func() holdfast.Booking { return w.Book(lock(), testenv.Soon()) }
+	initiated := w.Book(lock(), holdfast.Until{})
+	first, second, third, fourth, fifth := lock(), booked(), booked(), booked(), lock()
+	must(acquire(sale, 1, "used"))
+	for _, c := range []struct {
+		name string
+		do   func()
+		most int // documents that a read may examine
+	}{
+		{"sold out", func() { refused(soldOut, "") }, 1},
+		{"sold out, with a new key", func() { refused(soldOut, "new") }, 1},
+		{"a key that was used", func() { must(acquire(sale, 1, "used")) }, 2}, // event, lock
+		{"limits", func() { must(acquire(limited, 1, "")) }, 1 + held},
+		{"reclaim", func() { must(acquire(reclaimed, 7, "")) }, 1 + 7},
+		{"release", func() { must(w.Seats.Release(w.Ctx(), first.ID)) }, 2},                       // event, lock
+		{"release of a booked lock", func() { must(w.Seats.Release(w.Ctx(), second.LockID)) }, 3}, // and its booking
+		{"cancel", func() { must(w.Bookings.Cancel(w.Ctx(), third.ID)) }, 3},
+		{"extend", func() { must(w.Seats.Extend(w.Ctx(), fifth.ID, testenv.Soon())) }, 2},
+		{"book", func() { w.Book(fifth, testenv.Soon()) }, 2},
+		{"book again", func() { w.Book(fifth, testenv.Soon()) }, 3},
+		{"pay", func() { must(w.Bookings.Pay(w.Ctx(), initiated.ID, testenv.Soon())) }, 3},
+		{"confirm", func() { must(w.Bookings.Confirm(w.Ctx(), fourth.ID, "ref")) }, 3},
+	} {
+		reads := aggregates(t, w, c.do)
+		if len(reads) == 0 {
+			t.Errorf("%s: no read was profiled", c.name)
+		}
+		for _, p := range reads {
+			if strings.Contains(p.Plan, "COLLSCAN") || p.Docs > c.most {
+				t.Errorf("%s: a read examined %d documents, want at most %d, by %s: %s", c.name, p.Docs, c.most, p.Plan, p.Command)
+			}
+		}
+	}
+}
+
+// crowded makes an event that is sold out, to the user and to others, with bookings,
+// ended locks and some due ones.
+func crowded(t *testing.T, w *testenv.Env, user holdfast.ID, due int) holdfast.ID {
+	t.Helper()
+	const each = 500
+	event := w.Event(2*each + int64(due))
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}})
+	var locks, bookings []any
+	add := func(user holdfast.ID, status string, at time.Time) {
+		id := ids.New()
+		locks = append(locks, bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: user}, {Key: "seats", Value: 1},
+			{Key: "status", Value: status}, {Key: "expiresAt", Value: at}, {Key: "idempotencyKey", Value: id.String()}})
+		bookings = append(bookings, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+			{Key: "seatLockId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: "INITIATED"}})
+	}
+	for i := range each {
+		owner := ids.New()
+		if i%50 == 0 {
+			owner = user
+		}
+		add(owner, "ACTIVE", time.Now().Add(time.Hour))
+		add(ids.New(), "CONSUMED", time.Now().Add(-time.Hour))
+		add(owner, "EXPIRED", time.Now().Add(-time.Hour))
+	}
+	for range due {
+		add(ids.New(), "ACTIVE", time.Now().Add(-time.Minute))
+	}
+	for name, docs := range map[string][]any{"seatlocks": locks, "bookings": bookings} {
+		if _, err := w.DB.Collection(name).InsertMany(w.Ctx(), docs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return event
+}
+
+func count(t *testing.T, w *testenv.Env, collection string, filter bson.D) int {
+	t.Helper()
+	n, err := w.DB.Collection(collection).CountDocuments(w.Ctx(), filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(n)
+}
