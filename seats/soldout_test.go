@@ -14,8 +14,44 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A batch of requests for an event that is known to be sold out costs one read.
-func TestSoldOut_OneReadForABatch(t *testing.T) {
+// A process that died in a transaction on a sold-out event holds up no refusal.
+func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1)
+	w.Take(event, 1, testenv.Soon())
+	ask := func(key string) error {
+		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		return err
+	}
+	if err := ask("before"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+		t.Fatal(err)
+	}
+	release := w.HoldEvent(event.String())
+	defer release()
+	if err := ask("meanwhile"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+		t.Errorf("while a dead process holds the event: %v", err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestSoldOut_SellsAgainOnceSeatsComeBack(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1)
+	lock := w.Take(event, 1, testenv.Soon())
+	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+		t.Errorf("sold out: %v", err)
+	}
+	if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.Take(event, 1, testenv.Soon())
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestSoldOut_RefusalsWaitForNoTransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1)
@@ -32,10 +68,10 @@ func TestSoldOut_OneReadForABatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if !slices.Equal(asked, []string{"q", "aggregate"}) { // the fence, and the read
+	if !slices.Equal(asked, []string{"findAndModify", "aggregate"}) { // the fence, and the read
 		t.Errorf("MongoDB was asked for %v", asked)
 	}
-	release := holdEvent(t, w, event)
+	release := w.HoldEvent(event.String())
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
@@ -49,8 +85,8 @@ func TestSoldOut_OneReadForABatch(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// What is not a plain refusal is found behind a sold-out event all the same.
-func TestSoldOut_StaysExact(t *testing.T) {
+// Behind a sold-out event, every other answer is found all the same.
+func TestSoldOut_AnswersAreExact(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(w *testenv.Env, event holdfast.ID, lock holdfast.Lock)
@@ -122,7 +158,7 @@ func TestSoldOut_StaysExact(t *testing.T) {
 	}
 }
 
-// Of a batch, only who asks for too much is refused: an event may be sold out
+// Of a batch, only the requests for too many seats are refused: an event may be sold out
 // for two and not for one.
 func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 	t.Parallel()
@@ -156,7 +192,7 @@ func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	waitFor(t, func() bool { return service.Pipeline.Queue().Waiting(event) == 2 })
+	testenv.WaitFor(t, func() bool { return service.Pipeline.Queue().Waiting(event) == 2 })
 	close(look)
 	all.Wait()
 	if err := service.Pipeline.Close(w.Ctx()); err != nil {

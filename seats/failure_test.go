@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A process that dies in a transaction leaves it open on the server. Others
-// take locks on its event again within 8 s.
-func TestTake_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
+// A process that dies in a transaction leaves it open on the server. Other processes
+// acquire seats of its event again within 8 s.
+func TestAcquire_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1000)
@@ -49,9 +49,9 @@ func TestTake_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	}
 }
 
-// The reply to a commit is lost, again and again: callers are answered with
-// what became of it, and seats are taken once.
-func TestTake_LostRepliesOfCommitsAreSettled(t *testing.T) {
+// The reply to a commit is lost, again and again: callers are answered with its outcome,
+// and seats are acquired once.
+func TestAcquire_LostRepliesOfCommitsAreSettled(t *testing.T) {
 	t.Parallel()
 	uri := testenv.OwnServer(t)
 	w := testenv.Open(t, uri, "holdfast_test")
@@ -74,9 +74,9 @@ func TestTake_LostRepliesOfCommitsAreSettled(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// The commit is applied and no repetition of it is answered in time: a later
+// The commit is applied or not, and no repetition of it is answered in time: a later
 // transaction on the event settles it.
-func TestTake_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
+func TestAcquire_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
 	t.Parallel()
 	uri := testenv.OwnServer(t)
 	for name, failure := range map[string]bson.D{"applied": appliedNotSaid, "not sent on": notSentOn} {
@@ -92,10 +92,10 @@ func TestTake_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
 				}
 			})
 		}
-		waitFor(t, func() bool { return w.Transactions(mongodb.Unknown) >= 3 })
+		testenv.WaitFor(t, func() bool { return w.Transactions(mongodb.Unknown) >= 3 })
 		off()
 		all.Wait()
-		waitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
+		testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
 		if available, _ := w.Available(event); available != 980 {
 			t.Errorf("%s: available %d, want 980", name, available)
 		}
@@ -112,8 +112,8 @@ var (
 	}}}
 )
 
-// One document that MongoDB refuses fails its own request only.
-func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
+// A document that MongoDB rejects fails its own request only.
+func TestAcquire_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event, poor := w.Event(1000), ids.New()
@@ -121,7 +121,7 @@ func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 		{Key: "validator", Value: bson.D{{Key: "userId", Value: bson.D{{Key: "$ne", Value: poor}}}}}}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	release := holdEvent(t, w, event) // so that all others wait and are committed together
+	release := w.HoldEvent(event.String()) // so that all others wait and are committed together
 	var all sync.WaitGroup
 	for i := range 30 {
 		user := ids.New()
@@ -142,31 +142,9 @@ func TestTake_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 	}
 }
 
-// A process that died in a transaction on a sold-out event does not hold up those
-// who ask for it.
-func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	event := w.Event(1)
-	w.Take(event, 1, testenv.Soon())
-	ask := func(key string) error {
-		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
-		return err
-	}
-	if err := ask("before"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
-		t.Fatal(err)
-	}
-	release := w.HoldEvent(event.String())
-	defer release()
-	if err := ask("meanwhile"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
-		t.Errorf("while a dead process holds the event: %v", err)
-	}
-	testenv.CheckInvariants(t, w.DB.Database)
-}
-
-// A transaction that a dead process left open is ended by whoever loses to it, and
-// not waited for until the server gives it up.
-func TestTake_EndsWhatADeadProcessLeftOpen(t *testing.T) {
+// A transaction that a dead process left open is ended by the first one that loses to
+// it, and not waited for until the server gives it up.
+func TestAcquire_EndsTheTransactionOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)

@@ -1,0 +1,155 @@
+package seats_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// Some callers give up soon, many do not: a caller that was told that no seats are kept
+// has none, a key finds the lock that its caller was not told of, and there is no lock
+// that was not acknowledged.
+func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const patient, impatient = 2000, 200
+	event := w.Event(1_000_000)
+	var mu sync.Mutex
+	known := map[holdfast.ID]bool{} // locks that somebody was told of
+	told := func(l holdfast.Lock) {
+		mu.Lock()
+		defer mu.Unlock()
+		known[l.ID] = true
+	}
+	var all sync.WaitGroup
+	for i := range patient {
+		all.Go(func() {
+			lock, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			told(lock)
+		})
+	}
+	left := make([]int, 3) // by what they were told
+	for i := range impatient {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(w.Ctx(), time.Duration(5+rand.IntN(46))*time.Millisecond)
+			defer cancel()
+			request := holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}
+			if i%2 == 0 {
+				request.Key = "key"
+			}
+			lock, _, err := w.Seats.Acquire(ctx, request)
+			switch {
+			case err == nil:
+				told(lock)
+			case holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) && request.Key != "":
+				lock, _, err := w.Seats.Acquire(w.Ctx(), request)
+				if err != nil {
+					t.Error(err)
+				}
+				told(lock)
+				mu.Lock()
+				left[1]++
+				mu.Unlock()
+			case holdfast.HasCode(err, holdfast.CodeUnavailable):
+				mu.Lock()
+				left[2]++
+				mu.Unlock()
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := w.Pipeline.Close(w.Ctx()); err != nil { // what was forsaken is given back
+		t.Fatal(err)
+	}
+	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []struct {
+		ID holdfast.ID `bson:"_id"`
+	}
+	if err := cursor.All(w.Ctx(), &kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, lock := range kept {
+		if !known[lock.ID] {
+			t.Errorf("lock %s is kept, and nobody was told of it", lock.ID)
+		}
+	}
+	if len(kept) != len(known) {
+		t.Errorf("%d locks are kept, %d were told of", len(kept), len(known))
+	}
+	t.Logf("%d were not told and found their lock by its key, %d were told that nothing is kept", left[1], left[2])
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestAcquire_CallerThatGaveUpWithoutAKeyKeepsNoSeats(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1000)
+	release := w.HoldEvent(event.String()) // the batch waits for this rival's transaction
+	ctx, leave := context.WithCancel(w.Ctx())
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
+		done <- err
+	}()
+	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 })
+	leave()
+	wantCode(t, <-done, "UNAVAILABLE")
+	release()
+	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
+	n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
+	if available, _ := w.Available(event); err != nil || n != 0 || available != 1000 {
+		t.Errorf("%d locks, %d seats available, %v", n, available, err)
+	}
+}
+
+// A caller that gave up while its request was being decided may have asked again
+// elsewhere, by the same key, and been refused: it is not granted seats any more.
+func TestAcquire_CallerThatGaveUpWithAKeyIsNotGranted(t *testing.T) {
+	t.Parallel()
+	w := testenv.Open(t, testenv.OwnServer(t), "holdfast")
+	event := w.Event(10)
+	release := w.HoldEvent(event.String())
+	ctx, leave := context.WithCancel(w.Ctx())
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
+		done <- err
+	}()
+	testenv.WaitFor(t, func() bool { // its transaction has met the rival's
+		var status struct {
+			Transactions struct {
+				Aborted int64 `bson:"totalAborted"`
+			} `bson:"transactions"`
+		}
+		err := w.DB.Client().Database("admin").RunCommand(w.Ctx(), bson.D{{Key: "serverStatus", Value: 1}}).Decode(&status)
+		return err == nil && status.Transactions.Aborted > 0
+	})
+	leave()
+	if err := <-done; err == nil {
+		t.Error("it was answered")
+	}
+	release()
+	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
+	n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{})
+	if available, _ := w.Available(event); err != nil || n != 0 || available != 10 {
+		t.Errorf("%d locks, %d seats available, %v", n, available, err)
+	}
+}

@@ -1,0 +1,114 @@
+package seats_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// Of many requests that wait for an event, in a known order, those are granted whose
+// seats fit when it is their turn.
+func TestAcquire_InOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const total, waiting = 100, 120
+	event := w.Event(total)
+	release := w.HoldEvent(event.String())
+	granted := make([]bool, waiting)
+	wanted := make([]int64, waiting)
+	var asked sync.WaitGroup
+	take := func(i int) {
+		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
+		if granted[i] = err == nil; err != nil && !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+			t.Error(err)
+		}
+	}
+	for i := range waiting {
+		wanted[i] = 1 + rand.Int64N(4)
+		asked.Go(func() { take(i) })
+		if i == 0 { // tried alone, until the event is free
+			testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
+			continue
+		}
+		testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().Waiting(event) == i })
+	}
+	release()
+	asked.Wait()
+	left, want := int64(total), make([]bool, waiting)
+	for i, n := range wanted {
+		if want[i] = n <= left; want[i] {
+			left -= n
+		}
+	}
+	if !slices.Equal(granted, want) {
+		t.Errorf("granted %v, want %v for %v", granted, want, wanted)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func TestAcquire_LastSeatGoesToOne(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(1)
+	var won, refused atomic.Int32
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+			switch {
+			case err == nil:
+				won.Add(1)
+			case holdfast.HasCode(err, holdfast.CodeSeatsUnavailable):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 || refused.Load() != 99 {
+		t.Errorf("%d won and %d were refused, want 1 and 99", won.Load(), refused.Load())
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// 500 customers want one to four of 100 seats through three services, as three
+// processes would: no more are sold, and no request that fits is refused.
+func TestAcquire_StampedeSellsExactlyTheSeatsThatThereAre(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	worlds := []*testenv.Env{w, testenv.Open(t, w.URI, w.DB.Name()), testenv.Open(t, w.URI, w.DB.Name())}
+	var sold atomic.Int64
+	smallestRefused := atomic.Int64{}
+	smallestRefused.Store(1 << 30)
+	var all sync.WaitGroup
+	for i := range 500 {
+		n := 1 + rand.Int64N(4)
+		all.Go(func() {
+			_, _, err := worlds[i%3].Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+			if err == nil {
+				sold.Add(n)
+				return
+			}
+			if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+				t.Error(err)
+			}
+			for old := smallestRefused.Load(); n < old && !smallestRefused.CompareAndSwap(old, n); {
+				old = smallestRefused.Load()
+			}
+		})
+	}
+	all.Wait()
+	available, _ := w.Available(event)
+	if sold.Load()+available != 100 || available >= smallestRefused.Load() {
+		t.Errorf("sold %d, %d left, smallest refused %d", sold.Load(), available, smallestRefused.Load())
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}

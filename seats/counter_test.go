@@ -1,0 +1,79 @@
+package seats_test
+
+import (
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+func TestValidators_RefuseCountersAndStatusesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	for field, wrong := range map[string]any{"availableSeats": -1, "totalSeats": 9, "status": nil} {
+		collection, id := "events", event
+		if field == "status" {
+			collection, id, wrong = "seatlocks", w.Take(w.Event(1), 1, testenv.Soon()).ID, "GONE"
+		}
+		_, err := w.DB.Collection(collection).UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: wrong}}}})
+		if err == nil {
+			t.Errorf("MongoDB let %s be %v", field, wrong)
+		}
+	}
+	_, err := w.DB.Collection("bookings").InsertOne(w.Ctx(), bson.D{{Key: "_id", Value: ids.New()}, {Key: "status", Value: "PAID"}})
+	if err == nil {
+		t.Error("MongoDB let a booking be PAID")
+	}
+}
+
+// A counter that other software raised beyond the total sells no seats that are not
+// there: it is proved first, however many seats it offers.
+func TestAcquire_ImpossibleCounterIsProvedAgainstTheLocks(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]bson.D{
+		"beyond the total": {{Key: "availableSeats", Value: 105}},
+		"a fraction":       {{Key: "availableSeats", Value: 99.5}},
+		"oversold beside":  {{Key: "oversold", Value: 5}},
+		"no total":         {{Key: "totalSeats", Value: "many"}},
+	} {
+		w := testenv.New(t)
+		event := w.Event(100)
+		w.Take(event, 20, testenv.Soon())
+		if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		w.Set("events", event, wrong)
+		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
+		if name == "no total" {
+			if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if available, oversold := w.Available(event); err != nil || available != 70 || oversold != 0 {
+			t.Errorf("%s: %d available, %d oversold, %v; want 70 and 0", name, available, oversold, err)
+		}
+	}
+}
+
+// A counter that can't be right (taken seats plus available ones beyond the total) sells
+// no seat twice: it is proved against the locks first.
+func TestAcquire_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	w.Take(event, 8, testenv.Soon())
+	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
+		{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}},
+			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 50}}}}}}}}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
+	wantCode(t, err, holdfast.CodeSeatsUnavailable)
+	w.Take(event, 2, testenv.Soon())
+	testenv.CheckInvariants(t, w.DB.Database)
+}

@@ -1,0 +1,80 @@
+package seats_test
+
+import (
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+func TestRelease_AnswersByTheLocksState(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	for status, want := range map[string]holdfast.Code{
+		"ACTIVE": "", "RELEASED": "", "EXPIRED": holdfast.CodeLockExpired, "CONSUMED": holdfast.CodeLockConsumed,
+	} {
+		lock := w.Take(event, 1, testenv.Soon())
+		w.Set("seatlocks", lock.ID, bson.D{{Key: "status", Value: status}})
+		_, err := w.Seats.Release(w.Ctx(), lock.ID)
+		if holdfast.CodeOf(err) != want {
+			t.Errorf("%s: got %v, want %q", status, err, want)
+		}
+	}
+	due := w.Take(event, 1, testenv.Past())
+	_, err := w.Seats.Release(w.Ctx(), due.ID)
+	wantCode(t, err, holdfast.CodeLockExpired)
+	_, err = w.Seats.Release(w.Ctx(), ids.New())
+	wantCode(t, err, holdfast.CodeLockNotFound)
+}
+
+func TestRelease_ManyTimesAtOnceRestoresSeatsOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	w.Take(event, 5, testenv.Soon())
+	lock := w.Take(event, 3, testenv.Soon())
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	var all sync.WaitGroup
+	for i := range 40 {
+		service := []*seats.Service{w.Seats, other.Seats}[i%2]
+		all.Go(func() {
+			if released, err := service.Release(w.Ctx(), lock.ID); err != nil || released.Status != holdfast.LockReleased {
+				t.Error(released, err)
+			}
+		})
+	}
+	all.Wait()
+	if available, _ := w.Available(event); available != 5 {
+		t.Errorf("available %d, want 5", available)
+	}
+}
+
+// Seats taken beyond the total are paid down before any goes back on sale.
+func TestRelease_PaysDownOversoldSeats(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	first, second := w.Take(event, 4, testenv.Soon()), w.Take(event, 6, testenv.Soon())
+	w.Set("events", event, bson.D{{Key: "totalSeats", Value: 5}, {Key: "oversold", Value: 5}})
+	if _, err := w.Seats.Release(w.Ctx(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	if available, oversold := w.Available(event); available != 0 || oversold != 1 {
+		t.Errorf("available %d, oversold %d, want 0 and 1", available, oversold)
+	}
+	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	wantCode(t, err, holdfast.CodeSeatsUnavailable)
+	if _, err := w.Seats.Release(w.Ctx(), second.ID); err != nil {
+		t.Fatal(err)
+	}
+	if available, oversold := w.Available(event); available != 5 || oversold != 0 {
+		t.Errorf("available %d, oversold %d, want 5 and 0", available, oversold)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
