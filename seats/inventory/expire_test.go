@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -15,7 +17,7 @@ var (
 )
 
 // sweep carries out a command in a transaction that writes the event first.
-func (s *store) sweep(t testing.TB, c inventory.Command) answer {
+func (s *store) sweep(t rapid.TB, c inventory.Command) answer {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules, hold: true}
 	return p.batch(t, c)[0]

@@ -1,8 +1,9 @@
 package inventory_test
 
 import (
-	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -80,7 +81,7 @@ func keyedBy(c inventory.Acquire) func(*inventory.Lock) {
 func ofUser(user ID) func(*inventory.Lock) { return func(l *inventory.Lock) { l.UserID = user } }
 
 // one carries out one command that is expected to end in one batch.
-func (s *store) one(t testing.TB, c inventory.Command) answer {
+func (s *store) one(t rapid.TB, c inventory.Command) answer {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules}
 	results := p.batch(t, c)
@@ -90,7 +91,7 @@ func (s *store) one(t testing.TB, c inventory.Command) answer {
 	return results[0]
 }
 
-func wantCode(t testing.TB, r answer, want holdfast.Code) {
+func wantCode(t rapid.TB, r inventory.Result, want holdfast.Code) {
 	t.Helper()
 	if got := holdfast.CodeOf(r.Err); got != want || (r.Err == nil) != (want == "") {
 		t.Errorf("got %v, want %q", r.Err, want)
@@ -98,21 +99,21 @@ func wantCode(t testing.TB, r answer, want holdfast.Code) {
 }
 
 // wantCounter compares the event's available and oversold seats.
-func (s *store) wantCounter(t testing.TB, available, oversold int64) {
+func (s *store) wantCounter(t rapid.TB, available, oversold int64) {
 	t.Helper()
 	if s.event.AvailableSeats != available || s.event.Oversold != oversold {
 		t.Errorf("%d seats are available and %d oversold, want %d and %d", s.event.AvailableSeats, s.event.Oversold, available, oversold)
 	}
 }
 
-func (s *store) wantLock(t testing.TB, n int, want holdfast.LockStatus) {
+func (s *store) wantLock(t rapid.TB, n int, want holdfast.LockStatus) {
 	t.Helper()
 	if lock := s.locks[lockID(n)]; lock == nil || lock.Status != want {
 		t.Errorf("lock %d is %+v, want it %s", n, lock, want)
 	}
 }
 
-func (s *store) wantBooking(t testing.TB, n int, want holdfast.BookingStatus) {
+func (s *store) wantBooking(t rapid.TB, n int, want holdfast.BookingStatus) {
 	t.Helper()
 	if b := s.bookings[bookingID(n)]; b == nil || b.Status != want {
 		t.Errorf("booking %d is %+v, want it %s", n, b, want)

@@ -1,7 +1,7 @@
 package inventory_test
 
 import (
-	"testing"
+	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -9,7 +9,7 @@ import (
 // checkCommit compares two committed states, one transaction apart, by the invariants
 // of the contract. What other software left wrong before may stay wrong, but nothing
 // becomes wrong.
-func (s *store) checkCommit(t testing.TB, before *store) {
+func (s *store) checkCommit(t rapid.TB, before *store) {
 	t.Helper()
 	s.checkCounter(t, before)
 	for id, was := range before.locks {
@@ -53,7 +53,7 @@ var (
 
 // checkCounter: what the counter says beyond the locks does not change, unless the
 // counter was repaired; and what was written can be committed.
-func (s *store) checkCounter(t testing.TB, before *store) {
+func (s *store) checkCounter(t rapid.TB, before *store) {
 	t.Helper()
 	if s.event == nil || !s.event.HasTotal || !s.event.Countable {
 		return
@@ -73,7 +73,7 @@ func (s *store) checkCounter(t testing.TB, before *store) {
 
 // checkSales: a CONFIRMED booking's lock is CONSUMED and the other way round, a lock
 // has one live booking at most, and nothing was confirmed after its time.
-func (s *store) checkSales(t testing.TB, before *store) {
+func (s *store) checkSales(t rapid.TB, before *store) {
 	t.Helper()
 	live, wasLive := s.liveBookings(), before.liveBookings()
 	for id, lock := range s.locks {

@@ -2,7 +2,8 @@ package inventory_test
 
 import (
 	"errors"
-	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -34,7 +35,7 @@ type pipeline struct {
 }
 
 // batch decides and applies until no guard fails. The store's invariants hold after it.
-func (p *pipeline) batch(t testing.TB, commands ...inventory.Command) []answer {
+func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []answer {
 	t.Helper()
 	keyClash := false
 	var needs inventory.Needs
@@ -66,7 +67,7 @@ func (p *pipeline) batch(t testing.TB, commands ...inventory.Command) []answer {
 }
 
 // decide loads what the decision needs until it needs no more.
-func (p *pipeline) decide(t testing.TB, needs *inventory.Needs, recall, keyClash bool, commands []inventory.Command) (results []inventory.Result) {
+func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall, keyClash bool, commands []inventory.Command) (results []inventory.Result) {
 	t.Helper()
 	state := inventory.State{}
 	if recall {

@@ -1,0 +1,220 @@
+package inventory_test
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// generator draws stores and commands. IDs of new documents rise.
+type generator struct {
+	*rapid.T
+	store *store
+	rules inventory.Rules
+	last  int // number of the last document
+	known int // number of the last document that callers know
+	// foul: other software has left documents that contradict each other.
+	foul bool
+}
+
+func draw[V any](g *generator, what string, choices ...V) V {
+	return rapid.SampledFrom(choices).Draw(g.T, what)
+}
+
+func (g *generator) number(what string, from, to int) int {
+	return rapid.IntRange(from, to).Draw(g.T, what)
+}
+
+func (g *generator) next() int {
+	g.last++
+	return g.last
+}
+
+// newWorld draws an event with locks and bookings, and the operator's limits.
+func newWorld(t *rapid.T, foul bool) *generator {
+	g := &generator{T: t, store: newStore(int64(rapid.IntRange(0, 9).Draw(t, "totalSeats"))), rules: theRules, foul: foul}
+	g.rules.MaxSeatsPerLock = draw(g, "MaxSeatsPerLock", int64(0), 0, 0, 3)
+	g.rules.MaxLocksPerUser = draw(g, "MaxLocksPerUser", int64(0), 0, 0, 2)
+	e := g.store.event
+	e.Status = draw(g, "status", holdfast.OnSale, holdfast.OnSale, holdfast.OnSale, holdfast.OnSale, holdfast.Closed, holdfast.Cancelled, "PLANNED")
+	e.MaxSeatsPerUser = draw(g, "maxSeatsPerUser", int64(0), 0, 0, 4)
+	for range g.number("locks", 0, 5) {
+		g.lock()
+	}
+	if draw(g, "another event's lock", false, true) {
+		g.store.withLock(500, 3, "ACTIVE", begin, keyedBy(keyed(500, 3, "k1")), func(l *inventory.Lock) { l.EventID = otherID })
+	}
+	g.known = g.last
+	taken := g.store.taken()
+	e.AvailableSeats, e.Oversold = max(0, e.TotalSeats-taken), max(0, taken-e.TotalSeats)
+	if foul {
+		e.AvailableSeats += int64(draw(g, "drift", 0, 0, -1, 1, 3))
+		e.Oversold += int64(draw(g, "oversold", 0, 0, 0, -1, 2))
+		e.HasTotal, e.Countable = draw(g, "HasTotal", true, true, false), draw(g, "Countable", true, true, false)
+		e.Odd = draw(g, "Odd", !e.HasTotal, true)
+		if !e.HasTotal {
+			e.TotalSeats = 0
+		}
+	}
+	if draw(g, "missing", 0, 0, 0, 0, 0, 0, 0, 0, 0, 1) == 1 {
+		g.store.event = nil
+	}
+	return g
+}
+
+// lock draws a lock, and perhaps its booking.
+func (g *generator) lock() {
+	n := g.next()
+	status := draw(g, "lock status", "ACTIVE", "ACTIVE", "CONSUMED", "EXPIRED", holdfast.LockReleased)
+	g.store.withLock(n, int64(draw(g, "lock seats", 1, 2, 3, 1, 0)), status, g.time("lock expiry"), func(l *inventory.Lock) {
+		made := g.request(n)
+		l.UserID, l.Key, l.RequestHash = made.UserID, made.Key, draw(g, "hash", made.Hash(), "")
+		if draw(g, "revision", false, true) {
+			l.Revision = nil // other software made it
+		}
+		if l.Key != "" && len(g.store.ofEvent(func(o *inventory.Lock) bool { return o.UserID == l.UserID && o.Key == l.Key })) > 0 {
+			l.Key = ""
+		}
+	})
+	lock := g.store.locks[lockID(n)]
+	choices := map[holdfast.LockStatus][]holdfast.BookingStatus{
+		"ACTIVE": {"", "INITIATED", "PAYMENT_PENDING"}, "CONSUMED": {"CONFIRMED"},
+		"EXPIRED": {"", "EXPIRED", "PAYMENT_PENDING"}, "RELEASED": {"", "CANCELLED", "INITIATED"},
+	}[status]
+	if g.foul {
+		choices = append([]holdfast.BookingStatus{""}, holdfast.BookingStatuses...)
+	}
+	booking := draw(g, "booking", choices...)
+	if booking == "" {
+		return
+	}
+	window := g.time("window")
+	if booking == holdfast.BookingInitiated {
+		window = time.Time{}
+	}
+	g.store.withBooking(n, booking, window)
+	b := g.store.bookings[bookingID(n)]
+	b.UserID, b.EventID, b.Seats = lock.UserID, lock.EventID, lock.Seats
+	if g.foul && draw(g, "no lock", 0, 0, 0, 0, 1) == 1 {
+		delete(g.store.locks, lock.ID)
+	}
+}
+
+// time draws a time around the database's clock, at it or far ahead of it.
+func (g *generator) time(what string) time.Time {
+	return g.store.now.Add(minutes(draw(g, what, 0, -20, -5, 3, 10, 10, 30, 119, 121)))
+}
+
+func (g *generator) until(what string) holdfast.Until {
+	switch draw(g, what, "none", "none", "duration", "time") {
+	case "duration":
+		return holdfast.Until{For: minutes(draw(g, what+" for", 1, 5, 120, 121, 1500))}
+	case "time":
+		return holdfast.Until{At: g.time(what + " at")}
+	default:
+		return holdfast.Until{}
+	}
+}
+
+func (g *generator) request(n int) inventory.Acquire {
+	c := acquire(n, int64(g.number("seats", 1, 4)))
+	c.UserID, c.Key = draw(g, "user", alice, bob, userID(3)), draw(g, "key", "", "", "k1", "k2")
+	c.Until = g.until("lock time")
+	return c
+}
+
+// queued draws a command that goes through the event's queue.
+func (g *generator) queued() inventory.Command {
+	switch draw(g, "command", "acquire", "acquire", "acquire", "release", "cancel", "change") {
+	case "release":
+		return inventory.Release{LockID: g.lockID()}
+	case "cancel":
+		id := g.bookingID()
+		c := inventory.Cancel{BookingID: id, LockID: lockID(999)}
+		if b := g.store.bookings[id]; b != nil {
+			c.LockID = b.LockID
+		}
+		return c
+	case "change":
+		return g.change()
+	default:
+		c := g.request(g.next())
+		c.Abandoned = draw(g, "abandoned", false, false, false, false, true)
+		return c
+	}
+}
+
+func (g *generator) change() inventory.ChangeEvent {
+	var c inventory.ChangeEvent
+	switch draw(g, "change", "seats", "seats", "status", "limit", "name") {
+	case "seats":
+		c.TotalSeats = pointer(int64(g.number("new totalSeats", 0, 12)))
+	case "status":
+		c.Status = pointer(draw(g, "new status", holdfast.OnSale, holdfast.OnSale, holdfast.Closed, holdfast.Cancelled))
+	case "limit":
+		c.MaxSeatsPerUser = pointer(draw(g, "new limit", int64(0), 0, 3))
+	case "name":
+		c.Name = pointer("Another name")
+	}
+	return c
+}
+
+// claim draws a command that does not write the event.
+func (g *generator) claim() inventory.Command {
+	request := holdfast.BookingRequest{UserID: alice, EventID: eventID, LockID: g.lockID(), Window: g.until("window")}
+	if lock := g.store.locks[request.LockID]; lock != nil && draw(g, "owner", true, true, true, false) {
+		request.UserID = lock.UserID
+	}
+	window := holdfast.Until{For: minutes(draw(g, "window for", 1, 10, 1500))}
+	switch draw(g, "claim", "extend", "book", "book", "pay", "confirm", "confirm", "consume sold", "repair") {
+	case "extend":
+		return inventory.Extend{LockID: request.LockID, Until: window}
+	case "book":
+		return inventory.Book{BookingRequest: request, BookingID: bookingID(g.next())}
+	case "pay":
+		return inventory.Pay{BookingID: g.bookingID(), Window: window}
+	case "confirm":
+		return inventory.Confirm{BookingID: g.bookingID(), Reference: draw(g, "reference", "", "r1", "r2")}
+	case "consume sold":
+		return inventory.ConsumeSold{LockID: request.LockID, RunID: "recovery-1"}
+	default:
+		return inventory.Repair{RunID: "recovery-1"}
+	}
+}
+
+// swept draws a sweep.
+func (g *generator) swept() inventory.Command {
+	n := g.number("sweep size", 0, 3)
+	if draw(g, "sweep", "locks", "bookings") == "locks" {
+		c := inventory.ExpireLocks{Run: lockRun, UpTo: draw(g, "up to", 0, 0, 5)}
+		for range n {
+			c.LockIDs = append(c.LockIDs, g.lockID())
+		}
+		return c
+	}
+	c := inventory.ExpireBookings{Run: bookingRun}
+	for range n {
+		ref := inventory.BookingRef{Booking: g.bookingID()}
+		if b := g.store.bookings[ref.Booking]; b != nil {
+			ref.Lock = b.LockID
+		}
+		c.Bookings = append(c.Bookings, ref)
+	}
+	return c
+}
+
+// lockID draws one of the locks that there may be.
+func (g *generator) lockID() ID    { return lockID(g.document("lock")) }
+func (g *generator) bookingID() ID { return bookingID(g.document("booking")) }
+
+// document is at times one that does not exist.
+func (g *generator) document(what string) int {
+	const missing = 999
+	if n := g.number(what, 0, g.known); n > 0 {
+		return n
+	}
+	return missing
+}

@@ -1,0 +1,341 @@
+package inventory_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// model is the contract, carried out by the book: one command after the other, on all
+// documents, slowly. It shares no code with the package under test: counters are sums,
+// rules are written out.
+type model struct {
+	now      time.Time
+	rules    inventory.Rules
+	unknown  map[ID]*holdfast.Error
+	event    *holdfast.Event // its counter is not used
+	locks    map[ID]*modelLock
+	bookings map[ID]*holdfast.Booking
+	// fresh: made in this batch. Such a lock can't be reclaimed before it is committed.
+	fresh map[ID]bool
+}
+
+type modelLock struct {
+	holdfast.Lock
+	ending
+}
+
+// outcome is what a caller learns.
+type outcome struct {
+	code     holdfast.Code
+	details  any
+	lock     holdfast.Lock
+	booking  holdfast.Booking // without updatedAt
+	replayed bool
+	ended    []inventory.Ended
+}
+
+// String leaves out what is not set.
+func (o outcome) String() string {
+	s := fmt.Sprintf("code %q", o.code)
+	if o.details != nil {
+		s += fmt.Sprintf(", %+v", o.details)
+	}
+	if o.lock != (holdfast.Lock{}) {
+		s += fmt.Sprintf(", lock %+v", o.lock)
+	}
+	if o.booking != (holdfast.Booking{}) {
+		s += fmt.Sprintf(", booking %+v", o.booking)
+	}
+	return s + fmt.Sprintf(", replayed %v, ended %v", o.replayed, o.ended)
+}
+
+func refused(code holdfast.Code) outcome { return outcome{code: code} }
+
+// modelOf is the model in the state that a store is in.
+func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *model {
+	m := &model{now: s.now, rules: rules, unknown: unknown, locks: map[ID]*modelLock{}, bookings: map[ID]*holdfast.Booking{}, fresh: map[ID]bool{}}
+	if s.event != nil {
+		m.event = pointer(s.event.Event)
+	}
+	for id, l := range s.locks {
+		m.locks[id] = &modelLock{l.Lock, s.ends[id]}
+	}
+	for id, b := range s.bookings {
+		m.bookings[id] = pointer(*b)
+	}
+	return m
+}
+
+// do carries out one command.
+func (m *model) do(command inventory.Command) outcome {
+	switch c := command.(type) {
+	case inventory.Acquire:
+		return m.acquire(c)
+	case inventory.Release:
+		return m.release(c)
+	case inventory.Cancel:
+		return m.cancel(c)
+	case inventory.Extend:
+		return m.extend(c)
+	case inventory.Book:
+		return m.book(c)
+	case inventory.Pay:
+		return m.pay(c)
+	case inventory.Confirm:
+		return m.confirm(c)
+	case inventory.ChangeEvent:
+		return m.change(c)
+	case inventory.ExpireLocks:
+		return m.expireLocks(c)
+	case inventory.ExpireBookings:
+		return m.expireBookings(c)
+	case inventory.ConsumeSold:
+		return m.consumeSold(c)
+	default: // a repair: there is nothing to correct
+		if m.event == nil {
+			return refused("EVENT_NOT_FOUND")
+		}
+		return outcome{}
+	}
+}
+
+// taken sums what takes seats of the event.
+func (m *model) taken() (sum int64) {
+	for _, l := range m.locks {
+		if l.EventID == m.event.ID && (l.Status == "ACTIVE" || l.Status == "CONSUMED") {
+			sum += l.Seats
+		}
+	}
+	return sum
+}
+
+func (m *model) available() int64 { return max(0, m.event.TotalSeats-m.taken()) }
+
+func (m *model) isDue(expires time.Time) bool { return !expires.After(m.now) }
+
+// holding is what a user has of the event: seats of CONSUMED and of live ACTIVE locks,
+// and the number of the latter.
+func (m *model) holding(user ID) (seats, locks int64) {
+	for _, l := range m.locks {
+		if l.EventID != m.event.ID || l.UserID != user {
+			continue
+		}
+		if l.Status == "CONSUMED" {
+			seats += l.Seats
+		}
+		if l.Status == "ACTIVE" && !m.isDue(l.ExpiresAt) {
+			seats, locks = seats+l.Seats, locks+1
+		}
+	}
+	return seats, locks
+}
+
+// reclaim ends the due lock with the soonest expiry; false where there is none.
+func (m *model) reclaim() bool {
+	var next *modelLock
+	for _, l := range m.locks {
+		if l.EventID != m.event.ID || l.Status != "ACTIVE" || !m.isDue(l.ExpiresAt) || l.Seats < 1 || m.fresh[l.ID] {
+			continue
+		}
+		if next == nil || l.ExpiresAt.Before(next.ExpiresAt) || (l.ExpiresAt.Equal(next.ExpiresAt) && bytes.Compare(l.ID[:], next.ID[:]) < 0) {
+			next = l
+		}
+	}
+	if next == nil {
+		return false
+	}
+	next.Status, next.by = "EXPIRED", "reclaim"
+	return true
+}
+
+// reclaimFor reclaims until so many seats fit, or nothing is left to reclaim.
+func (m *model) reclaimFor(seats int64) (fits bool) {
+	for m.available() < seats {
+		if !m.reclaim() {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *model) acquire(c inventory.Acquire) outcome {
+	switch {
+	case m.unknown[c.UserID] != nil:
+		return refused("USER_NOT_FOUND")
+	case m.event == nil:
+		return refused("EVENT_NOT_FOUND")
+	case c.Abandoned:
+		return refused("OUTCOME_UNKNOWN")
+	}
+	for _, l := range m.locks {
+		if c.Key == "" || l.EventID != m.event.ID || l.UserID != c.UserID || l.Key != c.Key {
+			continue
+		}
+		if l.RequestHash != c.Hash() && (l.RequestHash != "" || l.Seats != c.Seats) {
+			return refused("IDEMPOTENCY_KEY_REUSED")
+		}
+		return outcome{lock: l.Lock, replayed: true}
+	}
+	if m.event.Status != "ON_SALE" {
+		return refused("EVENT_NOT_ON_SALE")
+	}
+	expires := c.Until.At
+	if expires.IsZero() {
+		expires = m.now.Add(m.rules.DefaultLockTTL)
+		if c.Until.For > 0 {
+			expires = m.now.Add(c.Until.For)
+		}
+	}
+	if expires.After(m.now.Add(m.rules.MaxLockTTL)) {
+		return refused("VALIDATION_FAILED")
+	}
+	if o := m.limits(c); o.code != "" {
+		return o
+	}
+	if !m.reclaimFor(c.Seats) {
+		return outcome{code: "SEATS_UNAVAILABLE", details: holdfast.SeatsUnavailable{Requested: c.Seats, Available: m.available()}}
+	}
+	lock := holdfast.Lock{
+		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
+		Key: c.Key, RequestHash: c.Hash(), CreatedAt: m.now,
+	}
+	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
+	return outcome{lock: lock}
+}
+
+func (m *model) limits(c inventory.Acquire) outcome {
+	seats, locks := m.holding(c.UserID)
+	switch {
+	case m.rules.MaxSeatsPerLock > 0 && c.Seats > m.rules.MaxSeatsPerLock,
+		m.event.MaxSeatsPerUser > 0 && seats+c.Seats > m.event.MaxSeatsPerUser,
+		m.rules.MaxLocksPerUser > 0 && locks+1 > m.rules.MaxLocksPerUser:
+		return refused("SEAT_LIMIT_REACHED")
+	default:
+		return outcome{}
+	}
+}
+
+// lockCode is the column of the contract's table that is not ACTIVE.
+func (m *model) lockCode(l *modelLock) holdfast.Code {
+	switch {
+	case l.Status == "CONSUMED":
+		return "LOCK_CONSUMED"
+	case l.Status == "RELEASED":
+		return "LOCK_RELEASED"
+	case l.Status == "EXPIRED" || m.isDue(l.ExpiresAt):
+		return "LOCK_EXPIRED"
+	default:
+		return ""
+	}
+}
+
+// live are the live bookings of a lock.
+func (m *model) live(lock ID) (found []*holdfast.Booking) {
+	for _, b := range m.bookings {
+		if b.LockID == lock && slices.Contains([]holdfast.BookingStatus{"INITIATED", "PAYMENT_PENDING", "CONFIRMED"}, b.Status) {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+func (m *model) free(l *modelLock) {
+	l.Status, l.BookingID, l.ending = "RELEASED", ID{}, ending{by: "api"}
+}
+
+func (m *model) release(c inventory.Release) outcome {
+	lock := m.locks[c.LockID]
+	if lock == nil {
+		return refused("LOCK_NOT_FOUND")
+	}
+	if lock.Status == "RELEASED" {
+		return outcome{lock: lock.Lock}
+	}
+	if code := m.lockCode(lock); code != "" {
+		return refused(code)
+	}
+	for _, b := range m.live(lock.ID) {
+		if b.Status == "CONFIRMED" {
+			return refused("LOCK_CONSUMED")
+		}
+	}
+	for _, b := range m.live(lock.ID) {
+		b.Status = "CANCELLED"
+	}
+	m.free(lock)
+	return outcome{lock: lock.Lock}
+}
+
+func (m *model) extend(c inventory.Extend) outcome {
+	lock := m.locks[c.LockID]
+	if lock == nil {
+		return refused("LOCK_NOT_FOUND")
+	}
+	if code := m.lockCode(lock); code != "" {
+		return refused(code)
+	}
+	if code := m.eventCode(); code != "" {
+		return refused(code)
+	}
+	expires := m.reckon(c.Until)
+	if expires.After(lock.CreatedAt.Add(m.rules.MaxLockTTL)) {
+		return refused("VALIDATION_FAILED")
+	}
+	m.prolong(lock, expires)
+	return outcome{lock: lock.Lock}
+}
+
+func (m *model) prolong(l *modelLock, until time.Time) {
+	if until.After(l.ExpiresAt) {
+		l.ExpiresAt = until
+	}
+}
+
+func (m *model) reckon(u holdfast.Until) time.Time {
+	if u.At.IsZero() {
+		return m.now.Add(u.For)
+	}
+	return u.At
+}
+
+// eventCode refuses what a cancelled event refuses.
+func (m *model) eventCode() holdfast.Code {
+	switch {
+	case m.event == nil:
+		return "EVENT_NOT_FOUND"
+	case m.event.Status == "CANCELLED":
+		return "EVENT_NOT_ON_SALE"
+	default:
+		return ""
+	}
+}
+
+func (m *model) change(c inventory.ChangeEvent) outcome {
+	if m.event == nil {
+		return refused("EVENT_NOT_FOUND")
+	}
+	if c.Status != nil && m.event.Status == "CANCELLED" && *c.Status != "CANCELLED" {
+		return refused("EVENT_NOT_ON_SALE")
+	}
+	if c.TotalSeats != nil && *c.TotalSeats != m.event.TotalSeats && *c.TotalSeats < m.taken() {
+		return outcome{code: "CAPACITY_BELOW_TAKEN", details: holdfast.CapacityBelowTaken{Taken: m.taken()}}
+	}
+	if c.TotalSeats != nil {
+		m.event.TotalSeats = *c.TotalSeats
+	}
+	if c.Status != nil {
+		m.event.Status = *c.Status
+	}
+	if c.MaxSeatsPerUser != nil {
+		m.event.MaxSeatsPerUser = *c.MaxSeatsPerUser
+	}
+	if c.Name != nil {
+		m.event.Name = *c.Name
+	}
+	return outcome{}
+}

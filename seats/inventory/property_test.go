@@ -1,0 +1,173 @@
+package inventory_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Whatever batches come, results and documents are those of the model, which carries
+// the commands out one after the other; and no batch breaks an invariant.
+func TestDecide_IsTheModel(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		remember bool
+	}{{"the state is always read", false}, {"the event is remembered, at times wrongly", true}} {
+		t.Run(row.name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				g := newWorld(t, false)
+				unknown := map[ID]*holdfast.Error{}
+				if draw(g, "unknown user", false, false, true) {
+					unknown[userID(3)] = holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
+				}
+				r := &replay{
+					pipeline: &pipeline{store: g.store, rules: g.rules, unknown: unknown, remember: row.remember},
+					model:    modelOf(g.store, g.rules, unknown),
+				}
+				for range g.number("batches", 1, 6) {
+					r.step(g)
+				}
+			})
+		})
+	}
+}
+
+// replay carries the same commands through the pipeline and the model.
+type replay struct {
+	*pipeline
+	model *model
+	seen  []*inventory.Event // that a process may remember
+}
+
+func (r *replay) step(g *generator) {
+	r.store.now = r.store.now.Add(minutes(draw(g, "minutes pass", 0, 0, 1, 5, 12)))
+	r.model.now = r.store.now
+	g.known = g.last
+	if r.store.event != nil {
+		r.seen = append(r.seen, copyOf(r.store.event), presumed())
+	}
+	if r.remember {
+		r.remembered = nil
+		if len(r.seen) > 0 {
+			r.remembered = draw(g, "remembered", append(r.seen, r.remembered)...)
+		}
+	}
+	r.hold, r.settling = false, false
+	switch draw(g, "kind", "queue", "queue", "queue", "claim", "claim", "sweep") {
+	case "claim":
+		r.run(g.T, g.claim())
+	case "sweep":
+		r.hold = true
+		r.run(g.T, g.swept())
+	default:
+		r.hold, r.settling = draw(g, "hold", false, false, true), draw(g, "settling", false, false, true)
+		r.hold = r.hold || r.settling
+		var batch []inventory.Command
+		for range g.number("commands", 1, 5) {
+			batch = append(batch, g.queued())
+		}
+		r.run(g.T, batch...)
+	}
+}
+
+// presumed is an event that a process knows nothing of.
+func presumed() *inventory.Event {
+	e := newStore(1 << 40).event
+	e.Name = ""
+	return e
+}
+
+// run carries out a batch, and the commands that it leaves to the next one.
+func (r *replay) run(t *rapid.T, commands ...inventory.Command) {
+	for round := 0; len(commands) > 0; round++ {
+		if round > maxLoads {
+			t.Fatalf("%+v wait for ever", commands)
+		}
+		results := r.batch(t, commands...)
+		var again []inventory.Command
+		clear(r.model.fresh)
+		for i, c := range commands {
+			if results[i].Again {
+				if len(again) == 0 { // what it has reclaimed so far stays reclaimed
+					r.model.reclaimFor(c.(inventory.Acquire).Seats)
+				}
+				again = append(again, c)
+				continue
+			}
+			want := r.model.do(c)
+			if got := seenBy(c, results[i]); !equal(got, want) {
+				t.Fatalf("%T%+v\ngot  %v (%v)\nwant %v", c, c, got, results[i].Err, want)
+			}
+			if _, changes := c.(inventory.ChangeEvent); changes && results[i].Err == nil && results[i].Event != r.store.event.Event {
+				t.Fatalf("answered %+v, stored %+v", results[i].Event, r.store.event.Event)
+			}
+		}
+		if diff := r.model.difference(r.store); diff != "" {
+			t.Fatalf("after %+v: %s", commands, diff)
+		}
+		commands = again
+	}
+}
+
+// seenBy is a result as an outcome of the model.
+func seenBy(c inventory.Command, r inventory.Result) outcome {
+	if r.Err != nil {
+		o := refused(holdfast.CodeOf(r.Err))
+		if d, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](r.Err); ok {
+			o.details = d
+		}
+		if d, ok := holdfast.DetailsOf[holdfast.CapacityBelowTaken](r.Err); ok {
+			o.details = d
+		}
+		return o
+	}
+	o := outcome{lock: r.Lock, replayed: r.Replayed, ended: r.Ended, booking: r.Booking}
+	o.booking.UpdatedAt = time.Time{}
+	if r.Correction != nil {
+		o.details = *r.Correction
+	}
+	return o
+}
+
+func equal(a, b outcome) bool {
+	if len(a.ended)+len(b.ended) == 0 {
+		a.ended, b.ended = nil, nil
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// difference is "" where a store has the documents of the model.
+func (m *model) difference(s *store) string {
+	if m.event != nil {
+		want := *m.event
+		want.AvailableSeats, want.Oversold = m.available(), max(0, m.taken()-m.event.TotalSeats)
+		if s.event.Event != want {
+			return fmt.Sprintf("the event is %+v, want %+v", s.event.Event, want)
+		}
+	}
+	for id, want := range m.locks {
+		if got := s.locks[id]; got == nil || got.Lock != want.Lock || s.ends[id] != want.ending {
+			return fmt.Sprintf("the lock is %+v, ended %+v; want %+v", got, s.ends[id], want)
+		}
+	}
+	for id, want := range m.bookings {
+		got := copyOf(s.bookings[id])
+		if got == nil {
+			return fmt.Sprintf("booking %s is missing", id)
+		}
+		got.UpdatedAt, want.UpdatedAt = time.Time{}, time.Time{}
+		if *got != *want {
+			return fmt.Sprintf("the booking is %+v, want %+v", got, want)
+		}
+	}
+	if len(s.locks) != len(m.locks) || len(s.bookings) != len(m.bookings) {
+		return fmt.Sprintf("there are %d locks and %d bookings, want %d and %d", len(s.locks), len(s.bookings), len(m.locks), len(m.bookings))
+	}
+	return ""
+}

@@ -1,0 +1,151 @@
+package inventory_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Another process changes the store between the decision and the write, and time
+// passes. No plan that gets through breaks an invariant, and each answer is the model's
+// at some moment between the request and the commit.
+func TestDecide_BesideASecondWriter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := newWorld(t, false)
+		r := &race{
+			generator: g,
+			pipeline:  &pipeline{store: g.store, rules: g.rules, remember: draw(g, "remember", false, true)},
+			rival:     &pipeline{store: g.store, rules: g.rules, remember: draw(g, "rival remembers", false, true)},
+		}
+		r.pipeline.beforeApply = func(inventory.Plan) { r.interfere() }
+		for range g.number("batches", 1, 5) {
+			r.step()
+		}
+	})
+}
+
+type race struct {
+	*generator
+	pipeline, rival *pipeline
+	rivals          int      // that come between decision and write
+	moments         []*model // states that there were since the request
+}
+
+func (r *race) note() {
+	r.moments = append(r.moments, modelOf(r.store, r.rules, nil))
+}
+
+// interfere is another process's turn.
+func (r *race) interfere() {
+	if r.rivals == 0 {
+		return
+	}
+	r.rivals--
+	r.store.now = r.store.now.Add(minutes(draw(r.generator, "minutes pass between", 0, 0, 1, 10)))
+	r.note()
+	r.rival.batch(r.T, r.command(r.rival)...)
+	r.note()
+}
+
+// command draws a batch, and sets how the pipeline carries it out.
+func (r *race) command(p *pipeline) []inventory.Command {
+	p.hold = false
+	switch draw(r.generator, "kind", "queue", "queue", "claim", "sweep") {
+	case "claim":
+		return []inventory.Command{r.claim()}
+	case "sweep":
+		p.hold = true
+		return []inventory.Command{r.swept()}
+	default:
+		var batch []inventory.Command
+		for range r.number("commands", 1, 4) {
+			batch = append(batch, r.queued())
+		}
+		return batch
+	}
+}
+
+func (r *race) step() {
+	r.store.now = r.store.now.Add(minutes(draw(r.generator, "minutes pass", 0, 0, 1, 12)))
+	r.known = r.last
+	commands := r.command(r.pipeline)
+	r.rivals, r.moments = r.number("rivals", 0, 3), nil
+	r.note()
+	results := r.pipeline.batch(r.T, commands...)
+	for i, c := range commands {
+		if results[i].Again {
+			continue
+		}
+		if !r.isRightAtSomeMoment(commands, results, i) {
+			r.Fatalf("%T%+v was answered with %v (%v), which is right at none of %d moments; at the last one %v",
+				c, c, withoutClock(c, results[i]), results[i].Err, len(r.moments), r.outcome(r.moments[len(r.moments)-1], commands, results, i))
+		}
+		if results[i].Acquires() && r.store.locks[results[i].Lock.ID].Lock != results[i].Lock {
+			r.Fatalf("answered %+v, stored %+v", results[i].Lock, r.store.locks[results[i].Lock.ID])
+		}
+	}
+	r.checkNothingElse(commands, results)
+}
+
+func (r *race) isRightAtSomeMoment(commands []inventory.Command, results []inventory.Result, i int) bool {
+	for _, m := range r.moments {
+		if equal(withoutClock(commands[i], results[i]), r.outcome(m, commands, results, i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome is the model's answer to command i, if the batch had been carried out then.
+func (r *race) outcome(at *model, commands []inventory.Command, results []inventory.Result, i int) outcome {
+	m := at.clone()
+	waits := false
+	for j, c := range commands[:i] {
+		if !results[j].Again {
+			m.do(c)
+		} else if !waits {
+			waits = true
+			m.reclaimFor(c.(inventory.Acquire).Seats)
+		}
+	}
+	o := m.do(commands[i])
+	if _, acquires := commands[i].(inventory.Acquire); acquires && !o.replayed {
+		o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
+	}
+	return o
+}
+
+// withoutClock leaves out the times of a new lock, which are those of the write.
+func withoutClock(c inventory.Command, r inventory.Result) outcome {
+	o := seenBy(c, r)
+	if r.Acquires() {
+		o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
+	}
+	return o
+}
+
+// checkNothingElse: beside what was granted nothing was made since the last moment.
+func (r *race) checkNothingElse(commands []inventory.Command, results []inventory.Result) {
+	last := r.moments[len(r.moments)-1]
+	locks, bookings := len(last.locks), len(last.bookings)
+	for i, result := range results {
+		if result.Acquires() {
+			locks++
+		}
+		if _, books := commands[i].(inventory.Book); books && result.Err == nil && !result.Replayed {
+			bookings++
+		}
+	}
+	if len(r.store.locks) != locks || len(r.store.bookings) != bookings {
+		r.Fatalf("there are %d locks and %d bookings, want %d and %d", len(r.store.locks), len(r.store.bookings), locks, bookings)
+	}
+}
+
+func (m *model) clone() *model {
+	c := *m
+	c.locks, c.bookings, c.event, c.fresh = copies(m.locks), copies(m.bookings), copyOf(m.event), map[ID]bool{}
+	return &c
+}
