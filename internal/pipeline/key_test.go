@@ -39,7 +39,7 @@ func TestKey_UsedInAnotherProcess(t *testing.T) {
 	}
 	want := []known{{}, {replayed: true, isFirst: true}, {code: holdfast.CodeIdempotencyKeyReused}, {}, {replayed: true}, {}}
 	for i, r := range results[eventID] {
-		if got := (known{holdfast.CodeOf(r.Err), r.Err == nil && r.Replayed, r.Lock.ID == first.ID}); got != want[i] {
+		if got := (known{holdfast.CodeOf(r.Err), r.Err == nil && r.Replayed, r.Lock != nil && r.Lock.ID == first.ID}); got != want[i] {
 			t.Errorf("command %d: got %+v, want %+v: %+v", i, got, want[i], r)
 		}
 	}

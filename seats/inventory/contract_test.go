@@ -149,7 +149,7 @@ func TestContract_ActionsOnABooking(t *testing.T) {
 		for i, column := range columns {
 			t.Run(row.name+" a booking that is "+column, func(t *testing.T) {
 				s := aBooking(column)
-				var answers []answer
+				var answers []reply
 				for range 2 { // again: the same answer
 					r := s.one(t, row.command)
 					wantCode(t, r, row.want[i])

@@ -17,7 +17,7 @@ var (
 )
 
 // sweep carries out a command in a transaction that writes the event first.
-func (s *store) sweep(t rapid.TB, c inventory.Command) answer {
+func (s *store) sweep(t rapid.TB, c inventory.Command) reply {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules, hold: true}
 	return p.batch(t, c)[0]

@@ -81,7 +81,7 @@ func keyedBy(c inventory.Acquire) func(*inventory.Lock) {
 func ofUser(user ID) func(*inventory.Lock) { return func(l *inventory.Lock) { l.UserID = user } }
 
 // one carries out one command that is expected to end in one batch.
-func (s *store) one(t rapid.TB, c inventory.Command) answer {
+func (s *store) one(t rapid.TB, c inventory.Command) reply {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules}
 	results := p.batch(t, c)
@@ -91,7 +91,7 @@ func (s *store) one(t rapid.TB, c inventory.Command) answer {
 	return results[0]
 }
 
-func wantCode(t rapid.TB, r inventory.Result, want holdfast.Code) {
+func wantCode(t rapid.TB, r reply, want holdfast.Code) {
 	t.Helper()
 	if got := holdfast.CodeOf(r.Err); got != want || (r.Err == nil) != (want == "") {
 		t.Errorf("got %v, want %q", r.Err, want)

@@ -35,7 +35,7 @@ type pipeline struct {
 }
 
 // batch decides and applies until no guard fails. The store's invariants hold after it.
-func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []answer {
+func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 	t.Helper()
 	keyClash := false
 	var needs inventory.Needs
@@ -54,7 +54,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []answer {
 				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)
 				p.remembered = copyOf(p.store.event)
 			}
-			return answersOf(results)
+			return replysOf(results)
 		case errors.Is(err, errKeyInUse):
 			keyClash = true
 		case !errors.Is(err, errStale):

@@ -116,7 +116,7 @@ func (r *replay) run(t *rapid.T, commands ...inventory.Command) {
 }
 
 // seenBy is a result as an outcome of the model.
-func seenBy(c inventory.Command, r inventory.Result) outcome {
+func seenBy(c inventory.Command, r reply) outcome {
 	if r.Err != nil {
 		o := refused(holdfast.CodeOf(r.Err))
 		if d, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](r.Err); ok {

@@ -90,7 +90,7 @@ func (r *race) step() {
 	r.checkNothingElse(commands, results)
 }
 
-func (r *race) isRightAtSomeMoment(commands []inventory.Command, results []inventory.Result, i int) bool {
+func (r *race) isRightAtSomeMoment(commands []inventory.Command, results []reply, i int) bool {
 	for _, m := range r.moments {
 		if equal(withoutClock(commands[i], results[i]), r.outcome(m, commands, results, i)) {
 			return true
@@ -100,7 +100,7 @@ func (r *race) isRightAtSomeMoment(commands []inventory.Command, results []inven
 }
 
 // outcome is the model's answer to command i, if the batch had been carried out then.
-func (r *race) outcome(at *model, commands []inventory.Command, results []inventory.Result, i int) outcome {
+func (r *race) outcome(at *model, commands []inventory.Command, results []reply, i int) outcome {
 	m := at.clone()
 	waits := false
 	for j, c := range commands[:i] {
@@ -119,7 +119,7 @@ func (r *race) outcome(at *model, commands []inventory.Command, results []invent
 }
 
 // withoutClock leaves out the times of a new lock, which are those of the write.
-func withoutClock(c inventory.Command, r inventory.Result) outcome {
+func withoutClock(c inventory.Command, r reply) outcome {
 	o := seenBy(c, r)
 	if r.Acquires() {
 		o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
@@ -128,7 +128,7 @@ func withoutClock(c inventory.Command, r inventory.Result) outcome {
 }
 
 // checkNothingElse: beside what was granted nothing was made since the last moment.
-func (r *race) checkNothingElse(commands []inventory.Command, results []inventory.Result) {
+func (r *race) checkNothingElse(commands []inventory.Command, results []reply) {
 	last := r.moments[len(r.moments)-1]
 	locks, bookings := len(last.locks), len(last.bookings)
 	for i, result := range results {

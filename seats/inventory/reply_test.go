@@ -5,8 +5,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// answer is a result whose values can be compared; they are zero where it has none.
-type answer struct {
+// reply is a result whose values can be compared; they are zero where it has none.
+type reply struct {
 	inventory.Result
 
 	Lock    holdfast.Lock
@@ -14,10 +14,10 @@ type answer struct {
 	Event   holdfast.Event
 }
 
-func answersOf(results []inventory.Result) []answer {
-	answers := make([]answer, len(results))
+func replysOf(results []inventory.Result) []reply {
+	answers := make([]reply, len(results))
 	for i, r := range results {
-		answers[i] = answer{Result: r, Lock: orZero(r.Lock), Booking: orZero(r.Booking), Event: orZero(r.Event)}
+		answers[i] = reply{Result: r, Lock: orZero(r.Lock), Booking: orZero(r.Booking), Event: orZero(r.Event)}
 	}
 	return answers
 }
