@@ -53,3 +53,20 @@ func (q *Queue[K, C, R]) whenIdle() <-chan struct{} {
 	}
 	return q.idle
 }
+
+// Waiting returns how many commands wait for a key and are not taken up yet.
+func (q *Queue[K, C, R]) Waiting(key K) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lanes[key]; l != nil {
+		return len(l.waiting)
+	}
+	return 0
+}
+
+// InFlight returns how many keys have commands that wait or are being committed.
+func (q *Queue[K, C, R]) InFlight() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.lanes)
+}

@@ -8,7 +8,7 @@
 //	apply    store.Apply: one transaction, guarded by the plan
 //	deliver  groupcommit answers each caller
 //
-// There are two ways back, both in run.go: a decision that needs to know more loads
+// There are two ways back, both in pipeline.go (run.do, run.decide): a decision that needs to know more loads
 // it and decides again, and a plan that has gone stale is decided again.
 //
 // # Ways in

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -26,43 +28,6 @@ type Pipeline struct {
 	queue  *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
-// Options of New.
-type Options struct {
-	Rules inventory.Rules
-	Users UserLookup // nil: every user exists
-	// WithoutMemory reads every event anew, as a process does that has just begun. For
-	// tests: what is remembered must never matter.
-	WithoutMemory bool
-}
-
-// queued is a command in the queue, with its caller's trace.
-type queued struct {
-	inventory.Command
-	span trace.SpanContext
-}
-
-// New returns the way of commands to a store.
-func New(s *store.Store, o Options) *Pipeline {
-	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}}
-	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
-		Commit:     p.commit,
-		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
-		IsRejected: mongodb.RejectedByServer,
-		Orphaned:   p.releaseOrphan,
-		Log:        s.DB().Log(),
-	})
-	return p
-}
-
-// Store is where the commands lead.
-func (p *Pipeline) Store() *store.Store { return p.store }
-
-// Queue is where commands wait, for metrics and tests.
-func (p *Pipeline) Queue() *groupcommit.Queue[ID, queued, inventory.Result] { return p.queue }
-
-// Close waits until every command in flight has its answer, or ctx ends.
-func (p *Pipeline) Close(ctx context.Context) error { return p.queue.Close(ctx) }
-
 // Submit queues a command at its event and waits for its result, but not longer than
 // ctx. A refusal is an error; see the package's document for the others.
 func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
@@ -73,34 +38,6 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 		}
 		return result, result.Err
 	})
-}
-
-// explain turns an error of the queue into one with a code.
-func explain(err error, c inventory.Command) error {
-	acquire, acquires := c.(inventory.Acquire)
-	switch {
-	case errors.Is(err, groupcommit.ErrFull):
-		return holdfast.Refuse(holdfast.CodeUnavailable, "Too many requests wait for this event; try again.")
-	case errors.Is(err, groupcommit.ErrNotStarted),
-		errors.Is(err, groupcommit.ErrInFlight) && acquires && acquire.Key == "":
-		return holdfast.Refuse(holdfast.CodeUnavailable, "No answer in time; no seats are kept.").By(err)
-	case errors.Is(err, groupcommit.ErrInFlight), errors.Is(err, groupcommit.ErrUnknown):
-		unknown := holdfast.Refuse(holdfast.CodeOutcomeUnknown, "No answer in time; ask again with the same key.").By(err)
-		if acquires {
-			unknown = unknown.With(holdfast.UnknownLock{LockID: acquire.LockID})
-		}
-		return unknown
-	default:
-		return err
-	}
-}
-
-// releaseOrphan releases a lock that was made for a caller that had given up, where
-// the caller has no key to find it by. If the queue is full, the lock expires.
-func (p *Pipeline) releaseOrphan(eventID ID, c queued, result inventory.Result) {
-	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" && result.Err == nil {
-		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}})
-	}
 }
 
 // commit is what the queue calls with a batch.
@@ -130,53 +67,217 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	return committed, nil
 }
 
-// commandsOf marks the commands whose callers have given up by now.
-func commandsOf(g groupcommit.Group[ID, queued]) []inventory.Command {
-	commands := make([]inventory.Command, len(g.Commands))
-	for i, c := range g.Commands {
-		commands[i] = c.Command
-		if acquire, ok := c.Command.(inventory.Acquire); ok && g.Abandoned(i) {
-			acquire.Abandoned = true
-			commands[i] = acquire
-		}
-	}
-	return commands
+const (
+	// maxConflicts is how often commands are decided on a state that others change
+	// before it is written. Then the transaction writes the event before it reads, so
+	// that software that writes the event all the time can't starve it. Reading first
+	// keeps the event for a shorter time, which several processes that sell it gain
+	// from.
+	maxConflicts = 5
+	// runTimeout bounds a run with all its repetitions.
+	runTimeout = 15 * time.Second
+	// maxLoads bounds how often a decision asks for more.
+	maxLoads = 8
+	// fenceTimeout bounds a read that begins with a fence. A transaction of a process
+	// that died may hold the event: only a transaction of our own finds that out, and
+	// ends it.
+	fenceTimeout = time.Second
+	retryDelay   = 2 * time.Millisecond
+)
+
+// task is the commands of one event on their way.
+type task struct {
+	eventID   ID
+	settling  bool
+	commands  func() []inventory.Command
+	abandoned func(i int) bool // nil: no caller can give up
+
+	needs    inventory.Needs
+	keyClash bool
+	plan     inventory.Plan
+	results  []inventory.Result
+	applied  store.Applied
 }
 
-// Do carries out a command that does not write the event.
-func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Result, error) {
-	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, func(ctx context.Context) (inventory.Result, error) {
-		return p.one(ctx, ID{}, c, false)
+// run carries tasks through load, decide and apply, in one transaction.
+type run struct {
+	pipeline *Pipeline
+	tasks    []*task
+	lookup   *lookup
+	unknown  map[ID]*holdfast.Error // users that do not exist
+	// hold: the transaction writes the events before it reads.
+	hold      bool
+	conflicts int // how often the plans went stale
+}
+
+// errBlocked says that a read outside of a transaction failed.
+type errBlocked struct{ cause error }
+
+func (e errBlocked) Error() string { return "the event could not be read: " + e.cause.Error() }
+func (e errBlocked) Unwrap() error { return e.cause }
+
+// do decides and applies until nothing that the plans rely on has changed meanwhile.
+func (r *run) do(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	for {
+		err := r.attempt(ctx)
+		var blocked errBlocked
+		switch {
+		case errors.Is(err, store.ErrStale):
+		case errors.Is(err, store.ErrKeyInUse):
+			for _, t := range r.tasks {
+				t.keyClash = true
+			}
+		case errors.Is(err, errUnknownUsers):
+			r.unknown = r.lookup.unknown
+		case errors.As(err, &blocked) && ctx.Err() == nil:
+			r.hold = true
+		default:
+			if err != nil {
+				r.forget()
+			}
+			return mongodb.Translate(err)
+		}
+		r.forget()
+		r.conflicts++
+		r.hold = r.hold || r.conflicts >= maxConflicts
+		if pauseErr := pause(ctx, r.conflicts); pauseErr != nil {
+			return mongodb.ConflictError(errors.Join(err, pauseErr))
+		}
+	}
+}
+
+// forget drops what is remembered of the events: it may be wrong.
+func (r *run) forget() {
+	for _, t := range r.tasks {
+		r.pipeline.memory.forget(t.eventID)
+	}
+}
+
+// pause lets others get through; not before the first repetition.
+func pause(ctx context.Context, conflicts int) error {
+	if conflicts == 1 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(retryDelay/2 + rand.N(retryDelay*time.Duration(min(conflicts, maxConflicts)))) //nolint:gosec // a delay is no secret
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attempt decides and applies once.
+func (r *run) attempt(ctx context.Context) error {
+	if !r.hold {
+		return r.decideAndApply(ctx)
+	}
+	return mongodb.Do(ctx, r.pipeline.store.DB(), func(ctx context.Context) error {
+		for _, t := range r.tasks {
+			if !t.eventID.IsZero() {
+				if err := r.pipeline.store.Hold(ctx, t.eventID); err != nil {
+					return err
+				}
+			}
+		}
+		return r.decideAndApply(ctx)
 	})
 }
 
-// Sweep carries out a command on an event that others write all the time. A zero
-// eventID is for bookings whose locks take no seats.
-func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
-	return p.one(ctx, eventID, c, true)
-}
-
-// Repair proves an event's counter, and corrects it where it is wrong; the correction
-// is nil where it is right.
-func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
-	result, err := p.one(ctx, eventID, inventory.Repair{RunID: runID}, false)
-	return result.Correction, err
-}
-
-// Plan decides a command on a state that was read, and changes nothing.
-func (p *Pipeline) Plan(s inventory.State, c inventory.Command) (inventory.Plan, inventory.Result) {
-	plan, results, needs := inventory.Decide(s, []inventory.Command{c}, p.rules)
-	if !needs.None() {
-		return inventory.Plan{}, inventory.Result{}
+func (r *run) decideAndApply(ctx context.Context) error {
+	var plans []store.EventPlan
+	for _, t := range r.tasks {
+		if err := r.decide(ctx, t); err != nil {
+			return err
+		}
+		if !t.plan.IsEmpty() {
+			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan})
+		}
 	}
-	return plan, results[0]
+	if len(plans) == 0 {
+		return r.beforeCommit()
+	}
+	applied, err := r.pipeline.store.Apply(ctx, plans, r.beforeCommit)
+	if err != nil {
+		return err
+	}
+	for _, t := range r.tasks {
+		if t.plan.IsEmpty() {
+			continue
+		}
+		t.applied, applied = applied[0], applied[1:]
+		if event := t.applied.Event; event != nil {
+			inventory.Complete(t.plan, t.results, t.applied.Now, event.Event)
+			r.pipeline.memory.keep(*event)
+		}
+	}
+	return nil
 }
 
-func (p *Pipeline) one(ctx context.Context, eventID ID, c inventory.Command, hold bool) (inventory.Result, error) {
-	t := &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
-	r := &run{pipeline: p, hold: hold, tasks: []*task{t}}
-	if err := r.do(ctx); err != nil {
-		return inventory.Result{}, err
+// decide decides a task's commands, and loads what that needs.
+func (r *run) decide(ctx context.Context, t *task) error {
+	state := inventory.State{}
+	if !r.hold && r.conflicts == 0 {
+		state.Event = r.pipeline.memory.recall(t.eventID)
 	}
-	return t.results[0], t.results[0].Err
+	for range maxLoads {
+		state.Settling, state.KeyClash, state.Unknown = t.settling, t.keyClash, r.unknown
+		var needs inventory.Needs
+		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
+		if needs.None() {
+			if state.Event != nil && t.plan.IsEmpty() {
+				r.pipeline.memory.keep(*state.Event)
+			}
+			return nil
+		}
+		t.needs = t.needs.And(needs)
+		var err error
+		if state, err = r.load(ctx, t); err != nil {
+			return err
+		}
+	}
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The event changes too fast; try again.")
+}
+
+func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
+	if r.hold {
+		state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
+		state.Held, state.Fenced = true, true
+		return state, err
+	}
+	if t.needs.Fence {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, fenceTimeout)
+		defer cancel()
+	}
+	state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
+	if err != nil && !errors.Is(err, store.ErrStale) {
+		err = errBlocked{err}
+	}
+	return state, err
+}
+
+// beforeCommit is the last look. Users that do not exist get no seats. A caller that has
+// given up since its command was decided may have asked elsewhere: this comes last,
+// because the search for users takes its time.
+func (r *run) beforeCommit() error {
+	if r.unknown == nil { // else their commands were refused
+		if err := r.lookup.wait(); err != nil {
+			return err
+		}
+	}
+	for _, t := range r.tasks {
+		if t.abandoned == nil {
+			continue
+		}
+		for i, result := range t.results {
+			if result.Acquires() && t.abandoned(i) {
+				return store.ErrStale
+			}
+		}
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -12,66 +11,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
-
-const (
-	// ErrStale: a condition of the plan did not hold as it was written. Nothing was
-	// written; the commands have to be decided again.
-	ErrStale = mongodb.Abort("what the plan was decided on has changed")
-	// ErrKeyInUse: a new lock has an idempotency key that is in use. Nothing was written.
-	ErrKeyInUse = mongodb.Abort("an idempotency key is in use")
-)
-
-// EventPlan is a plan and the event that it is for.
-type EventPlan struct {
-	EventID ID
-	inventory.Plan
-}
-
-// Applied is the event after a plan was applied, if the plan writes it.
-type Applied struct {
-	Event *inventory.Event
-	Now   time.Time     // the database's clock, as the event was written
-	Took  time.Duration // of the transaction that got through
-}
-
-// Apply writes the plans of one or several events in one transaction, or joins the
-// caller's. beforeCommit is called when everything is written; its error ends the
-// transaction.
-//
-// ErrStale, ErrKeyInUse: nothing was written, see there. For other errors see
-// mongodb.InTx.
-func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
-	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
-		began := s.db.Clock()()
-		applied := make([]Applied, len(plans))
-		for i, p := range plans {
-			if p.Event == nil {
-				continue
-			}
-			doc, err := s.writeEvent(ctx, p.EventID, *p.Event)
-			if err != nil {
-				return nil, err
-			}
-			after := doc.inventory()
-			applied[i].Event, applied[i].Now = &after, doc.UpdatedAt.Time
-			if applied[i].Now.Before(p.NotBefore) || !wasValid(after, *p.Event) {
-				return nil, ErrStale
-			}
-		}
-		for _, write := range []func(context.Context, []EventPlan, []Applied) error{s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings} {
-			if err := write(ctx, plans, applied); err != nil {
-				return nil, err
-			}
-		}
-		if err := beforeCommit(); err != nil {
-			return nil, err
-		}
-		for i := range applied {
-			applied[i].Took = s.db.Clock().Since(began)
-		}
-		return applied, nil
-	})
-}
 
 // wasValid reports whether a counter that was changed without being read was one that
 // can be.

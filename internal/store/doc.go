@@ -11,6 +11,9 @@
 // Documents may come from other software: a field may be missing or of another type.
 // What can't be read counts as absent; see package mongodb.
 //
+// Both begin in store.go. load.go says what can be read, and how; apply.go and
+// statements.go say how a plan is written.
+//
 // The other files are queries: lists, what is due, what the audit compares, what can
 // be purged, and the stream of changes.
 package store

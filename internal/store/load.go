@@ -12,60 +12,6 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Load reads an event and what a decision needs besides, all of one moment. Within a
-// transaction that is its snapshot; else one aggregation reads it, of a moment after
-// all that was acknowledged before. A zero eventID means the event of the first
-// booking or lock that is needed.
-//
-// Where a fence is needed, the event is written first: see inventory.State.Fenced.
-func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
-	inTx := mongo.SessionFromContext(ctx) != nil
-	var found loaded
-	var fenced bool
-	var err error
-	switch {
-	case eventID.IsZero() && len(n.Bookings) == 1:
-		err = s.loadByBooking(ctx, n, &found)
-	case eventID.IsZero() && len(n.Locks) == 1:
-		err = s.loadByLock(ctx, n, &found)
-	case inTx || eventID.IsZero():
-		err = s.loadEach(ctx, eventID, n, &found)
-	default:
-		fenced, err = s.loadJoined(ctx, eventID, n, &found)
-	}
-	if err != nil {
-		return inventory.State{}, err
-	}
-	state := found.state(n)
-	state.Fenced = fenced
-	return state, nil
-}
-
-// fence writes the event and returns the time of that. The write waits for a
-// transaction that holds the event. It is a plain command, because a write that the
-// driver may retry costs MongoDB another one; one that fails is not retried here.
-func (s *Store) fence(ctx context.Context, eventID ID) (at bson.Timestamp, exists bool, err error) {
-	var answer struct {
-		N  int            `bson:"n"`
-		At bson.Timestamp `bson:"operationTime"`
-	}
-	err = s.db.RunCommand(ctx, bson.D{
-		{Key: "update", Value: eventsName},
-		{Key: "updates", Value: bson.A{bson.D{
-			{Key: "q", Value: mongodb.Is("_id", eventID)}, {Key: "u", Value: bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}}},
-		}}},
-		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}},
-	}).Decode(&answer)
-	return answer.At, answer.N > 0, err
-}
-
-// Hold writes an event in the caller's transaction without changing what it says.
-// What is read of the event afterwards can't be changed by others until it commits.
-func (s *Store) Hold(ctx context.Context, eventID ID) error {
-	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision})
-	return err
-}
-
 // loaded is what was read, as it is stored.
 type loaded struct {
 	Event    eventDoc     `bson:",inline"`
@@ -152,42 +98,6 @@ func holdingsOf(ofEvent bson.D, users []ID) []bson.D {
 		mongodb.Match(bson.D{{Key: "$or", Value: bson.A{mongodb.Is("status", string(holdfast.LockConsumed)), notDue}}}),
 		mongodb.Group("$userId", bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}, bson.E{Key: "locks", Value: mongodb.Sum(isActive)}),
 	}
-}
-
-// loadJoined reads everything by one aggregation, behind a fence if one is needed: at
-// the very time of the fence, for which a primary waits that was elected a moment ago.
-func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (fenced bool, err error) {
-	snapshot := bson.D{{Key: "level", Value: "snapshot"}}
-	if n.Fence {
-		at, exists, err := s.fence(ctx, eventID)
-		if err != nil {
-			return false, err
-		}
-		if fenced = exists; exists {
-			snapshot = append(snapshot, bson.E{Key: "atClusterTime", Value: at})
-		}
-	}
-	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
-	for _, p := range parts(eventID, n) {
-		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
-	}
-	var answer struct {
-		Cursor struct {
-			First []loaded `bson:"firstBatch"`
-		} `bson:"cursor"`
-	}
-	err = s.db.RunCommand(ctx, bson.D{
-		{Key: "aggregate", Value: eventsName}, {Key: "pipeline", Value: append(pipeline, mongodb.WithNow)},
-		{Key: "cursor", Value: bson.D{}}, {Key: "readConcern", Value: snapshot},
-	}).Decode(&answer)
-	if err != nil {
-		return false, err
-	}
-	if len(answer.Cursor.First) == 0 { // the locks of an event that does not exist
-		return false, s.loadEach(ctx, eventID, n, found)
-	}
-	*found = answer.Cursor.First[0]
-	return fenced, nil
 }
 
 // loadEach reads one thing after the other, in a transaction or where no event joins them.

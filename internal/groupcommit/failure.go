@@ -1,0 +1,43 @@
+package groupcommit
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+)
+
+// orphaned hands on a result that no caller waits for. A panic must not keep the
+// results of the other callers from them.
+func (q *Queue[K, C, R]) orphaned(g group[K, C, R], r *request[C, R]) {
+	defer func() {
+		if p := recover(); p != nil {
+			q.logPanic("Handling an orphaned result panicked", []group[K, C, R]{g}, p)
+		}
+	}()
+	q.options.Orphaned(g.lane.key, r.command, r.result)
+}
+
+func (q *Queue[K, C, R]) logPanic(message string, groups []group[K, C, R], p any) {
+	keys := make([]K, len(groups))
+	for i, g := range groups {
+		keys[i] = g.lane.key
+	}
+	q.options.Log.LogAttrs(context.Background(), slog.LevelError, message,
+		slog.Any("keys", keys), slog.Any("error", p), slog.String("stack", string(debug.Stack())))
+}
+
+// fail answers all callers of the groups with an error.
+func fail[K comparable, C, R any](groups []group[K, C, R], err error) {
+	var none R
+	for _, g := range groups {
+		for _, r := range g.requests {
+			r.answer(none, err)
+		}
+	}
+}
+
+func forgetRevisions[K comparable, C, R any](groups []group[K, C, R]) {
+	for _, g := range groups {
+		g.lane.pace.forget()
+	}
+}

@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Store is where the commands lead.
+func (p *Pipeline) Store() *store.Store { return p.store }
+
+// Do carries out a command that does not write the event.
+func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Result, error) {
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, func(ctx context.Context) (inventory.Result, error) {
+		return p.one(ctx, ID{}, c, false)
+	})
+}
+
+// Sweep carries out a command on an event that others write all the time. A zero
+// eventID is for bookings whose locks take no seats.
+func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
+	return p.one(ctx, eventID, c, true)
+}
+
+// Repair proves an event's counter, and corrects it where it is wrong; the correction
+// is nil where it is right.
+func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
+	result, err := p.one(ctx, eventID, inventory.Repair{RunID: runID}, false)
+	return result.Correction, err
+}
+
+// Plan decides a command on a state that was read, and changes nothing.
+func (p *Pipeline) Plan(s inventory.State, c inventory.Command) (inventory.Plan, inventory.Result) {
+	plan, results, needs := inventory.Decide(s, []inventory.Command{c}, p.rules)
+	if !needs.None() {
+		return inventory.Plan{}, inventory.Result{}
+	}
+	return plan, results[0]
+}
+
+func (p *Pipeline) one(ctx context.Context, eventID ID, c inventory.Command, hold bool) (inventory.Result, error) {
+	t := &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
+	r := &run{pipeline: p, hold: hold, tasks: []*task{t}}
+	if err := r.do(ctx); err != nil {
+		return inventory.Result{}, err
+	}
+	return t.results[0], t.results[0].Err
+}

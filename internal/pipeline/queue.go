@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/groupcommit"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Options of New.
+type Options struct {
+	Rules inventory.Rules
+	Users UserLookup // nil: every user exists
+	// WithoutMemory reads every event anew, as a process does that has just begun. For
+	// tests: what is remembered must never matter.
+	WithoutMemory bool
+}
+
+// New returns the way of commands to a store.
+func New(s *store.Store, o Options) *Pipeline {
+	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}}
+	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
+		Commit:     p.commit,
+		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
+		IsRejected: mongodb.RejectedByServer,
+		Orphaned:   p.releaseOrphan,
+		Log:        s.DB().Log(),
+	})
+	return p
+}
+
+// queued is a command in the queue, with its caller's trace.
+type queued struct {
+	inventory.Command
+	span trace.SpanContext
+}
+
+// commandsOf marks the commands whose callers have given up by now.
+func commandsOf(g groupcommit.Group[ID, queued]) []inventory.Command {
+	commands := make([]inventory.Command, len(g.Commands))
+	for i, c := range g.Commands {
+		commands[i] = c.Command
+		if acquire, ok := c.Command.(inventory.Acquire); ok && g.Abandoned(i) {
+			acquire.Abandoned = true
+			commands[i] = acquire
+		}
+	}
+	return commands
+}
+
+// explain turns an error of the queue into one with a code.
+func explain(err error, c inventory.Command) error {
+	acquire, acquires := c.(inventory.Acquire)
+	switch {
+	case errors.Is(err, groupcommit.ErrFull):
+		return holdfast.Refuse(holdfast.CodeUnavailable, "Too many requests wait for this event; try again.")
+	case errors.Is(err, groupcommit.ErrNotStarted),
+		errors.Is(err, groupcommit.ErrInFlight) && acquires && acquire.Key == "":
+		return holdfast.Refuse(holdfast.CodeUnavailable, "No answer in time; no seats are kept.").By(err)
+	case errors.Is(err, groupcommit.ErrInFlight), errors.Is(err, groupcommit.ErrUnknown):
+		unknown := holdfast.Refuse(holdfast.CodeOutcomeUnknown, "No answer in time; ask again with the same key.").By(err)
+		if acquires {
+			unknown = unknown.With(holdfast.UnknownLock{LockID: acquire.LockID})
+		}
+		return unknown
+	default:
+		return err
+	}
+}
+
+// releaseOrphan releases a lock that was made for a caller that had given up, where
+// the caller has no key to find it by. If the queue is full, the lock expires.
+func (p *Pipeline) releaseOrphan(eventID ID, c queued, result inventory.Result) {
+	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" && result.Err == nil {
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}})
+	}
+}
+
+// Queue is where commands wait, for metrics and tests.
+func (p *Pipeline) Queue() *groupcommit.Queue[ID, queued, inventory.Result] { return p.queue }
+
+// Close waits until every command in flight has its answer, or ctx ends.
+func (p *Pipeline) Close(ctx context.Context) error { return p.queue.Close(ctx) }
