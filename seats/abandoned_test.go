@@ -24,7 +24,7 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	const patient, impatient = 2000, 200
 	event := w.Event(1_000_000)
 	var mu sync.Mutex
-	known := map[holdfast.ID]bool{} // locks that somebody was told of
+	known := map[holdfast.ID]bool{} // locks that a caller was told of
 	told := func(l holdfast.Lock) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -41,7 +41,7 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 			told(lock)
 		})
 	}
-	left := make([]int, 3) // by what they were told
+	var found, keptNone int // callers that gave up, by what they were told
 	for i := range impatient {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(w.Ctx(), time.Duration(5+rand.IntN(46))*time.Millisecond)
@@ -61,11 +61,11 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 				}
 				told(lock)
 				mu.Lock()
-				left[1]++
+				found++
 				mu.Unlock()
 			case holdfast.HasCode(err, holdfast.CodeUnavailable):
 				mu.Lock()
-				left[2]++
+				keptNone++
 				mu.Unlock()
 			default:
 				t.Error(err)
@@ -73,7 +73,7 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := w.Pipeline.Close(w.Ctx()); err != nil { // what was forsaken is given back
+	if err := w.Pipeline.Close(w.Ctx()); err != nil { // locks without a caller are released
 		t.Fatal(err)
 	}
 	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
@@ -88,13 +88,13 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	}
 	for _, lock := range kept {
 		if !known[lock.ID] {
-			t.Errorf("lock %s is kept, and nobody was told of it", lock.ID)
+			t.Errorf("lock %s is kept, and no caller was told of it", lock.ID)
 		}
 	}
 	if len(kept) != len(known) {
 		t.Errorf("%d locks are kept, %d were told of", len(kept), len(known))
 	}
-	t.Logf("%d were not told and found their lock by its key, %d were told that nothing is kept", left[1], left[2])
+	t.Logf("%d callers found their lock by its key, %d were told that nothing is kept", found, keptNone)
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
@@ -102,15 +102,15 @@ func TestAcquire_CallerThatGaveUpWithoutAKeyKeepsNoSeats(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1000)
-	release := w.HoldEvent(event.String()) // the batch waits for this rival's transaction
-	ctx, leave := context.WithCancel(w.Ctx())
+	release := w.HoldEvent(event.String()) // the batch waits for this transaction
+	ctx, giveUp := context.WithCancel(w.Ctx())
 	done := make(chan error, 1)
 	go func() {
 		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
 		done <- err
 	}()
 	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 })
-	leave()
+	giveUp()
 	wantCode(t, <-done, "UNAVAILABLE")
 	release()
 	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 0 })
@@ -127,13 +127,13 @@ func TestAcquire_CallerThatGaveUpWithAKeyIsNotGranted(t *testing.T) {
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast")
 	event := w.Event(10)
 	release := w.HoldEvent(event.String())
-	ctx, leave := context.WithCancel(w.Ctx())
+	ctx, giveUp := context.WithCancel(w.Ctx())
 	done := make(chan error, 1)
 	go func() {
 		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
 		done <- err
 	}()
-	testenv.WaitFor(t, func() bool { // its transaction has met the rival's
+	testenv.WaitFor(t, func() bool { // its transaction has lost to the one that holds the event
 		var status struct {
 			Transactions struct {
 				Aborted int64 `bson:"totalAborted"`
@@ -142,7 +142,7 @@ func TestAcquire_CallerThatGaveUpWithAKeyIsNotGranted(t *testing.T) {
 		err := w.DB.Client().Database("admin").RunCommand(w.Ctx(), bson.D{{Key: "serverStatus", Value: 1}}).Decode(&status)
 		return err == nil && status.Transactions.Aborted > 0
 	})
-	leave()
+	giveUp()
 	if err := <-done; err == nil {
 		t.Error("it was answered")
 	}

@@ -1,6 +1,7 @@
 package seats_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,31 +15,31 @@ import (
 func TestAcquire_RefusesAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, closed, odd := w.Event(10), w.Event(10), w.Event(10)
+	event, closed, draft := w.Event(10), w.Event(10), w.Event(10)
 	w.Set("events", closed, bson.D{{Key: "status", Value: "CLOSED"}})
-	w.Set("events", odd, bson.D{{Key: "status", Value: "DRAFT"}})
+	w.Set("events", draft, bson.D{{Key: "status", Value: "DRAFT"}})
 	for name, c := range map[string]struct {
-		q    holdfast.LockRequest
-		code holdfast.Code
+		request holdfast.LockRequest
+		want    holdfast.Code
 	}{
-		"no such event":   {holdfast.LockRequest{EventID: ids.New(), Seats: 1}, holdfast.CodeEventNotFound},
-		"closed":          {holdfast.LockRequest{EventID: closed, Seats: 1}, holdfast.CodeEventNotOnSale},
-		"unknown status":  {holdfast.LockRequest{EventID: odd, Seats: 1}, holdfast.CodeEventNotOnSale},
-		"no seats":        {holdfast.LockRequest{EventID: event, Seats: 0}, holdfast.CodeInvalid},
-		"negative seats":  {holdfast.LockRequest{EventID: event, Seats: -1}, holdfast.CodeInvalid},
-		"too many":        {holdfast.LockRequest{EventID: event, Seats: 11}, holdfast.CodeSeatsUnavailable},
-		"absurdly many":   {holdfast.LockRequest{EventID: event, Seats: 1 << 62}, holdfast.CodeInvalid},
-		"beyond the cap":  {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: testenv.MaxTTL + time.Second}}, holdfast.CodeInvalid},
-		"in a far year":   {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}}, holdfast.CodeInvalid},
-		"both times":      {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Now(), For: 1}}, holdfast.CodeInvalid},
-		"negative time":   {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: -1}}, holdfast.CodeInvalid},
-		"key out of size": {holdfast.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, holdfast.CodeInvalid},
+		"no such event":  {holdfast.LockRequest{EventID: ids.New(), Seats: 1}, holdfast.CodeEventNotFound},
+		"closed":         {holdfast.LockRequest{EventID: closed, Seats: 1}, holdfast.CodeEventNotOnSale},
+		"unknown status": {holdfast.LockRequest{EventID: draft, Seats: 1}, holdfast.CodeEventNotOnSale},
+		"no seats":       {holdfast.LockRequest{EventID: event, Seats: 0}, holdfast.CodeInvalid},
+		"negative seats": {holdfast.LockRequest{EventID: event, Seats: -1}, holdfast.CodeInvalid},
+		"too many":       {holdfast.LockRequest{EventID: event, Seats: 11}, holdfast.CodeSeatsUnavailable},
+		"absurdly many":  {holdfast.LockRequest{EventID: event, Seats: 1 << 62}, holdfast.CodeInvalid},
+		"beyond the cap": {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: testenv.MaxTTL + time.Second}}, holdfast.CodeInvalid},
+		"in a far year":  {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}}, holdfast.CodeInvalid},
+		"both times":     {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Now(), For: 1}}, holdfast.CodeInvalid},
+		"negative time":  {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: -1}}, holdfast.CodeInvalid},
+		"key too long":   {holdfast.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, holdfast.CodeInvalid},
 	} {
-		c.q.UserID = ids.New()
-		_, _, err := w.Seats.Acquire(w.Ctx(), c.q)
-		if holdfast.CodeOf(err) != c.code {
-			t.Errorf("%s: got %v, want %s", name, err, c.code)
-		}
+		t.Run(name, func(t *testing.T) {
+			c.request.UserID = ids.New()
+			_, _, err := w.Seats.Acquire(w.Ctx(), c.request)
+			wantCode(t, err, c.want)
+		})
 	}
 	if n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{}); err != nil || n != 0 {
 		t.Errorf("%d locks are there, want none: %v", n, err)
@@ -63,20 +64,22 @@ func TestAcquire_DocumentsOfOtherSoftwareWork(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	for _, total := range []any{int32(10), int64(10), 10.0} {
-		event := ids.New()
-		w.Insert("events", bson.D{
-			{Key: "_id", Value: event}, {Key: "totalSeats", Value: total}, {Key: "availableSeats", Value: total},
-			{Key: "name", Value: 7}, {Key: "venue", Value: bson.D{{Key: "hall", Value: 3}}},
+		t.Run(fmt.Sprintf("%T", total), func(t *testing.T) {
+			event := ids.New()
+			w.Insert("events", bson.D{
+				{Key: "_id", Value: event}, {Key: "totalSeats", Value: total}, {Key: "availableSeats", Value: total},
+				{Key: "name", Value: 7}, {Key: "venue", Value: bson.D{{Key: "hall", Value: 3}}},
+			})
+			lock := w.Take(event, 4, testenv.Soon())
+			if available, _ := w.Available(event); available != 6 {
+				t.Errorf("%T: available %d, want 6", total, available)
+			}
+			if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
+				t.Error(err)
+			}
+			if available, _ := w.Available(event); available != 10 {
+				t.Errorf("%T: available %d, want 10", total, available)
+			}
 		})
-		lock := w.Take(event, 4, testenv.Soon())
-		if available, _ := w.Available(event); available != 6 {
-			t.Errorf("%T: available %d, want 6", total, available)
-		}
-		if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
-			t.Error(err)
-		}
-		if available, _ := w.Available(event); available != 10 {
-			t.Errorf("%T: available %d, want 10", total, available)
-		}
 	}
 }

@@ -23,7 +23,7 @@ func TestAcquire_InOrderOfArrival(t *testing.T) {
 	granted := make([]bool, waiting)
 	wanted := make([]int64, waiting)
 	var asked sync.WaitGroup
-	take := func(i int) {
+	acquire := func(i int) {
 		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
 		if granted[i] = err == nil; err != nil && !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 			t.Error(err)
@@ -31,8 +31,8 @@ func TestAcquire_InOrderOfArrival(t *testing.T) {
 	}
 	for i := range waiting {
 		wanted[i] = 1 + rand.Int64N(4)
-		asked.Go(func() { take(i) })
-		if i == 0 { // tried alone, until the event is free
+		asked.Go(func() { acquire(i) })
+		if i == 0 { // tried alone, until the event is released
 			testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
 			continue
 		}

@@ -14,19 +14,26 @@ func TestValidators_RefuseCountersAndStatusesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	for field, wrong := range map[string]any{"availableSeats": -1, "totalSeats": 9, "status": nil} {
-		collection, id := "events", event
-		if field == "status" {
-			collection, id, wrong = "seatlocks", w.Take(w.Event(1), 1, testenv.Soon()).ID, "GONE"
-		}
-		_, err := w.DB.Collection(collection).UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: wrong}}}})
-		if err == nil {
-			t.Errorf("MongoDB let %s be %v", field, wrong)
-		}
+	lock := w.Take(w.Event(1), 1, testenv.Soon())
+	for name, c := range map[string]struct {
+		collection string
+		id         holdfast.ID
+		wrong      bson.E
+	}{
+		"seats available below 0":        {"events", event, bson.E{Key: "availableSeats", Value: -1}},
+		"seats available over the total": {"events", event, bson.E{Key: "totalSeats", Value: 9}},
+		"a status of a lock":             {"seatlocks", lock.ID, bson.E{Key: "status", Value: "GONE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.DB.Collection(c.collection).UpdateByID(w.Ctx(), c.id, bson.D{{Key: "$set", Value: bson.D{c.wrong}}})
+			if err == nil {
+				t.Errorf("MongoDB accepted %v", c.wrong)
+			}
+		})
 	}
 	_, err := w.DB.Collection("bookings").InsertOne(w.Ctx(), bson.D{{Key: "_id", Value: ids.New()}, {Key: "status", Value: "PAID"}})
 	if err == nil {
-		t.Error("MongoDB let a booking be PAID")
+		t.Error("MongoDB accepted a booking that is PAID")
 	}
 }
 
@@ -40,23 +47,24 @@ func TestAcquire_ImpossibleCounterIsProvedAgainstTheLocks(t *testing.T) {
 		"oversold beside":  {{Key: "oversold", Value: 5}},
 		"no total":         {{Key: "totalSeats", Value: "many"}},
 	} {
-		w := testenv.New(t)
-		event := w.Event(100)
-		w.Take(event, 20, testenv.Soon())
-		if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
-			t.Fatal(err)
-		}
-		w.Set("events", event, wrong)
-		_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
-		if name == "no total" {
-			if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
-				t.Errorf("%s: %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			event := w.Event(100)
+			w.Take(event, 20, testenv.Soon())
+			if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
+				t.Fatal(err)
 			}
-			continue
-		}
-		if available, oversold := w.Available(event); err != nil || available != 70 || oversold != 0 {
-			t.Errorf("%s: %d available, %d oversold, %v; want 70 and 0", name, available, oversold, err)
-		}
+			w.Set("events", event, wrong)
+			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
+			if name == "no total" {
+				wantCode(t, err, holdfast.CodeSeatsUnavailable)
+				return
+			}
+			if available, oversold := w.Available(event); err != nil || available != 70 || oversold != 0 {
+				t.Errorf("%d available, %d oversold, %v; want 70 and 0", available, oversold, err)
+			}
+		})
 	}
 }
 

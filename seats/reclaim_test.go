@@ -98,7 +98,7 @@ func TestAcquire_ReclaimsOverSeveralTransactions(t *testing.T) {
 	}
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 1}, {Key: "totalSeats", Value: n + 1}})
 	other := w.Take(event, 1, testenv.Soon())
-	release := w.HoldEvent(event.String()) // a request that waits for it holds the others up, so that they come together
+	release := w.HoldEvent(event.String()) // a request that waits for it holds up the other requests, so that they come together
 	var all sync.WaitGroup
 	all.Go(func() {
 		if _, err := w.Seats.Release(w.Ctx(), other.ID); err != nil {

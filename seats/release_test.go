@@ -16,21 +16,29 @@ func TestRelease_AnswersByTheLocksState(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	for status, want := range map[string]holdfast.Code{
-		"ACTIVE": "", "RELEASED": "", "EXPIRED": holdfast.CodeLockExpired, "CONSUMED": holdfast.CodeLockConsumed,
-	} {
-		lock := w.Take(event, 1, testenv.Soon())
-		w.Set("seatlocks", lock.ID, bson.D{{Key: "status", Value: status}})
-		_, err := w.Seats.Release(w.Ctx(), lock.ID)
-		if holdfast.CodeOf(err) != want {
-			t.Errorf("%s: got %v, want %q", status, err, want)
+	withStatus := func(status holdfast.LockStatus) func() holdfast.ID {
+		return func() holdfast.ID {
+			lock := w.Take(event, 1, testenv.Soon())
+			w.Set("seatlocks", lock.ID, bson.D{{Key: "status", Value: string(status)}})
+			return lock.ID
 		}
 	}
-	due := w.Take(event, 1, testenv.Past())
-	_, err := w.Seats.Release(w.Ctx(), due.ID)
-	wantCode(t, err, holdfast.CodeLockExpired)
-	_, err = w.Seats.Release(w.Ctx(), ids.New())
-	wantCode(t, err, holdfast.CodeLockNotFound)
+	for name, c := range map[string]struct {
+		lock func() holdfast.ID
+		want holdfast.Code
+	}{
+		"ACTIVE":   {withStatus(holdfast.LockActive), ""},
+		"RELEASED": {withStatus(holdfast.LockReleased), ""},
+		"EXPIRED":  {withStatus(holdfast.LockExpired), holdfast.CodeLockExpired},
+		"CONSUMED": {withStatus(holdfast.LockConsumed), holdfast.CodeLockConsumed},
+		"due":      {func() holdfast.ID { return w.Take(event, 1, testenv.Past()).ID }, holdfast.CodeLockExpired},
+		"none":     {ids.New, holdfast.CodeLockNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.Seats.Release(w.Ctx(), c.lock())
+			wantCode(t, err, c.want)
+		})
+	}
 }
 
 func TestRelease_ManyTimesAtOnceRestoresSeatsOnce(t *testing.T) {
