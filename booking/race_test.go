@@ -1,0 +1,108 @@
+package booking_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// 1,000 rounds of confirm against cancel, expiry and release: one of them wins, the
+// others are refused with the right code, and the seats are restored at most once.
+func TestRace_ConfirmCancelExpireReleaseHaveOneWinner(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100_000)
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	wins := map[string]int{}
+	var mu sync.Mutex
+	const rounds, parallel = 1000, 10
+	var workers sync.WaitGroup
+	for k := range parallel {
+		workers.Go(func() {
+			for range rounds / parallel {
+				winner := race(t, w, other, event, k)
+				mu.Lock()
+				wins[winner]++
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	t.Log(wins)
+	testenv.CheckInvariants(t, w.DB.Database)
+	if len(wins) < 3 {
+		t.Errorf("only %v ever won: there was no race", wins)
+	}
+}
+
+// race lets all actions on a booking run at the same time, and returns how booking and
+// lock ended.
+func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string {
+	b := w.Book(w.Take(event, 1, testenv.Soon()), testenv.Soon())
+	lock := w.Lock(b.LockID)
+	if k%2 == 0 { // the window passes meanwhile
+		ends := time.Now().Add(time.Duration(rand.IntN(30)) * time.Millisecond)
+		w.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: ends}})
+		w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: ends}})
+	}
+	var mu sync.Mutex
+	codes := map[string]holdfast.Code{}
+	note := func(action string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		codes[action] = holdfast.CodeOf(err)
+		if err != nil && codes[action] == "" {
+			t.Error(action, err)
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() { _, err := w.Bookings.Confirm(w.Ctx(), b.ID, "r"); note("confirm", err) })
+	all.Go(func() { _, err := other.Seats.Release(w.Ctx(), lock.ID); note("release", err) })
+	all.Go(func() {
+		_, err := w.Pipeline.Sweep(w.Ctx(), event, inventory.ExpireLocks{Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "run"}, LockIDs: []holdfast.ID{lock.ID}})
+		note("expiry", err)
+	})
+	all.Go(func() {
+		_, err := other.Pipeline.Sweep(w.Ctx(), event, inventory.ExpireBookings{
+			Run:      inventory.Run{By: holdfast.EndedByBookingExpiry, ID: "run"},
+			Bookings: []inventory.BookingRef{{Booking: b.ID, Lock: lock.ID}},
+		})
+		note("booking expiry", err)
+	})
+	cancels := rand.IntN(2) == 0
+	if cancels {
+		all.Go(func() { _, err := w.Bookings.Cancel(w.Ctx(), b.ID); note("cancel", err) })
+	}
+	all.Wait()
+	bookingNow, lockNow := w.Booking(b.ID), w.Lock(lock.ID)
+	state := fmt.Sprintf("%s/%s", bookingNow.Status, lockNow.Status)
+	expired := map[string][]holdfast.Code{"confirm": {holdfast.CodeBookingExpired}, "release": {holdfast.CodeLockExpired}, "cancel": {holdfast.CodeBookingExpired}}
+	wantCodes := map[string]map[string][]holdfast.Code{
+		"CONFIRMED/CONSUMED":      {"confirm": {""}, "release": {holdfast.CodeLockConsumed}},
+		"CANCELLED/RELEASED":      {"confirm": {"", holdfast.CodeBookingCancelled}, "release": {"", holdfast.CodeLockConsumed}, "cancel": {""}},
+		"EXPIRED/EXPIRED":         expired,
+		"PAYMENT_PENDING/EXPIRED": expired,
+		"PAYMENT_PENDING/ACTIVE":  expired,
+	}[state]
+	if wantCodes == nil || (cancels && state == "CONFIRMED/CONSUMED") {
+		t.Errorf("ended as %s, answers %v", state, codes)
+	}
+	if state == "CANCELLED/RELEASED" && !cancels && (codes["confirm"] != holdfast.CodeBookingCancelled || codes["release"] != "") {
+		t.Errorf("%s by the release alone, answers %v", state, codes)
+	}
+	for action, code := range codes {
+		if allowed, known := wantCodes[action]; known && !slices.Contains(allowed, code) {
+			t.Errorf("%s: %s was answered %q, want one of %q", state, action, code, allowed)
+		}
+	}
+	return state
+}
