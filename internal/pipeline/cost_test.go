@@ -16,7 +16,7 @@ import (
 // The commands of MongoDB that a pipeline uses.
 const (
 	read   = "aggregate"
-	fence  = "findAndModify" // outside of a transaction
+	fence  = "update"        // outside of a transaction
 	write  = "findAndModify" // of the event, first in the transaction
 	update = "update"
 	insert = "insert"
