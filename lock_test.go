@@ -1,12 +1,17 @@
 package holdfast_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 )
 
-func TestStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
+var now = time.Date(2030, time.March, 4, 5, 6, 7, 0, time.UTC)
+
+func TestLockStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 	allowed := map[holdfast.LockStatus]map[holdfast.LockAction]holdfast.LockStatus{
 		"ACTIVE":   {"consume": "CONSUMED", "release": "RELEASED", "expire": "EXPIRED"},
 		"CONSUMED": {"release": "RELEASED"},
@@ -16,12 +21,98 @@ func TestStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 	if len(holdfast.LockStatuses) != len(allowed) {
 		t.Fatalf("%d statuses, want %d", len(holdfast.LockStatuses), len(allowed))
 	}
-	for _, from := range holdfast.LockStatuses {
-		for _, action := range []holdfast.LockAction{holdfast.ConsumeLock, holdfast.ReleaseLock, holdfast.ExpireLock} {
-			want, ok := allowed[from][action]
-			if got, gotOK := from.Next(action); got != want || gotOK != ok {
-				t.Errorf("%s %s: got %q, %v; want %q, %v", from, action, got, gotOK, want, ok)
+	for _, from := range append([]holdfast.LockStatus{"", "BROKEN"}, holdfast.LockStatuses...) {
+		for _, action := range []holdfast.LockAction{holdfast.ConsumeLock, holdfast.ReleaseLock, holdfast.ExpireLock, "break"} {
+			t.Run(fmt.Sprintf("%s a lock that is %s", action, from), func(t *testing.T) {
+				want, ok := allowed[from][action]
+				if got, gotOK := from.Next(action); got != want || gotOK != ok {
+					t.Errorf("got %q, %v; want %q, %v", got, gotOK, want, ok)
+				}
+			})
+		}
+	}
+}
+
+// Seats are taken by the statuses that can be released.
+func TestTakingStatuses_CanBeReleased(t *testing.T) {
+	for _, status := range holdfast.LockStatuses {
+		if _, ok := status.Next(holdfast.ReleaseLock); ok != slices.Contains(holdfast.TakingStatuses, status) {
+			t.Errorf("%s: can be released is %v", status, ok)
+		}
+	}
+}
+
+func TestLock_IsDueAtItsExpiry(t *testing.T) {
+	for expires, due := range map[time.Time]bool{now.Add(-time.Hour): true, now: true, now.Add(time.Millisecond): false, {}: true} {
+		if got := (holdfast.Lock{ExpiresAt: expires}).Due(now); got != due {
+			t.Errorf("expires %v: due is %v, want %v", expires, got, due)
+		}
+	}
+}
+
+func TestLock_EndedSaysWhy(t *testing.T) {
+	soon, past := now.Add(time.Minute), now
+	for _, row := range []struct {
+		status  holdfast.LockStatus
+		expires time.Time
+		want    holdfast.Code
+	}{
+		{"ACTIVE", soon, ""}, {"ACTIVE", past, holdfast.CodeLockExpired},
+		{"CONSUMED", soon, holdfast.CodeLockConsumed}, {"CONSUMED", past, holdfast.CodeLockConsumed},
+		{"RELEASED", soon, holdfast.CodeLockReleased}, {"RELEASED", past, holdfast.CodeLockReleased},
+		{"EXPIRED", soon, holdfast.CodeLockExpired}, {"EXPIRED", past, holdfast.CodeLockExpired},
+		{"BROKEN", soon, holdfast.CodeLockExpired},
+	} {
+		t.Run(fmt.Sprintf("%s, expires %v", row.status, row.expires), func(t *testing.T) {
+			err := holdfast.Lock{Status: row.status, ExpiresAt: row.expires}.Ended(now)
+			if holdfast.CodeOf(err) != row.want || (err == nil) != (row.want == "") {
+				t.Errorf("got %v, want %q", err, row.want)
 			}
+		})
+	}
+}
+
+func TestLockRequest_MadeTellsRequestsApart(t *testing.T) {
+	request := holdfast.LockRequest{Seats: 2, Until: holdfast.Until{For: time.Minute}, Key: "key"}
+	made := holdfast.Lock{Seats: 2, RequestHash: request.Hash()}
+	for _, row := range []struct {
+		name   string
+		change func(*holdfast.LockRequest, *holdfast.Lock)
+		want   bool
+	}{
+		{"the same", func(*holdfast.LockRequest, *holdfast.Lock) {}, true},
+		{"other seats", func(r *holdfast.LockRequest, _ *holdfast.Lock) { r.Seats = 3 }, false},
+		{"another duration", func(r *holdfast.LockRequest, _ *holdfast.Lock) { r.Until.For = time.Hour }, false},
+		{"another time", func(r *holdfast.LockRequest, _ *holdfast.Lock) { r.Until.At = now }, false},
+		{"no time", func(r *holdfast.LockRequest, _ *holdfast.Lock) { r.Until = holdfast.Until{} }, false},
+		{"another time zone", func(r *holdfast.LockRequest, l *holdfast.Lock) {
+			r.Until = holdfast.Until{At: now}
+			l.RequestHash = r.Hash()
+			r.Until.At = now.In(time.FixedZone("far", 3600))
+		}, true},
+		{"the lock's seats have changed since", func(_ *holdfast.LockRequest, l *holdfast.Lock) { l.Seats = 9 }, true},
+		{"no hash, the same seats", func(_ *holdfast.LockRequest, l *holdfast.Lock) { l.RequestHash = "" }, true},
+		{"no hash, other seats", func(_ *holdfast.LockRequest, l *holdfast.Lock) { l.RequestHash, l.Seats = "", 1 }, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r, l := request, made
+			row.change(&r, &l)
+			if got := r.Made(l); got != row.want {
+				t.Errorf("made: %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// A stored hash must mean the same after an upgrade.
+func TestLockRequest_HashStaysWhatItIs(t *testing.T) {
+	for want, request := range map[string]holdfast.LockRequest{
+		"c80d87985e80f363c17347ff4893465d": {},
+		"0ec8fd2cfd73ac4446f3d208ef72a051": {Seats: 2, Until: holdfast.Until{For: 90 * time.Second}},
+		"769a6290c12a3658197d8c3b5b34be19": {Seats: 2, Until: holdfast.Until{At: now}},
+	} {
+		if got := request.Hash(); got != want {
+			t.Errorf("%+v: the hash is %s, want %s", request, got, want)
 		}
 	}
 }

@@ -46,6 +46,7 @@ func TestExpireLocks_EndsTheDueOnes(t *testing.T) {
 		{"of another event", locksOf(6), 0, nil},
 		{"missing", locksOf(99), 0, nil},
 		{"as many as are named", locksOf(1, 2), 2, locksOf(2, 1)},
+		{"as many as are named, of which one is not due", locksOf(1, 3), 2, locksOf(1)},
 		{"more than are named", locksOf(1), 2, locksOf(2, 1)},
 		{"more than are due", locksOf(1), 9, locksOf(2, 1, 7)},
 		{"as many of one event as there is room for", nil, 1, locksOf(2)},
@@ -248,6 +249,10 @@ func TestExpireBookings_WhereTheEventDoesNotExist(t *testing.T) {
 		then   holdfast.BookingStatus
 	}{
 		{"a lock that takes seats", func(*store) {}, holdfast.CodeEventNotFound, "PAYMENT_PENDING"},
+		{"a lock without whole seats", func(s *store) {
+			s.locks[lockID(1)].Seats = 0
+			s.bookings[bookingID(2)].Status = "EXPIRED"
+		}, "", ""},
 		{"a lock of no event", func(s *store) { s.locks[lockID(1)].EventID = ID{} }, "", "EXPIRED"},
 		{"a lock that has ended", func(s *store) { s.locks[lockID(1)].Status = "EXPIRED" }, "", "EXPIRED"},
 		{"a lock that is missing", func(s *store) { delete(s.locks, lockID(1)) }, "", "EXPIRED"},
@@ -258,6 +263,10 @@ func TestExpireBookings_WhereTheEventDoesNotExist(t *testing.T) {
 			s.event = nil
 			refs := []inventory.BookingRef{{Booking: bookingID(2), Lock: lockID(2)}, {Booking: bookingID(1), Lock: lockID(1)}}
 			wantCode(t, s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: refs}), row.code)
+			if row.then == "" { // left as it is
+				s.wantBooking(t, 1, "PAYMENT_PENDING")
+				return
+			}
 			s.wantBooking(t, 1, row.then)
 			s.wantBooking(t, 2, row.then)
 			if lock := s.locks[lockID(1)]; lock != nil && lock.Status != "EXPIRED" {

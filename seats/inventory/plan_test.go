@@ -1,0 +1,159 @@
+package inventory_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+func TestPlan_IsEmptyWhereItWritesNothing(t *testing.T) {
+	locks, acquired := []inventory.LockWrite{{}}, []holdfast.Lock{{}}
+	bookings, made := []inventory.BookingWrite{{}}, []holdfast.Booking{{}}
+	for _, row := range []struct {
+		name string
+		plan inventory.Plan
+		want bool
+	}{
+		{"nothing", inventory.Plan{}, true},
+		{"a bound on the clock", inventory.Plan{NotBefore: begin}, true},
+		{"the event", inventory.Plan{Event: &inventory.EventWrite{}}, false},
+		{"a lock", inventory.Plan{Locks: locks}, false},
+		{"a new lock", inventory.Plan{Acquired: acquired}, false},
+		{"a booking", inventory.Plan{Bookings: bookings}, false},
+		{"a new booking", inventory.Plan{NewBookings: made}, false},
+		{"a lock and a new lock", inventory.Plan{Locks: locks, Acquired: acquired}, false},
+		{"a lock and a booking", inventory.Plan{Locks: locks, Bookings: bookings}, false},
+		{"a lock and a new booking", inventory.Plan{Locks: locks, NewBookings: made}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := row.plan.IsEmpty(); got != row.want {
+				t.Errorf("empty: %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// The event's guard is as weak as the decision allows: "so many seats" where locks are
+// acquired alone, else "as it was read".
+func TestPlan_GuardsTheEvent(t *testing.T) {
+	soon, past := in(time.Minute), in(-time.Minute)
+	for _, row := range []struct {
+		name    string
+		change  func(*pipeline)
+		batch   []inventory.Command
+		asRead  bool
+		atLeast int64
+	}{
+		{"seats", func(*pipeline) {}, []inventory.Command{acquire(7, 2), keyed(8, 1, "k")}, false, 3},
+		{"a repeat and seats", func(p *pipeline) { p.store.withLock(9, 1, "ACTIVE", soon, keyedBy(keyed(9, 1, "k"))) },
+			[]inventory.Command{keyed(7, 1, "k"), acquire(8, 2)}, false, 2},
+		{"a refusal and seats", func(*pipeline) {}, []inventory.Command{acquire(7, 99), acquire(8, 2)}, true, 0},
+		{"a release", func(p *pipeline) { p.store.withLock(1, 1, "ACTIVE", soon) }, []inventory.Command{release}, true, 0},
+		{"a release without whole seats", func(p *pipeline) { p.store.withLock(1, 0, "ACTIVE", soon) }, []inventory.Command{release}, true, 0},
+		{"a reclaim", func(p *pipeline) { p.store.withLock(1, 9, "ACTIVE", past) }, []inventory.Command{acquire(7, 9)}, true, 0},
+		{"a limit", func(p *pipeline) { p.store.event.MaxSeatsPerUser = 5 }, []inventory.Command{acquire(7, 2)}, true, 0},
+		{"a limit of locks", func(p *pipeline) { p.rules.MaxLocksPerUser = 5 }, []inventory.Command{acquire(7, 2)}, true, 0},
+		{"a limit of one lock's seats", func(p *pipeline) { p.rules.MaxSeatsPerLock = 5 }, []inventory.Command{acquire(7, 2)}, false, 2},
+		{"an event with a field that is odd", func(p *pipeline) { p.store.event.Odd = true }, []inventory.Command{acquire(7, 2)}, true, 0},
+		{"a wrong counter", func(p *pipeline) { p.store.event.Oversold = 1 }, []inventory.Command{acquire(7, 2)}, true, 0},
+		{"a change", func(*pipeline) {}, []inventory.Command{change(holdfast.EventChange{Name: pointer("B")}), acquire(7, 2)}, true, 0},
+		{"an event that is held", func(p *pipeline) { p.hold = true }, []inventory.Command{acquire(7, 2)}, true, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := &pipeline{store: newStore(10), rules: theRules, remember: true}
+			row.change(p)
+			p.remembered = copyOf(p.store.event)
+			read := *p.store.event
+			p.batch(t, row.batch...)
+			w := p.plan.Event
+			if w == nil || (w.AsRead != nil) != row.asRead || w.AtLeast != row.atLeast {
+				t.Fatalf("the event's write is %+v", w)
+			}
+			if p.hold {
+				read.Revision++
+			}
+			if row.asRead && *w.AsRead != read {
+				t.Errorf("it is guarded by %+v, want %+v", *w.AsRead, read)
+			}
+		})
+	}
+}
+
+// Nothing is written where nothing moves.
+func TestPlan_LeavesTheEventAlone(t *testing.T) {
+	for name, c := range map[string]inventory.Command{
+		"extend": extend, "book": book, "consume": inventory.ConsumeSold{LockID: lockID(1)},
+		"refusal": keyed(7, 99, "k"), "release of a released lock": inventory.Release{LockID: lockID(2)}, "repair": inventory.Repair{},
+		"sweep of nothing": inventory.ExpireLocks{LockIDs: locksOf(2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(10).withLock(1, 1, "ACTIVE", in(time.Minute)).withLock(2, 1, "RELEASED", in(time.Minute))
+			p := &pipeline{store: s, rules: theRules}
+			p.batch(t, c)
+			if p.plan.Event != nil {
+				t.Errorf("the event's write is %+v", p.plan.Event)
+			}
+		})
+	}
+}
+
+func TestComplete_FillsInTheClockAndTheEvent(t *testing.T) {
+	at := in(time.Second)
+	plan := inventory.Plan{
+		Event:    &inventory.EventWrite{},
+		Acquired: []holdfast.Lock{{ID: lockID(1)}, {ID: lockID(2), ExpiresAt: in(time.Hour)}},
+		TTL:      []time.Duration{time.Minute, 0},
+	}
+	results := []inventory.Result{{Event: &holdfast.Event{ID: eventID}}, {}}
+	after := holdfast.Event{ID: eventID, AvailableSeats: 4}
+	inventory.Complete(plan, results, at, after)
+	want := []holdfast.Lock{
+		{ID: lockID(1), ExpiresAt: at.Add(time.Minute), CreatedAt: at},
+		{ID: lockID(2), ExpiresAt: in(time.Hour), CreatedAt: at},
+	}
+	if !reflect.DeepEqual(plan.Acquired, want) {
+		t.Errorf("got %+v, want %+v", plan.Acquired, want)
+	}
+	if *results[0].Event != after || results[1].Event != nil {
+		t.Errorf("got %+v", results)
+	}
+}
+
+// needs are the single things that a decision may need.
+var needs = []inventory.Needs{
+	{Event: true}, {Fence: true}, {Taken: true}, {Due: 3}, {Locks: locksOf(1)}, {LiveOf: locksOf(2)}, {Bookings: []ID{bookingID(1)}},
+	{Holdings: []ID{alice}}, {Keys: []inventory.UserKey{{User: alice, Key: "k"}}}, {DueAmong: locksOf(3)},
+}
+
+func TestNeeds_NoneWhereNothingIsNeeded(t *testing.T) {
+	if !(inventory.Needs{}).None() {
+		t.Error("the zero value needs something")
+	}
+	for _, a := range needs {
+		for _, b := range needs {
+			if both := a.And(b); both.None() || a.None() {
+				t.Errorf("%+v and %+v: none is needed", a, b)
+			}
+		}
+	}
+}
+
+func TestNeeds_AndJoinsWithoutRepeating(t *testing.T) {
+	all := inventory.Needs{}
+	for range 2 {
+		for _, n := range needs {
+			all = all.And(n)
+		}
+	}
+	all = all.And(inventory.Needs{Due: 2, Locks: locksOf(4, 1, 4)})
+	want := inventory.Needs{
+		Event: true, Fence: true, Taken: true, Due: 3, Locks: locksOf(1, 4), LiveOf: locksOf(2), Bookings: []ID{bookingID(1)},
+		Holdings: []ID{alice}, Keys: []inventory.UserKey{{User: alice, Key: "k"}}, DueAmong: locksOf(3),
+	}
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("got %+v, want %+v", all, want)
+	}
+}
