@@ -85,7 +85,7 @@ func overHTTP(s settings, row httpRow) *result {
 		if err != nil {
 			return measurement{}, err
 		}
-		user, err := e.Users.Create(ctx, "Ada", "ada@example.com")
+		user, err := e.Users.CreateUser(ctx, "Ada", "ada@example.com")
 		if err != nil {
 			return measurement{}, err
 		}

@@ -82,7 +82,7 @@ var (
 type engine struct{ seats *seats.Service }
 
 func (e engine) lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (bool, error) {
-	_, _, err := e.seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Key: key})
+	_, _, err := e.seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Key: key})
 	if holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		return false, nil
 	}

@@ -26,19 +26,21 @@ func TestActions_AnswerByTheBookingsStateAsTheContractSays(t *testing.T) {
 		want []holdfast.Code // in the order of states
 	}{
 		"pay": {
-			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.Pay(w.Ctx(), id, testenv.Soon()) },
+			func(id holdfast.ID) (holdfast.Booking, error) {
+				return w.Bookings.PayBooking(w.Ctx(), id, testenv.Soon())
+			},
 			[]holdfast.Code{"", "", expired, expired, expired, confirmed, cancelled},
 		},
 		"confirm": {
-			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.Confirm(w.Ctx(), id, "") },
+			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.ConfirmBooking(w.Ctx(), id, "") },
 			[]holdfast.Code{notPayable, "", expired, expired, expired, "", cancelled},
 		},
 		"confirm with another reference": {
-			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.Confirm(w.Ctx(), id, "other") },
+			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.ConfirmBooking(w.Ctx(), id, "other") },
 			[]holdfast.Code{notPayable, "", expired, expired, expired, confirmed, cancelled},
 		},
 		"cancel": {
-			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.Cancel(w.Ctx(), id) },
+			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.CancelBooking(w.Ctx(), id) },
 			[]holdfast.Code{"", "", expired, expired, expired, "", ""},
 		},
 	} {
@@ -63,16 +65,16 @@ func TestWindow_MovesTheLockAndStopsAtTheCap(t *testing.T) {
 	if got := w.Lock(lock.ID); !got.ExpiresAt.Equal(lock.ExpiresAt) || got.BookingID != b.ID {
 		t.Errorf("INITIATED: the lock is %+v", got)
 	}
-	_, err := w.Bookings.Pay(w.Ctx(), b.ID, holdfast.Until{At: b.CreatedAt.Add(testenv.MaxPaymentTTL + time.Millisecond)})
+	_, err := w.Bookings.PayBooking(w.Ctx(), b.ID, holdfast.Until{At: b.CreatedAt.Add(testenv.MaxPaymentTTL + time.Millisecond)})
 	if !holdfast.HasCode(err, holdfast.CodeInvalid) {
 		t.Errorf("beyond the cap: %v", err)
 	}
 	ends := b.CreatedAt.Add(testenv.MaxPaymentTTL)
-	paid, err := w.Bookings.Pay(w.Ctx(), b.ID, holdfast.Until{At: ends})
+	paid, err := w.Bookings.PayBooking(w.Ctx(), b.ID, holdfast.Until{At: ends})
 	if err != nil || !paid.PaymentExpiresAt.Equal(ends) || !w.Lock(lock.ID).ExpiresAt.Equal(ends) {
 		t.Errorf("to the cap: %+v, %v, lock %v", paid, err, w.Lock(lock.ID).ExpiresAt)
 	}
-	again, err := w.Bookings.Pay(w.Ctx(), b.ID, holdfast.Until{For: time.Minute})
+	again, err := w.Bookings.PayBooking(w.Ctx(), b.ID, holdfast.Until{For: time.Minute})
 	if err != nil || !again.PaymentExpiresAt.Equal(ends) {
 		t.Errorf("again: %+v, %v; want it unchanged", again, err)
 	}
@@ -87,18 +89,18 @@ func TestCancelledEvent_RefusesBookPayAndConfirm(t *testing.T) {
 	w.Set("events", event, bson.D{{Key: "status", Value: "CANCELLED"}})
 	for action, do := range map[string]func() error{
 		"book": func() error {
-			_, _, err := w.Bookings.Create(w.Ctx(), holdfast.BookingRequest{UserID: free.UserID, EventID: event, LockID: free.ID})
+			_, _, err := w.Bookings.CreateBooking(w.Ctx(), holdfast.BookingRequest{UserID: free.UserID, EventID: event, LockID: free.ID})
 			return err
 		},
 		"pay": func() error {
-			_, err := w.Bookings.Pay(w.Ctx(), initiated.ID, testenv.Soon())
+			_, err := w.Bookings.PayBooking(w.Ctx(), initiated.ID, testenv.Soon())
 			return err
 		},
-		"confirm": func() error { _, err := w.Bookings.Confirm(w.Ctx(), pending.ID, ""); return err },
+		"confirm": func() error { _, err := w.Bookings.ConfirmBooking(w.Ctx(), pending.ID, ""); return err },
 	} {
 		t.Run(action, func(t *testing.T) { wantCode(t, do(), holdfast.CodeEventNotOnSale) })
 	}
-	_, err := w.Bookings.Cancel(w.Ctx(), pending.ID)
+	_, err := w.Bookings.CancelBooking(w.Ctx(), pending.ID)
 	wantCode(t, err, "")
 	testenv.CheckInvariants(t, w.DB.Database)
 }
@@ -116,7 +118,7 @@ func TestConfirm_AnswersByALockThatOtherSoftwareEnded(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			b := bookingIn(t, w, event, "PAYMENT_PENDING")
 			w.Set("seatlocks", b.LockID, bson.D{{Key: "status", Value: string(status)}})
-			_, err := w.Bookings.Confirm(w.Ctx(), b.ID, "")
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "")
 			wantCode(t, err, want)
 		})
 	}

@@ -15,7 +15,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(1000)
 	book := func(l holdfast.Lock) (holdfast.Booking, bool, error) {
-		return w.Bookings.Create(w.Ctx(), holdfast.BookingRequest{UserID: l.UserID, EventID: event, LockID: l.ID, Window: testenv.Soon()})
+		return w.Bookings.CreateBooking(w.Ctx(), holdfast.BookingRequest{UserID: l.UserID, EventID: event, LockID: l.ID, Window: testenv.Soon()})
 	}
 	live := w.Take(event, 1, testenv.Soon())
 	first, made, err := book(live)
@@ -26,14 +26,14 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 	if err != nil || made || again.ID != first.ID {
 		t.Errorf("again: %v, %v, %v; want the same booking", again, made, err)
 	}
-	if _, err := w.Bookings.Confirm(w.Ctx(), first.ID, "r"); err != nil {
+	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), first.ID, "r"); err != nil {
 		t.Fatal(err)
 	}
 	if sold, made, err := book(live); err != nil || made || sold.Status != holdfast.BookingConfirmed {
 		t.Errorf("sold: %v, %v, %v; want the CONFIRMED booking", sold, made, err)
 	}
 	due, released := w.Take(event, 1, testenv.Past()), w.Take(event, 1, testenv.Soon())
-	if _, err := w.Seats.Release(w.Ctx(), released.ID); err != nil {
+	if _, err := w.Seats.ReleaseLock(w.Ctx(), released.ID); err != nil {
 		t.Fatal(err)
 	}
 	foreign := live
@@ -65,7 +65,7 @@ func TestCreate_ManyAtOnceMakeOneBooking(t *testing.T) {
 	var all sync.WaitGroup
 	for range 30 {
 		all.Go(func() {
-			_, isNew, err := w.Bookings.Create(w.Ctx(), holdfast.BookingRequest{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID})
+			_, isNew, err := w.Bookings.CreateBooking(w.Ctx(), holdfast.BookingRequest{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID})
 			if err != nil {
 				t.Error(err)
 			}

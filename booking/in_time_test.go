@@ -25,28 +25,28 @@ func TestRefusalsForTime_WaitForATransactionThatBeganInTime(t *testing.T) {
 		ask  func(b holdfast.Booking) error
 		want holdfast.Code
 	}{
-		{"release", func(b holdfast.Booking) error { _, err := w.Seats.Release(w.Ctx(), b.LockID); return err }, holdfast.CodeLockConsumed},
+		{"release", func(b holdfast.Booking) error { _, err := w.Seats.ReleaseLock(w.Ctx(), b.LockID); return err }, holdfast.CodeLockConsumed},
 		{"extend", func(b holdfast.Booking) error {
-			_, err := w.Seats.Extend(w.Ctx(), b.LockID, testenv.Soon())
+			_, err := w.Seats.ExtendLock(w.Ctx(), b.LockID, testenv.Soon())
 			return err
 		}, holdfast.CodeLockConsumed},
 		{"book", func(b holdfast.Booking) error {
-			sold, made, err := w.Bookings.Create(w.Ctx(), holdfast.BookingRequest{UserID: b.UserID, EventID: eventID, LockID: b.LockID})
+			sold, made, err := w.Bookings.CreateBooking(w.Ctx(), holdfast.BookingRequest{UserID: b.UserID, EventID: eventID, LockID: b.LockID})
 			if err == nil && (made || sold.ID != b.ID || sold.Status != holdfast.BookingConfirmed) {
 				err = fmt.Errorf("made %v: %+v", made, sold)
 			}
 			return err
 		}, ""},
 		{"pay", func(b holdfast.Booking) error {
-			_, err := w.Bookings.Pay(w.Ctx(), b.ID, testenv.Soon())
+			_, err := w.Bookings.PayBooking(w.Ctx(), b.ID, testenv.Soon())
 			return err
 		}, holdfast.CodeBookingConfirmed},
-		{"confirm", func(b holdfast.Booking) error { _, err := w.Bookings.Confirm(w.Ctx(), b.ID, "ref"); return err }, ""},
+		{"confirm", func(b holdfast.Booking) error { _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "ref"); return err }, ""},
 		{"confirm with another reference", func(b holdfast.Booking) error {
-			_, err := w.Bookings.Confirm(w.Ctx(), b.ID, "other")
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "other")
 			return err
 		}, holdfast.CodeBookingConfirmed},
-		{"cancel", func(b holdfast.Booking) error { _, err := w.Bookings.Cancel(w.Ctx(), b.ID); return err }, ""},
+		{"cancel", func(b holdfast.Booking) error { _, err := w.Bookings.CancelBooking(w.Ctx(), b.ID); return err }, ""},
 	} {
 		for _, due := range []string{"the lock", "the window"} {
 			isOfLock := c.name == "release" || c.name == "extend" || c.name == "book"

@@ -41,9 +41,9 @@ func bookingIn(t *testing.T, w *testenv.Env, event holdfast.ID, state string) ho
 		w.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Second)}})
 		w.SweepBookings()
 	case "CONFIRMED":
-		_, err = w.Bookings.Confirm(w.Ctx(), b.ID, "ref")
+		_, err = w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "ref")
 	case "CANCELLED":
-		_, err = w.Bookings.Cancel(w.Ctx(), b.ID)
+		_, err = w.Bookings.CancelBooking(w.Ctx(), b.ID)
 	}
 	if err != nil {
 		t.Fatal(state, err)

@@ -65,8 +65,8 @@ func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string 
 		}
 	}
 	var all sync.WaitGroup
-	all.Go(func() { _, err := w.Bookings.Confirm(w.Ctx(), b.ID, "r"); note("confirm", err) })
-	all.Go(func() { _, err := other.Seats.Release(w.Ctx(), lock.ID); note("release", err) })
+	all.Go(func() { _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "r"); note("confirm", err) })
+	all.Go(func() { _, err := other.Seats.ReleaseLock(w.Ctx(), lock.ID); note("release", err) })
 	all.Go(func() {
 		_, err := w.Pipeline.Sweep(w.Ctx(), event, inventory.ExpireLocks{
 			Run:     inventory.Run{By: holdfast.EndedByLockExpiry, ID: "run"},
@@ -83,7 +83,7 @@ func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string 
 	})
 	cancels := rand.IntN(2) == 0
 	if cancels {
-		all.Go(func() { _, err := w.Bookings.Cancel(w.Ctx(), b.ID); note("cancel", err) })
+		all.Go(func() { _, err := w.Bookings.CancelBooking(w.Ctx(), b.ID); note("cancel", err) })
 	}
 	all.Wait()
 	bookingNow, lockNow := w.Booking(b.ID), w.Lock(lock.ID)

@@ -35,14 +35,14 @@ func New(p *pipeline.Pipeline, maxTTL time.Duration, observe Observer) *Service 
 	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, observe: observe}
 }
 
-// Create makes the booking of a live lock, and moves the lock's expiry to the end of
+// CreateBooking makes the booking of a live lock, and moves the lock's expiry to the end of
 // the payment window if that is later. made is false where the lock has its booking
 // already, which is then returned.
 //
 // It refuses with LOCK_NOT_FOUND (also where the lock is another user's or event's),
 // LOCK_EXPIRED, LOCK_RELEASED, LOCK_CONSUMED, EVENT_NOT_ON_SALE where the event is
 // cancelled, or VALIDATION_FAILED for a window beyond the cap.
-func (s *Service) Create(ctx context.Context, r holdfast.BookingRequest) (b holdfast.Booking, made bool, err error) {
+func (s *Service) CreateBooking(ctx context.Context, r holdfast.BookingRequest) (b holdfast.Booking, made bool, err error) {
 	if err := r.Window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
 		return holdfast.Booking{}, false, err
 	}
@@ -51,12 +51,12 @@ func (s *Service) Create(ctx context.Context, r holdfast.BookingRequest) (b hold
 	return b, !result.Replayed && err == nil, err
 }
 
-// Pay opens the payment window of an INITIATED booking; on one that is open already it
+// PayBooking opens the payment window of an INITIATED booking; on one that is open already it
 // changes nothing. It refuses with BOOKING_NOT_FOUND, BOOKING_EXPIRED,
 // BOOKING_CONFIRMED, BOOKING_CANCELLED, the code of a lock that other software ended,
 // EVENT_NOT_ON_SALE where the event is cancelled, or VALIDATION_FAILED for a window
 // beyond the cap.
-func (s *Service) Pay(ctx context.Context, id ID, window holdfast.Until) (holdfast.Booking, error) {
+func (s *Service) PayBooking(ctx context.Context, id ID, window holdfast.Until) (holdfast.Booking, error) {
 	if window.IsZero() {
 		return holdfast.Booking{}, holdfast.RefuseInput("body", "Give paymentExpiresAt or paymentTtlSeconds.")
 	}
@@ -67,13 +67,13 @@ func (s *Service) Pay(ctx context.Context, id ID, window holdfast.Until) (holdfa
 	return answer(result, err)
 }
 
-// Confirm asserts that the payment was received, and sells the booking's seats: booking
+// ConfirmBooking asserts that the payment was received, and sells the booking's seats: booking
 // and lock change in one transaction, while neither has passed by the database's clock.
 // Again with the same reference, or with none, it answers the same. It refuses with
 // BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, BOOKING_EXPIRED, BOOKING_CONFIRMED (another
 // reference), BOOKING_CANCELLED, the code of a lock that other software ended, or
 // EVENT_NOT_ON_SALE where the event is cancelled.
-func (s *Service) Confirm(ctx context.Context, id ID, reference string) (holdfast.Booking, error) {
+func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (holdfast.Booking, error) {
 	result, err := s.pipeline.Do(ctx, inventory.Confirm{BookingID: id, Reference: reference})
 	if reference != "" && err != nil && mongodb.IsRefusal(err) {
 		s.store.DB().Log().WarnContext(ctx, "Confirmation refused although it names a payment",
@@ -85,10 +85,10 @@ func (s *Service) Confirm(ctx context.Context, id ID, reference string) (holdfas
 	return answer(result, err)
 }
 
-// Cancel ends a booking, open or CONFIRMED, and gives its seats back, in one
+// CancelBooking ends a booking, open or CONFIRMED, and gives its seats back, in one
 // transaction. On a cancelled booking it changes nothing. It refuses with
 // BOOKING_NOT_FOUND, BOOKING_EXPIRED, or the code of a lock that other software ended.
-func (s *Service) Cancel(ctx context.Context, id ID) (holdfast.Booking, error) {
+func (s *Service) CancelBooking(ctx context.Context, id ID) (holdfast.Booking, error) {
 	b, err := s.store.Booking(ctx, id)
 	if err != nil {
 		return holdfast.Booking{}, err
@@ -106,13 +106,13 @@ func (s *Service) Cancel(ctx context.Context, id ID) (holdfast.Booking, error) {
 	return answer(result, err)
 }
 
-// Get returns a booking in its present state, or BOOKING_NOT_FOUND.
-func (s *Service) Get(ctx context.Context, id ID) (holdfast.Booking, error) {
+// GetBooking returns a booking in its present state, or BOOKING_NOT_FOUND.
+func (s *Service) GetBooking(ctx context.Context, id ID) (holdfast.Booking, error) {
 	return s.store.Booking(ctx, id)
 }
 
-// List lists bookings by ID, and the token of the next page.
-func (s *Service) List(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
+// ListBookings lists bookings by ID, and the token of the next page.
+func (s *Service) ListBookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
 	return s.store.Bookings(ctx, f, page)
 }
 

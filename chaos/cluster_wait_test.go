@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-
 )
 
 // awaitReady waits until all nodes are ready. A process that has ended, as it does where it

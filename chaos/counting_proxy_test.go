@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"sync/atomic"
 	"testing"
-
-
 )
 
 // countingProxy forwards a process's connections to MongoDB and counts how often a word is

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-
 )
 
 // The model of an event that executes one operation at a time: which outputs it may give for

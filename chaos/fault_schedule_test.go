@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-
 )
 
 // faultSchedule says which faults run in which round: two at a time, and each one once before

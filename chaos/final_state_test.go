@@ -19,29 +19,29 @@ type finalState struct {
 
 type finalEvent struct {
 	ID        holdfast.ID `bson:"_id"`
-	Total     int64  `bson:"totalSeats"`
-	Available int64  `bson:"availableSeats"`
-	Status    string `bson:"status"`
+	Total     int64       `bson:"totalSeats"`
+	Available int64       `bson:"availableSeats"`
+	Status    string      `bson:"status"`
 }
 
 type finalLock struct {
-	ID        holdfast.ID    `bson:"_id"`
-	EventID   holdfast.ID    `bson:"eventId"`
-	Seats     int64     `bson:"seats"`
-	Status    string    `bson:"status"`
-	ExpiresAt time.Time `bson:"expiresAt"`
-	Key       string    `bson:"idempotencyKey"`
-	EndedBy   string    `bson:"endedBy"`
-	UpdatedAt time.Time `bson:"updatedAt"`
+	ID        holdfast.ID `bson:"_id"`
+	EventID   holdfast.ID `bson:"eventId"`
+	Seats     int64       `bson:"seats"`
+	Status    string      `bson:"status"`
+	ExpiresAt time.Time   `bson:"expiresAt"`
+	Key       string      `bson:"idempotencyKey"`
+	EndedBy   string      `bson:"endedBy"`
+	UpdatedAt time.Time   `bson:"updatedAt"`
 }
 
 type finalBooking struct {
-	ID        holdfast.ID    `bson:"_id"`
-	LockID    holdfast.ID    `bson:"seatLockId"`
-	Status    string    `bson:"status"`
-	Window    time.Time `bson:"paymentExpiresAt"`
-	UpdatedAt time.Time `bson:"updatedAt"`
-	CreatedAt time.Time `bson:"createdAt"`
+	ID        holdfast.ID `bson:"_id"`
+	LockID    holdfast.ID `bson:"seatLockId"`
+	Status    string      `bson:"status"`
+	Window    time.Time   `bson:"paymentExpiresAt"`
+	UpdatedAt time.Time   `bson:"updatedAt"`
+	CreatedAt time.Time   `bson:"createdAt"`
 }
 
 // dueAt is the earliest time at which a sweep may end a lock: its own expiry, or the end of

@@ -89,7 +89,7 @@ func (h *history) runClient(ctx context.Context, id int, events []holdfast.ID, r
 			locks = locks[:len(locks)-1]
 			in := seatInput{event: lock.EventID, release: true, seats: lock.Seats}
 			h.invoke(id, in, func(ctx context.Context, env *testenv.Env) (seatOutput, error) {
-				_, err := env.Seats.Release(ctx, lock.ID)
+				_, err := env.Seats.ReleaseLock(ctx, lock.ID)
 				return seatOutput{}, err
 			})
 			h.removeHeld(lock.ID)
@@ -97,7 +97,7 @@ func (h *history) runClient(ctx context.Context, id int, events []holdfast.ID, r
 			request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 1 + rng.Int64N(4), Key: strconv.Itoa(n), Until: testenv.Soon()}
 			in := seatInput{event: event, seats: request.Seats}
 			h.invoke(id, in, func(ctx context.Context, env *testenv.Env) (seatOutput, error) {
-				lock, replayed, err := env.Seats.Acquire(ctx, request)
+				lock, replayed, err := env.Seats.AcquireLock(ctx, request)
 				if available, refused := seatsUnavailable(err); refused {
 					return seatOutput{refused: true, available: available}, nil
 				}

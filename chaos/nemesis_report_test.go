@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-
 )
 
 // nemesisReport sums up all rounds.

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-
 )
 
 // defaultSeed is the seed where CHAOS_SEED sets no other one.

@@ -6,8 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-
-
 )
 
 // proxy stands before a server and can lose what is sent through it, in either direction.

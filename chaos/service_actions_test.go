@@ -39,7 +39,7 @@ func (m *serviceModel) Lock(t *rapid.T) {
 	if key != "" { // so that the same key means the same request
 		until, due = holdfast.Until{For: time.Hour}, false
 	}
-	lock, replayed, err := m.env.Seats.Acquire(m.env.Ctx(), holdfast.LockRequest{EventID: m.event, UserID: user, Seats: n, Until: until, Key: key})
+	lock, replayed, err := m.env.Seats.AcquireLock(m.env.Ctx(), holdfast.LockRequest{EventID: m.event, UserID: user, Seats: n, Until: until, Key: key})
 	before := m.keys[user.String()+key]
 	switch {
 	case key != "" && before != nil && before.seats != n:
@@ -89,7 +89,7 @@ func (m *serviceModel) Extend(t *rapid.T) {
 	if !ok {
 		return
 	}
-	got, err := m.env.Seats.Extend(m.env.Ctx(), l.id, holdfast.Until{For: 90 * time.Minute})
+	got, err := m.env.Seats.ExtendLock(m.env.Ctx(), l.id, holdfast.Until{For: 90 * time.Minute})
 	code := l.endedCode()
 	if code == "" && m.saleStatus == holdfast.Cancelled {
 		code = holdfast.CodeEventNotOnSale
@@ -107,7 +107,7 @@ func (m *serviceModel) Release(t *rapid.T) {
 	if !ok {
 		return
 	}
-	_, err := m.env.Seats.Release(m.env.Ctx(), l.id)
+	_, err := m.env.Seats.ReleaseLock(m.env.Ctx(), l.id)
 	code := l.endedCode()
 	if code == holdfast.CodeLockReleased {
 		code = ""
@@ -130,7 +130,7 @@ func (m *serviceModel) Book(t *rapid.T) {
 	if rapid.Bool().Draw(t, "initiated") {
 		window, due = holdfast.Until{}, false
 	}
-	b, made, err := m.env.Bookings.Create(m.env.Ctx(), holdfast.BookingRequest{UserID: l.user, EventID: m.event, LockID: l.id, Window: window})
+	b, made, err := m.env.Bookings.CreateBooking(m.env.Ctx(), holdfast.BookingRequest{UserID: l.user, EventID: m.event, LockID: l.id, Window: window})
 	has, code := m.liveBooking(l), l.endedCode()
 	switch {
 	case has != nil && (code == "" || code == holdfast.CodeLockConsumed):
@@ -170,7 +170,7 @@ func (m *serviceModel) Pay(t *rapid.T) {
 	if !ok {
 		return
 	}
-	got, err := m.env.Bookings.Pay(m.env.Ctx(), b.id, holdfast.Until{For: 2 * time.Hour})
+	got, err := m.env.Bookings.PayBooking(m.env.Ctx(), b.id, holdfast.Until{For: 2 * time.Hour})
 	code := m.refusalCode(b)
 	if code == "" && b.status == holdfast.BookingInitiated && m.saleStatus == holdfast.Cancelled {
 		code = holdfast.CodeEventNotOnSale
@@ -190,7 +190,7 @@ func (m *serviceModel) Confirm(t *rapid.T) {
 		return
 	}
 	ref := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "reference")
-	_, err := m.env.Bookings.Confirm(m.env.Ctx(), b.id, ref)
+	_, err := m.env.Bookings.ConfirmBooking(m.env.Ctx(), b.id, ref)
 	code := m.refusalCode(b)
 	switch {
 	case b.status == holdfast.BookingConfirmed && (ref == "" || ref == b.ref):
@@ -210,7 +210,7 @@ func (m *serviceModel) Cancel(t *rapid.T) {
 	if !ok {
 		return
 	}
-	_, err := m.env.Bookings.Cancel(m.env.Ctx(), b.id)
+	_, err := m.env.Bookings.CancelBooking(m.env.Ctx(), b.id)
 	code := m.refusalCode(b)
 	if b.status == holdfast.BookingConfirmed || b.status == holdfast.BookingCancelled {
 		code = ""

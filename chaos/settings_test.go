@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-
 )
 
 // A process refuses to start with wrong settings and says which setting is wrong, without

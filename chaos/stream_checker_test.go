@@ -28,7 +28,7 @@ type streamChecker struct {
 	bookings map[holdfast.ID]trackedDocument
 	taken    map[holdfast.ID]int64 // seats of ACTIVE and CONSUMED locks, by event
 	changed  map[holdfast.ID]bool  // events that the current transaction changed
-	session  bson.Raw         // with number: the current transaction
+	session  bson.Raw              // with number: the current transaction
 	number   int64
 	states   atomic.Int64 // that were checked
 	marker   atomic.Value // the last one that was received
@@ -48,8 +48,8 @@ type availability struct {
 // trackedDocument is a lock or a booking.
 type trackedDocument struct {
 	Event  holdfast.ID `bson:"eventId"`
-	Seats  int64  `bson:"seats"`
-	Status string `bson:"status"`
+	Seats  int64       `bson:"seats"`
+	Status string      `bson:"status"`
 }
 
 // changeEvent is an entry of the change stream.

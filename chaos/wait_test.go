@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"time"
-
-
 )
 
 // delay waits for a duration that is itself part of a workload or a fault: a think time, how

@@ -138,7 +138,7 @@ func (ws *workers) lockSeats(ctx context.Context, n int, over time.Duration, eve
 		for range min(each, n-made) {
 			made++
 			batch.Go(func() {
-				_, _, err := ws.env.Seats.Acquire(context.WithoutCancel(ctx), holdfast.LockRequest{
+				_, _, err := ws.env.Seats.AcquireLock(context.WithoutCancel(ctx), holdfast.LockRequest{
 					EventID: events[rand.IntN(len(events))], UserID: user, Seats: 1 + rand.Int64N(3), Until: holdfast.Until{For: time.Second}})
 				if err != nil {
 					ws.t.Error(err)

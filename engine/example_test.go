@@ -43,7 +43,7 @@ func open(ctx context.Context) (e *engine.Engine, event, user holdfast.ID) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ada, err := e.Users.Create(ctx, "Ada", "ada@example.com")
+	ada, err := e.Users.CreateUser(ctx, "Ada", "ada@example.com")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,18 +56,18 @@ func Example() {
 	e, event, user := open(ctx)
 	defer e.Close(ctx) //nolint:errcheck // an example
 
-	lock, _, err := e.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "cart-1"})
+	lock, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "cart-1"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	sale, _, err := e.Bookings.Create(ctx, holdfast.BookingRequest{EventID: event, UserID: user, LockID: lock.ID, Window: holdfast.Until{For: 15 * time.Minute}})
+	sale, _, err := e.Bookings.CreateBooking(ctx, holdfast.BookingRequest{EventID: event, UserID: user, LockID: lock.ID, Window: holdfast.Until{For: 15 * time.Minute}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if sale, err = e.Bookings.Confirm(ctx, sale.ID, "payment-4711"); err != nil {
+	if sale, err = e.Bookings.ConfirmBooking(ctx, sale.ID, "payment-4711"); err != nil {
 		log.Fatal(err)
 	}
-	left, err := e.Seats.Event(ctx, event)
+	left, err := e.Seats.GetEvent(ctx, event)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func ExampleCodeOf() {
 	defer e.Close(ctx) //nolint:errcheck // an example
 
 	for range 2 {
-		_, _, err := e.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 60})
+		_, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 60})
 		fmt.Printf("%q\n", holdfast.CodeOf(err))
 	}
 	// Output:
@@ -97,7 +97,7 @@ func ExampleEngine_Sweep() {
 	defer e.Close(ctx) //nolint:errcheck // an example
 
 	past := holdfast.Until{At: time.Now().Add(-time.Minute)}
-	if _, _, err := e.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 5, Until: past}); err != nil {
+	if _, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 5, Until: past}); err != nil {
 		log.Fatal(err)
 	}
 	report, err := e.Sweep(ctx)

@@ -41,7 +41,7 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 		}
 	}
 	acquire := func(event holdfast.ID, seats int64, key string) (holdfast.Lock, error) {
-		lock, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: seats, Key: key})
+		lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: seats, Key: key})
 		return lock, err
 	}
 	refused := func(event holdfast.ID, key string) {
@@ -65,14 +65,14 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 		{"a key that was used", func() { must(acquire(sale, 1, "used")) }, 2}, // event, lock
 		{"limits", func() { must(acquire(limited, 1, "")) }, 1 + held},
 		{"reclaim", func() { must(acquire(reclaimed, 7, "")) }, 1 + 7},
-		{"release", func() { must(w.Seats.Release(w.Ctx(), first.ID)) }, 2},                       // event, lock
-		{"release of a booked lock", func() { must(w.Seats.Release(w.Ctx(), second.LockID)) }, 3}, // and its booking
-		{"cancel", func() { must(w.Bookings.Cancel(w.Ctx(), third.ID)) }, 3},
-		{"extend", func() { must(w.Seats.Extend(w.Ctx(), fifth.ID, testenv.Soon())) }, 2},
+		{"release", func() { must(w.Seats.ReleaseLock(w.Ctx(), first.ID)) }, 2},                       // event, lock
+		{"release of a booked lock", func() { must(w.Seats.ReleaseLock(w.Ctx(), second.LockID)) }, 3}, // and its booking
+		{"cancel", func() { must(w.Bookings.CancelBooking(w.Ctx(), third.ID)) }, 3},
+		{"extend", func() { must(w.Seats.ExtendLock(w.Ctx(), fifth.ID, testenv.Soon())) }, 2},
 		{"book", func() { w.Book(fifth, testenv.Soon()) }, 2},
 		{"book again", func() { w.Book(fifth, testenv.Soon()) }, 3},
-		{"pay", func() { must(w.Bookings.Pay(w.Ctx(), initiated.ID, testenv.Soon())) }, 3},
-		{"confirm", func() { must(w.Bookings.Confirm(w.Ctx(), fourth.ID, "ref")) }, 3},
+		{"pay", func() { must(w.Bookings.PayBooking(w.Ctx(), initiated.ID, testenv.Soon())) }, 3},
+		{"confirm", func() { must(w.Bookings.ConfirmBooking(w.Ctx(), fourth.ID, "ref")) }, 3},
 	} {
 		reads := aggregates(t, w, c.do)
 		if len(reads) == 0 {

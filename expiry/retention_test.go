@@ -56,7 +56,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 		return lock
 	}
 	release := func(lock holdfast.Lock) holdfast.Lock {
-		if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
+		if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
 			t.Fatal(err)
 		}
 		return lock
@@ -66,7 +66,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 	note(&stays, "an ACTIVE lock", aged(active, long), holdfast.ID{})
 	sold := w.Take(event, 1, testenv.Soon())
 	confirmed := w.Book(sold, testenv.Soon())
-	if _, err := w.Bookings.Confirm(w.Ctx(), confirmed.ID, ""); err != nil {
+	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), confirmed.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	note(&stays, "a CONSUMED lock", aged(sold, long), confirmed.ID)
@@ -133,14 +133,14 @@ func TestRetention_FreesIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	request := holdfast.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key", Until: testenv.Past()}
-	first, _, err := w.Seats.Acquire(w.Ctx(), request)
+	first, _, err := w.Seats.AcquireLock(w.Ctx(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.SweepLocks()
 	w.Set("seatlocks", first.ID, bson.D{{Key: "updatedAt", Value: time.Now().Add(-time.Hour)}})
 	retain(t, w, time.Minute)
-	if second, replayed, err := w.Seats.Acquire(w.Ctx(), request); err != nil || replayed || second.ID == first.ID {
+	if second, replayed, err := w.Seats.AcquireLock(w.Ctx(), request); err != nil || replayed || second.ID == first.ID {
 		t.Errorf("%+v, replayed %v, %v", second, replayed, err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
@@ -152,7 +152,7 @@ func TestForget_LeavesLocksThatCount(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(10)
 	active, sold, expired := w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Past())
-	if _, err := w.Bookings.Confirm(w.Ctx(), w.Book(sold, testenv.Soon()).ID, ""); err != nil {
+	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(sold, testenv.Soon()).ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.SweepLocks()

@@ -127,7 +127,7 @@ func (a *api) requireLockOwner(ctx context.Context, id holdfast.ID) error {
 	if info.scope != scopeCustomer {
 		return nil
 	}
-	lock, err := a.Seats.Lock(ctx, id)
+	lock, err := a.Seats.GetLock(ctx, id)
 	if err == nil && lock.UserID != info.user {
 		err = holdfast.NotFound(holdfast.CodeLockNotFound)
 	}
@@ -140,7 +140,7 @@ func (a *api) requireBookingOwner(ctx context.Context, id holdfast.ID) error {
 	if info.scope != scopeCustomer {
 		return nil
 	}
-	b, err := a.Bookings.Get(ctx, id)
+	b, err := a.Bookings.GetBooking(ctx, id)
 	if err == nil && b.UserID != info.user {
 		err = holdfast.NotFound(holdfast.CodeBookingNotFound)
 	}

@@ -97,7 +97,7 @@ func (a *api) registerBookingRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		bookings, next, err := a.Bookings.List(ctx, holdfast.BookingFilter{
+		bookings, next, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{
 			EventID: parseID(in.EventID), UserID: user, Status: holdfast.BookingStatus(in.Status),
 		}, in.page())
 		return newList(bookings, next, newBookingBody), err
@@ -109,7 +109,7 @@ func (a *api) registerBookingRoutes() {
 		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.Get(ctx, parseID(in.ID))
+		b, err := a.Bookings.GetBooking(ctx, parseID(in.ID))
 		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
@@ -119,7 +119,7 @@ func (a *api) registerBookingRoutes() {
 		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.Pay(ctx, parseID(in.ID), parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds))
+		b, err := a.Bookings.PayBooking(ctx, parseID(in.ID), parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds))
 		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
@@ -131,7 +131,7 @@ func (a *api) registerBookingRoutes() {
 		if in.Body != nil {
 			reference = in.Body.PaymentReference
 		}
-		b, err := a.Bookings.Confirm(ctx, parseID(in.ID), reference)
+		b, err := a.Bookings.ConfirmBooking(ctx, parseID(in.ID), reference)
 		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
@@ -141,7 +141,7 @@ func (a *api) registerBookingRoutes() {
 		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.Cancel(ctx, parseID(in.ID))
+		b, err := a.Bookings.CancelBooking(ctx, parseID(in.ID))
 		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 }
@@ -157,10 +157,10 @@ func (a *api) createBooking(ctx context.Context, in *newBooking) (*createdBookin
 	if err := a.limitNamedUser(ctx, r.UserID); err != nil {
 		return nil, err
 	}
-	if _, err := a.Users.Get(ctx, r.UserID); err != nil {
+	if _, err := a.Users.GetUser(ctx, r.UserID); err != nil {
 		return nil, err
 	}
-	b, isNew, err := a.Bookings.Create(ctx, r)
+	b, isNew, err := a.Bookings.CreateBooking(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -87,14 +87,14 @@ func (a *api) registerEventRoutes() {
 	route(a, huma.Operation{
 		OperationID: "list-events", Method: http.MethodGet, Path: "/api/events", Tags: tags, Summary: "List events",
 	}, scopeCustomer, func(ctx context.Context, in *PageQuery) (*list[eventBody], error) {
-		events, next, err := a.Seats.Events(ctx, in.page())
+		events, next, err := a.Seats.ListEvents(ctx, in.page())
 		return newList(events, next, newEventBody), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-event", Method: http.MethodGet, Path: "/api/events/{id}", Tags: tags,
 		Summary: "Get an event", Errors: []int{http.StatusNotFound},
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[eventBody], error) {
-		e, err := a.Seats.Event(ctx, parseID(in.ID))
+		e, err := a.Seats.GetEvent(ctx, parseID(in.ID))
 		return &found[eventBody]{Body: newEventBody(e)}, err
 	})
 	route(a, huma.Operation{

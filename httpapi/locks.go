@@ -97,7 +97,7 @@ func (a *api) registerLockRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		locks, next, err := a.Seats.Locks(ctx, holdfast.LockFilter{
+		locks, next, err := a.Seats.ListLocks(ctx, holdfast.LockFilter{
 			EventID: parseID(in.EventID), UserID: user, Status: holdfast.LockStatus(in.Status),
 		}, in.page())
 		return newList(locks, next, newLockBody), err
@@ -109,7 +109,7 @@ func (a *api) registerLockRoutes() {
 		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		l, err := a.Seats.Lock(ctx, parseID(in.ID))
+		l, err := a.Seats.GetLock(ctx, parseID(in.ID))
 		return &found[lockBody]{Body: newLockBody(l)}, err
 	})
 	route(a, huma.Operation{
@@ -120,7 +120,7 @@ func (a *api) registerLockRoutes() {
 		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		l, err := a.Seats.Extend(ctx, parseID(in.ID), parseUntil(in.Body.ExpiresAt, in.Body.TTLSeconds))
+		l, err := a.Seats.ExtendLock(ctx, parseID(in.ID), parseUntil(in.Body.ExpiresAt, in.Body.TTLSeconds))
 		return &found[lockBody]{Body: newLockBody(l)}, err
 	})
 	route(a, huma.Operation{
@@ -131,7 +131,7 @@ func (a *api) registerLockRoutes() {
 		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		l, err := a.Seats.Release(ctx, parseID(in.ID))
+		l, err := a.Seats.ReleaseLock(ctx, parseID(in.ID))
 		return &found[lockBody]{Body: newLockBody(l)}, err
 	})
 }
@@ -148,7 +148,7 @@ func (a *api) acquireLock(ctx context.Context, in *newLock) (*createdLock, error
 	if err := a.limitNamedUser(ctx, user); err != nil {
 		return nil, err
 	}
-	l, replayed, err := a.Seats.Acquire(ctx, holdfast.LockRequest{
+	l, replayed, err := a.Seats.AcquireLock(ctx, holdfast.LockRequest{
 		EventID: parseID(in.Body.EventID), UserID: user, Seats: in.Body.Seats,
 		Until: parseUntil(in.Body.ExpiresAt, in.Body.TTLSeconds), Key: key,
 	})

@@ -44,7 +44,7 @@ func (s *site) acquire(event holdfast.ID, n int64, until holdfast.Until) holdfas
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	lock, _, err := s.w.Seats.Acquire(s.t.Context(), holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Until: until})
+	lock, _, err := s.w.Seats.AcquireLock(s.t.Context(), holdfast.LockRequest{EventID: event, UserID: user, Seats: n, Until: until})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestOverview_CountsAvailableLockedAndSoldSeats(t *testing.T) {
 	early := s.acquire(newer, 4, holdfast.Until{For: time.Minute})
 	sold := s.acquire(newer, 5, testenv.Soon())
 	b := s.w.Book(sold, testenv.Soon())
-	if _, err := s.w.Bookings.Confirm(t.Context(), b.ID, ""); err != nil {
+	if _, err := s.w.Bookings.ConfirmBooking(t.Context(), b.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	overdue := s.acquire(older, 1, testenv.Past())

@@ -35,7 +35,7 @@ func (a *api) registerUserRoutes() {
 		OperationID: "create-user", Method: http.MethodPost, Path: "/api/users", Tags: tags,
 		Summary: "Create a user", DefaultStatus: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, config.ScopeBooking, func(ctx context.Context, in *newUser) (*created[userBody], error) {
-		u, err := a.Users.Create(ctx, strings.TrimSpace(string(in.Body.Name)), string(in.Body.Email))
+		u, err := a.Users.CreateUser(ctx, strings.TrimSpace(string(in.Body.Name)), string(in.Body.Email))
 		return &created[userBody]{Location: "/api/users/" + u.ID.String(), Body: newUserBody(u)}, err
 	})
 	route(a, huma.Operation{
@@ -45,7 +45,7 @@ func (a *api) registerUserRoutes() {
 		if err := requireUser(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		u, err := a.Users.Get(ctx, parseID(in.ID))
+		u, err := a.Users.GetUser(ctx, parseID(in.ID))
 		return &found[userBody]{Body: newUserBody(u)}, err
 	})
 }

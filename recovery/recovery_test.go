@@ -66,7 +66,7 @@ func TestRun_MarksSoldLocksAndReportsContradictions(t *testing.T) {
 	event := w.Event(100)
 	confirmed := func() holdfast.Booking {
 		b := w.Book(w.Take(event, 2, testenv.Soon()), testenv.Soon())
-		if _, err := w.Bookings.Confirm(w.Ctx(), b.ID, ""); err != nil {
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -221,19 +221,19 @@ func customer(ctx context.Context, t *testing.T, w *testenv.Env, event holdfast.
 	if rand.IntN(2) == 0 {
 		until = testenv.Soon()
 	}
-	lock, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
+	lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
 	if err == nil && rand.IntN(3) == 0 {
-		_, err = w.Seats.Release(ctx, lock.ID)
+		_, err = w.Seats.ReleaseLock(ctx, lock.ID)
 	} else if err == nil {
 		var b holdfast.Booking
-		b, _, err = w.Bookings.Create(ctx, holdfast.BookingRequest{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: until})
+		b, _, err = w.Bookings.CreateBooking(ctx, holdfast.BookingRequest{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: until})
 		if err == nil && rand.IntN(2) == 0 {
-			if _, err = w.Bookings.Confirm(ctx, b.ID, ""); err == nil {
+			if _, err = w.Bookings.ConfirmBooking(ctx, b.ID, ""); err == nil {
 				sold.Add(1)
 			}
 		}
 		if err == nil && rand.IntN(4) > 0 {
-			_, err = w.Bookings.Cancel(ctx, b.ID)
+			_, err = w.Bookings.CancelBooking(ctx, b.ID)
 		}
 	}
 	switch holdfast.CodeOf(err) {
@@ -275,7 +275,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	for range 64 {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+				_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 				if err == nil {
 					locked.Add(1)
 				} else if ctx.Err() == nil {

@@ -33,7 +33,7 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range patient {
 		all.Go(func() {
-			lock, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
+			lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 				return
@@ -50,12 +50,12 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 			if i%2 == 0 {
 				request.Key = "key"
 			}
-			lock, _, err := w.Seats.Acquire(ctx, request)
+			lock, _, err := w.Seats.AcquireLock(ctx, request)
 			switch {
 			case err == nil:
 				told(lock)
 			case holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) && request.Key != "":
-				lock, _, err := w.Seats.Acquire(w.Ctx(), request)
+				lock, _, err := w.Seats.AcquireLock(w.Ctx(), request)
 				if err != nil {
 					t.Error(err)
 				}
@@ -106,7 +106,7 @@ func TestAcquire_CallerThatGaveUpWithoutAKeyKeepsNoSeats(t *testing.T) {
 	ctx, giveUp := context.WithCancel(w.Ctx())
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
+		_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
 		done <- err
 	}()
 	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 })
@@ -130,7 +130,7 @@ func TestAcquire_CallerThatGaveUpWithAKeyIsNotGranted(t *testing.T) {
 	ctx, giveUp := context.WithCancel(w.Ctx())
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
+		_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
 		done <- err
 	}()
 	testenv.WaitFor(t, func() bool { // its transaction has lost to the one that holds the event

@@ -37,7 +37,7 @@ func TestAcquire_RefusesAndLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.UserID = ids.New()
-			_, _, err := w.Seats.Acquire(w.Ctx(), c.request)
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), c.request)
 			wantCode(t, err, c.want)
 		})
 	}
@@ -74,7 +74,7 @@ func TestAcquire_DocumentsOfOtherSoftwareWork(t *testing.T) {
 			if available, _ := w.Available(event); available != 6 {
 				t.Errorf("%T: available %d, want 6", total, available)
 			}
-			if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
+			if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
 				t.Error(err)
 			}
 			if available, _ := w.Available(event); available != 10 {

@@ -56,7 +56,7 @@ func TestAcquire_ImpossibleCounterIsProvedAgainstTheLocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Set("events", event, wrong)
-			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
 			if name == "no total" {
 				wantCode(t, err, holdfast.CodeSeatsUnavailable)
 				return
@@ -80,7 +80,7 @@ func TestAcquire_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 50}}}}}}}}}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
 	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	w.Take(event, 2, testenv.Soon())
 	testenv.CheckInvariants(t, w.DB.Database)

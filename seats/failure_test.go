@@ -61,7 +61,7 @@ func TestAcquire_LostRepliesOfCommitsAreSettled(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
+				if _, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -92,7 +92,7 @@ func TestAcquire_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T)
 			for i := range 20 {
 				all.Go(func() {
 					q := holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: []string{"", "key"}[i%2]}
-					if _, replayed, err := w.Seats.Acquire(w.Ctx(), q); err != nil || replayed {
+					if _, replayed, err := w.Seats.AcquireLock(w.Ctx(), q); err != nil || replayed {
 						t.Error(replayed, err)
 					}
 				})
@@ -135,7 +135,7 @@ func TestAcquire_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 			user = rejected
 		}
 		all.Go(func() {
-			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1})
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1})
 			if (err != nil) != (user == rejected) {
 				t.Error(user == rejected, err)
 			}

@@ -26,7 +26,7 @@ func TestAcquire_SameKeyTakesSeatsOnce(t *testing.T) {
 	for i := range 60 {
 		service := []*seats.Service{w.Seats, other.Seats}[i%2]
 		all.Go(func() {
-			lock, again, err := service.Acquire(w.Ctx(), request)
+			lock, again, err := service.AcquireLock(w.Ctx(), request)
 			if err != nil {
 				t.Error(err)
 			}
@@ -54,17 +54,17 @@ func TestAcquire_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 	w := testenv.New(t)
 	event, user := w.Event(2), ids.New()
 	request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "k"}
-	lock, _, err := w.Seats.Acquire(w.Ctx(), request)
+	lock, _, err := w.Seats.AcquireLock(w.Ctx(), request)
 	wantCode(t, err, "")
 	replay := func(status holdfast.LockStatus) {
 		t.Helper()
-		again, replayed, err := w.Seats.Acquire(w.Ctx(), request)
+		again, replayed, err := w.Seats.AcquireLock(w.Ctx(), request)
 		if err != nil || !replayed || again.ID != lock.ID || again.Status != status {
 			t.Fatalf("got %+v, %v, %v; want %s", again, replayed, err, status)
 		}
 	}
 	replay(holdfast.LockActive) // although no seat is left
-	if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
+	if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
 		t.Fatal(err)
 	}
 	replay(holdfast.LockReleased)
@@ -77,7 +77,7 @@ func TestAcquire_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 		t.Errorf("available %d, want 2", available)
 	}
 	request.Seats = 1
-	_, _, err = w.Seats.Acquire(w.Ctx(), request)
+	_, _, err = w.Seats.AcquireLock(w.Ctx(), request)
 	wantCode(t, err, holdfast.CodeIdempotencyKeyReused)
 	// A lock that another tool wrote has no hash: its seats decide.
 	w.Insert("seatlocks", bson.D{
@@ -85,10 +85,10 @@ func TestAcquire_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
 		{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: time.Now()}, {Key: "idempotencyKey", Value: "raw"},
 	})
 	request.Key = "raw"
-	_, _, err = w.Seats.Acquire(w.Ctx(), request)
+	_, _, err = w.Seats.AcquireLock(w.Ctx(), request)
 	wantCode(t, err, holdfast.CodeIdempotencyKeyReused)
 	request.Seats = 2
-	if again, replayed, err := w.Seats.Acquire(w.Ctx(), request); err != nil || !replayed || again.Status != holdfast.LockExpired {
+	if again, replayed, err := w.Seats.AcquireLock(w.Ctx(), request); err != nil || !replayed || again.Status != holdfast.LockExpired {
 		t.Fatal(again, replayed, err)
 	}
 }

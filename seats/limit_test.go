@@ -23,7 +23,7 @@ func TestAcquire_LimitOfAUserHoldsAgainstConcurrentRequests(t *testing.T) {
 	for i := range 20 {
 		service := []*seats.Service{w.Seats, other.Seats}[i%2]
 		all.Go(func() {
-			_, _, err := service.Acquire(w.Ctx(), holdfast.LockRequest{EventID: created.ID, UserID: user, Seats: 2})
+			_, _, err := service.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: created.ID, UserID: user, Seats: 2})
 			if err == nil {
 				won.Add(2)
 			} else if !holdfast.HasCode(err, holdfast.CodeSeatLimitReached) {
@@ -43,11 +43,11 @@ func TestAcquire_DueSeatsDoNotCountAgainstTheLimitOfAUser(t *testing.T) {
 	created, err := w.Seats.CreateEvent(w.Ctx(), holdfast.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 2})
 	wantCode(t, err, "")
 	q := holdfast.LockRequest{EventID: created.ID, UserID: ids.New(), Seats: 2, Until: testenv.Past()}
-	_, _, err = w.Seats.Acquire(w.Ctx(), q)
+	_, _, err = w.Seats.AcquireLock(w.Ctx(), q)
 	wantCode(t, err, "")
 	q.Until = holdfast.Until{}
-	_, _, err = w.Seats.Acquire(w.Ctx(), q)
+	_, _, err = w.Seats.AcquireLock(w.Ctx(), q)
 	wantCode(t, err, "")
-	_, _, err = w.Seats.Acquire(w.Ctx(), q)
+	_, _, err = w.Seats.AcquireLock(w.Ctx(), q)
 	wantCode(t, err, holdfast.CodeSeatLimitReached)
 }

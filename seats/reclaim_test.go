@@ -23,7 +23,7 @@ func TestAcquire_ReclaimsALockThatWasDueAtOnce(t *testing.T) {
 	var asked sync.WaitGroup
 	for i, until := range []holdfast.Until{testenv.Soon(), testenv.Past(), testenv.Soon()} {
 		asked.Go(func() {
-			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
 			if err != nil {
 				t.Errorf("request %d: %v", i, err)
 			}
@@ -49,7 +49,7 @@ func TestAcquire_ReclaimsNoLockThatIsNotDue(t *testing.T) {
 	live, old := w.Take(event, 5, testenv.Soon()), w.Take(event, 2, testenv.Past())
 	ctx, cancel := context.WithTimeout(w.Ctx(), 5*time.Second)
 	defer cancel()
-	_, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 6})
+	_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 6})
 	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) || w.Lock(live.ID).Status != holdfast.LockActive || w.Lock(old.ID).Status != holdfast.LockExpired {
 		t.Errorf("got %v; they are %s and %s", err, w.Lock(live.ID).Status, w.Lock(old.ID).Status)
 	}
@@ -69,7 +69,7 @@ func TestAcquire_ReclaimsDueLocksSoonestExpiryFirstUntilItFits(t *testing.T) {
 			t.Errorf("lock %d is %s, want %s", i, got, want)
 		}
 	}
-	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
 	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	if available, _ := w.Available(event); available != 7 {
 		t.Errorf("available %d, want 7: what was reclaimed in vain is on sale", available)
@@ -101,14 +101,14 @@ func TestAcquire_ReclaimsOverSeveralTransactions(t *testing.T) {
 	release := w.HoldEvent(event.String()) // a request that waits for it holds up the other requests, so that they come together
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := w.Seats.Release(w.Ctx(), other.ID); err != nil {
+		if _, err := w.Seats.ReleaseLock(w.Ctx(), other.ID); err != nil {
 			t.Error(err)
 		}
 	})
 	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
 	for i := range 4 { // the first one asks for all there is
 		all.Go(func() {
-			_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
 			if (err == nil) != (i == 0) {
 				t.Errorf("request %d: %v; want the first to have all seats", i, err)
 			}

@@ -35,7 +35,7 @@ func TestRelease_AnswersByTheLocksState(t *testing.T) {
 		"none":     {ids.New, holdfast.CodeLockNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := w.Seats.Release(w.Ctx(), c.lock())
+			_, err := w.Seats.ReleaseLock(w.Ctx(), c.lock())
 			wantCode(t, err, c.want)
 		})
 	}
@@ -52,7 +52,7 @@ func TestRelease_ManyTimesAtOnceRestoresSeatsOnce(t *testing.T) {
 	for i := range 40 {
 		service := []*seats.Service{w.Seats, other.Seats}[i%2]
 		all.Go(func() {
-			if released, err := service.Release(w.Ctx(), lock.ID); err != nil || released.Status != holdfast.LockReleased {
+			if released, err := service.ReleaseLock(w.Ctx(), lock.ID); err != nil || released.Status != holdfast.LockReleased {
 				t.Error(released, err)
 			}
 		})
@@ -70,15 +70,15 @@ func TestRelease_PaysDownOversoldSeats(t *testing.T) {
 	event := w.Event(10)
 	first, second := w.Take(event, 4, testenv.Soon()), w.Take(event, 6, testenv.Soon())
 	w.Set("events", event, bson.D{{Key: "totalSeats", Value: 5}, {Key: "oversold", Value: 5}})
-	if _, err := w.Seats.Release(w.Ctx(), first.ID); err != nil {
+	if _, err := w.Seats.ReleaseLock(w.Ctx(), first.ID); err != nil {
 		t.Fatal(err)
 	}
 	if available, oversold := w.Available(event); available != 0 || oversold != 1 {
 		t.Errorf("available %d, oversold %d, want 0 and 1", available, oversold)
 	}
-	_, _, err := w.Seats.Acquire(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 	wantCode(t, err, holdfast.CodeSeatsUnavailable)
-	if _, err := w.Seats.Release(w.Ctx(), second.ID); err != nil {
+	if _, err := w.Seats.ReleaseLock(w.Ctx(), second.ID); err != nil {
 		t.Fatal(err)
 	}
 	if available, oversold := w.Available(event); available != 5 || oversold != 0 {

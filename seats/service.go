@@ -33,14 +33,14 @@ func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
 // maxKeyBytes bounds an idempotency key.
 const maxKeyBytes = 200
 
-// Acquire locks seats. replayed says that an earlier request with the same idempotency
+// AcquireLock locks seats. replayed says that an earlier request with the same idempotency
 // key made the lock, which is returned in its present state.
 //
 // It refuses with EVENT_NOT_FOUND, USER_NOT_FOUND, IDEMPOTENCY_KEY_REUSED,
 // EVENT_NOT_ON_SALE, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE or VALIDATION_FAILED.
 // UNAVAILABLE: no seats are kept. OUTCOME_UNKNOWN: the same request with the same key
 // finds out.
-func (s *Service) Acquire(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
+func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
 	if r.Seats < 1 || r.Seats > holdfast.MaxSeats {
 		return holdfast.Lock{}, false, holdfast.RefuseInput("body.seats", "Between 1 and %d seats can be locked.", holdfast.MaxSeats)
 	}
@@ -54,11 +54,11 @@ func (s *Service) Acquire(ctx context.Context, r holdfast.LockRequest) (lock hol
 	return orZero(result.Lock), result.Replayed, err
 }
 
-// Release ends a lock for its customer, and cancels its open booking in the same
+// ReleaseLock ends a lock for its customer, and cancels its open booking in the same
 // transaction. On a released lock it changes nothing. It refuses with LOCK_NOT_FOUND,
 // LOCK_EXPIRED, or LOCK_CONSUMED, also where the lock's booking is CONFIRMED and other
 // software left the lock ACTIVE.
-func (s *Service) Release(ctx context.Context, id ID) (holdfast.Lock, error) {
+func (s *Service) ReleaseLock(ctx context.Context, id ID) (holdfast.Lock, error) {
 	lock, err := s.store.Lock(ctx, id)
 	if err != nil {
 		return holdfast.Lock{}, err
@@ -67,11 +67,11 @@ func (s *Service) Release(ctx context.Context, id ID) (holdfast.Lock, error) {
 	return orZero(result.Lock), err
 }
 
-// Extend moves a live lock's expiry, never to an earlier time and at most to the cap,
+// ExtendLock moves a live lock's expiry, never to an earlier time and at most to the cap,
 // reckoned from its creation. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED,
 // LOCK_CONSUMED, LOCK_RELEASED, EVENT_NOT_ON_SALE where the event is cancelled, or
 // VALIDATION_FAILED beyond the cap.
-func (s *Service) Extend(ctx context.Context, id ID, until holdfast.Until) (holdfast.Lock, error) {
+func (s *Service) ExtendLock(ctx context.Context, id ID, until holdfast.Until) (holdfast.Lock, error) {
 	if until.IsZero() {
 		return holdfast.Lock{}, holdfast.RefuseInput("body", "Give expiresAt or ttlSeconds.")
 	}
@@ -82,13 +82,13 @@ func (s *Service) Extend(ctx context.Context, id ID, until holdfast.Until) (hold
 	return orZero(result.Lock), err
 }
 
-// Lock returns a lock in its present state, or LOCK_NOT_FOUND.
-func (s *Service) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
+// GetLock returns a lock in its present state, or LOCK_NOT_FOUND.
+func (s *Service) GetLock(ctx context.Context, id ID) (holdfast.Lock, error) {
 	return s.store.Lock(ctx, id)
 }
 
-// Locks lists locks by ID, and the token of the next page.
-func (s *Service) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
+// ListLocks lists locks by ID, and the token of the next page.
+func (s *Service) ListLocks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
 	return s.store.Locks(ctx, f, page)
 }
 
@@ -122,13 +122,13 @@ func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange
 	return orZero(result.Event), err
 }
 
-// Event returns an event, or EVENT_NOT_FOUND.
-func (s *Service) Event(ctx context.Context, id ID) (holdfast.Event, error) {
+// GetEvent returns an event, or EVENT_NOT_FOUND.
+func (s *Service) GetEvent(ctx context.Context, id ID) (holdfast.Event, error) {
 	return s.store.Event(ctx, id)
 }
 
-// Events lists events by ID, and the token of the next page.
-func (s *Service) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
+// ListEvents lists events by ID, and the token of the next page.
+func (s *Service) ListEvents(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
 	return s.store.Events(ctx, page)
 }
 

@@ -20,9 +20,9 @@ func TestUpdateEvent_CapacityMovesInMidSale(t *testing.T) {
 	for range 8 { // live traffic of locks and releases
 		all.Go(func() {
 			for ctx.Err() == nil {
-				lock, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(5)})
+				lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(5)})
 				if err == nil && rand.IntN(3) > 0 {
-					_, err = w.Seats.Release(ctx, lock.ID)
+					_, err = w.Seats.ReleaseLock(ctx, lock.ID)
 				}
 				if err != nil && !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) && ctx.Err() == nil {
 					t.Error(err)

@@ -40,9 +40,9 @@ type doc struct {
 	CreatedAt mongodb.Date `bson:"createdAt"`
 }
 
-// Create adds a user. It fails with EMAIL_TAKEN if another user has the address;
+// CreateUser adds a user. It fails with EMAIL_TAKEN if another user has the address;
 // after OUTCOME_UNKNOWN the user may exist.
-func (s *Service) Create(ctx context.Context, fullName, email string) (holdfast.User, error) {
+func (s *Service) CreateUser(ctx context.Context, fullName, email string) (holdfast.User, error) {
 	u := holdfast.User{ID: ids.New(), Name: fullName, Email: email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
 	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
 		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: u.Email}, {Key: "createdAt", Value: u.CreatedAt},
@@ -86,9 +86,9 @@ func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 	return unknown, nil
 }
 
-// Get returns a user, or USER_NOT_FOUND, which is confirmed: a user who existed
+// GetUser returns a user, or USER_NOT_FOUND, which is confirmed: a user who existed
 // before the call is found.
-func (s *Service) Get(ctx context.Context, id ID) (holdfast.User, error) {
+func (s *Service) GetUser(ctx context.Context, id ID) (holdfast.User, error) {
 	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) { return s.get(ctx, id) })
 }
 

@@ -148,7 +148,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		return nil
 	}
 	s.parting.Store(true)
-	s.listener.Close() //nolint:errcheck,gosec // Serve tells of it
+	s.listener.Close() //nolint:errcheck // Serve tells of it
 	s.partWithClients(ctx)
 	if err := s.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.Close())

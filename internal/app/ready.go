@@ -31,7 +31,7 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 	}
 	var leases sync.WaitGroup // a Redis that is away must not take MongoDB's time
 	var mode jobs.Mode
-	leases.Go(func() { mode, _ = a.Jobs.Mode(ctx) }) //nolint:errcheck // the mode tells
+	leases.Go(func() { mode, _ = a.Jobs.Mode(ctx) })
 	a.checkMongo(ctx, &ready)
 	leases.Wait()
 	a.tellMode(mode, &ready)

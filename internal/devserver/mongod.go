@@ -67,7 +67,7 @@ func (r *ReplicaSet) Stop() {
 // releasePorts ends the reservations; the members cannot be restarted after it.
 func (r *ReplicaSet) releasePorts() {
 	for _, m := range r.Members {
-		m.port.Close() //nolint:errcheck,gosec // nothing was written
+		m.port.Close() //nolint:errcheck // nothing was written
 	}
 }
 

@@ -34,7 +34,7 @@ func ReservePort() (*Port, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	p := &Port{socket: os.NewFile(uintptr(fd), "port")} //nolint:gosec // a descriptor is not negative
+	p := &Port{socket: os.NewFile(uintptr(fd), "port")}
 	if err := p.bind(fd); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

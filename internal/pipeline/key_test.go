@@ -58,7 +58,7 @@ func TestKey_WhateverBecameOfItsLock(t *testing.T) {
 		want    holdfast.LockStatus
 	}{
 		"released": {func(w *env, lock holdfast.Lock) {
-			if _, err := w.Seats.Release(w.Ctx(), lock.ID); err != nil {
+			if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
 				w.T.Error(err)
 			}
 		}, holdfast.LockReleased},

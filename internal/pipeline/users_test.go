@@ -92,8 +92,8 @@ func TestUsers_EachIsLookedUpOnceInABatch(t *testing.T) {
 		<-proceed
 		return nil, nil
 	}))
-	eventID, user, lock := w.Event(10), ids.New(), holdfast.Lock{}
-	lock = w.Take(eventID, 1, testenv.Soon())
+	eventID, user := w.Event(10), ids.New()
+	lock := w.Take(eventID, 1, testenv.Soon())
 	var callers sync.WaitGroup
 	send := func(c inventory.Command) {
 		callers.Go(func() {

@@ -79,7 +79,7 @@ func newEventLine(e holdfast.Event) eventLine {
 }
 
 func (e *eventsCmd) run(ctx context.Context, s *session) (int, error) {
-	all, err := readPages(0, func(p holdfast.Page) ([]holdfast.Event, string, error) { return s.Seats.Events(ctx, p) })
+	all, err := readPages(0, func(p holdfast.Page) ([]holdfast.Event, string, error) { return s.Seats.ListEvents(ctx, p) })
 	if err != nil {
 		return exitFailed, err
 	}
@@ -104,7 +104,7 @@ func (f *locksCmd) run(ctx context.Context, s *session) (int, error) {
 		return exitUsage, err
 	}
 	all, err := readPages(f.Limit, func(p holdfast.Page) ([]holdfast.Lock, string, error) {
-		return s.Seats.Locks(ctx, holdfast.LockFilter{EventID: event, UserID: user, Status: holdfast.LockStatus(f.Status)}, p)
+		return s.Seats.ListLocks(ctx, holdfast.LockFilter{EventID: event, UserID: user, Status: holdfast.LockStatus(f.Status)}, p)
 	})
 	if err != nil {
 		return exitFailed, err
@@ -139,7 +139,7 @@ func (f *bookingsCmd) run(ctx context.Context, s *session) (int, error) {
 		return exitUsage, err
 	}
 	all, err := readPages(f.Limit, func(p holdfast.Page) ([]holdfast.Booking, string, error) {
-		return s.Bookings.List(ctx, holdfast.BookingFilter{EventID: event, UserID: user, Status: holdfast.BookingStatus(f.Status)}, p)
+		return s.Bookings.ListBookings(ctx, holdfast.BookingFilter{EventID: event, UserID: user, Status: holdfast.BookingStatus(f.Status)}, p)
 	})
 	if err != nil {
 		return exitFailed, err
@@ -179,7 +179,7 @@ func (f *bookingsCmd) run(ctx context.Context, s *session) (int, error) {
 type exportCmd struct{}
 
 func (*exportCmd) run(ctx context.Context, s *session) (int, error) {
-	all, err := readPages(0, func(p holdfast.Page) ([]holdfast.Event, string, error) { return s.Seats.Events(ctx, p) })
+	all, err := readPages(0, func(p holdfast.Page) ([]holdfast.Event, string, error) { return s.Seats.ListEvents(ctx, p) })
 	if err != nil {
 		return exitFailed, err
 	}

@@ -44,7 +44,7 @@ const idempotencyIndex = "hf_eventId_userId_idempotencyKey_unique_if_idempotency
 func confirm(t *testing.T, env *testenv.Env, event holdfast.ID) holdfast.Booking {
 	t.Helper()
 	b := env.Book(env.Take(event, 2, testenv.Soon()), testenv.Soon())
-	if _, err := env.Bookings.Confirm(env.Ctx(), b.ID, "ref"); err != nil {
+	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), b.ID, "ref"); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -255,7 +255,7 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 			t.Errorf("%d %s %s", code, out, errs)
 		}
 	}
-	e, err := to.Seats.Event(to.Ctx(), event)
+	e, err := to.Seats.GetEvent(to.Ctx(), event)
 	if err != nil || e.TotalSeats != 100 || e.AvailableSeats != 100 || e.Status != holdfast.Closed {
 		t.Errorf("%+v %v", e, err)
 	}

@@ -391,9 +391,9 @@ func TestLoad_ReadsCounterAndLocksOfOneMoment(t *testing.T) {
 	for range 4 {
 		traffic.Go(func() {
 			for ctx.Err() == nil {
-				lock, _, err := w.Seats.Acquire(ctx, holdfast.LockRequest{EventID: id, UserID: ids.New(), Seats: 1 + rand.Int64N(9)})
+				lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: id, UserID: ids.New(), Seats: 1 + rand.Int64N(9)})
 				if err == nil {
-					_, err = w.Seats.Release(ctx, lock.ID)
+					_, err = w.Seats.ReleaseLock(ctx, lock.ID)
 				}
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)

@@ -134,10 +134,10 @@ func (s *Store) Hold(ctx context.Context, eventID ID) error {
 }
 
 const (
-	// ErrStale: a condition of the plan did not hold as it was written. Nothing was
+	// ErrStale says that a condition of the plan did not hold as it was written. Nothing was
 	// written; the commands have to be decided again.
 	ErrStale = mongodb.Abort("what the plan was decided on has changed")
-	// ErrKeyInUse: a new lock has an idempotency key that is in use. Nothing was written.
+	// ErrKeyInUse says that a new lock has an idempotency key that is in use. Nothing was written.
 	ErrKeyInUse = mongodb.Abort("an idempotency key is in use")
 )
 

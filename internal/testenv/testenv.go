@@ -272,7 +272,7 @@ func (e *Env) Event(total int64) holdfast.ID {
 // Take locks seats for a new user, or fails the test.
 func (e *Env) Take(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lock {
 	e.T.Helper()
-	lock, _, err := e.Seats.Acquire(e.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
+	lock, _, err := e.Seats.AcquireLock(e.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func (e *Env) Take(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lo
 // Book creates a booking of a lock, or fails the test.
 func (e *Env) Book(lock holdfast.Lock, window holdfast.Until) holdfast.Booking {
 	e.T.Helper()
-	b, _, err := e.Bookings.Create(e.Ctx(), holdfast.BookingRequest{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Window: window})
+	b, _, err := e.Bookings.CreateBooking(e.Ctx(), holdfast.BookingRequest{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Window: window})
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func Soon() holdfast.Until { return holdfast.Until{For: time.Hour} }
 // Available returns an event's availableSeats and oversold.
 func (e *Env) Available(event holdfast.ID) (available, oversold int64) {
 	e.T.Helper()
-	found, err := e.Seats.Event(e.Ctx(), event)
+	found, err := e.Seats.GetEvent(e.Ctx(), event)
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func (e *Env) Available(event holdfast.ID) (available, oversold int64) {
 // Lock reads a lock.
 func (e *Env) Lock(id holdfast.ID) holdfast.Lock {
 	e.T.Helper()
-	l, err := e.Seats.Lock(e.Ctx(), id)
+	l, err := e.Seats.GetLock(e.Ctx(), id)
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func (e *Env) Lock(id holdfast.ID) holdfast.Lock {
 // Booking reads a booking.
 func (e *Env) Booking(id holdfast.ID) holdfast.Booking {
 	e.T.Helper()
-	b, err := e.Bookings.Get(e.Ctx(), id)
+	b, err := e.Bookings.GetBooking(e.Ctx(), id)
 	if err != nil {
 		e.T.Fatal(err)
 	}

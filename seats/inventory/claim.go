@@ -47,7 +47,7 @@ type Book struct {
 
 func (c Book) decide(d *decision) Result {
 	lock, exists, read := d.lock(c.LockID)
-	bookings, _ := d.liveBookings(c.LockID)
+	bookings := d.liveBookings(c.LockID)
 	switch {
 	case !read || !d.needs.None():
 		return Result{}
@@ -167,7 +167,7 @@ type ConsumeSold struct {
 
 func (c ConsumeSold) decide(d *decision) Result {
 	lock, exists, read := d.lock(c.LockID)
-	bookings, _ := d.liveBookings(c.LockID)
+	bookings := d.liveBookings(c.LockID)
 	if !read || !d.needs.None() {
 		return Result{}
 	}

@@ -115,19 +115,20 @@ func (d *decision) booking(id ID) (b holdfast.Booking, exists, read bool) {
 	return *found, true, true
 }
 
-// liveBookings are the live bookings of a lock, as this decision has left them.
-func (d *decision) liveBookings(lock ID) (live []holdfast.Booking, read bool) {
+// liveBookings are the live bookings of a lock, as this decision has left them; where
+// they have to be read first, they are needed.
+func (d *decision) liveBookings(lock ID) (live []holdfast.Booking) {
 	ids, read := d.state.LiveOf[lock]
 	if !read {
 		d.needs.LiveOf = append(d.needs.LiveOf, lock)
-		return nil, false
+		return nil
 	}
 	for _, id := range ids {
 		if b, exists, _ := d.booking(id); exists && (b.Status.IsOpen() || b.Status == holdfast.BookingConfirmed) {
 			live = append(live, b)
 		}
 	}
-	return live, true
+	return live
 }
 
 // moveBooking plans the next status of a booking, and returns the booking after it.

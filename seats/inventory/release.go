@@ -12,7 +12,7 @@ type Release struct{ LockID ID }
 
 func (c Release) decide(d *decision) Result {
 	lock, exists, read := d.lock(c.LockID)
-	bookings, _ := d.liveBookings(c.LockID)
+	bookings := d.liveBookings(c.LockID)
 	if !read || !d.readEvent() {
 		return Result{}
 	}
