@@ -76,24 +76,24 @@ func fill(t *testing.T, w *testenv.Env) (event, user holdfast.ID) {
 			{Key: "seatLockId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: bookingStatus}, {Key: "paymentExpiresAt", Value: at}})
 	}
 	for i := range 2000 {
-		who := ids.New()
+		owner := ids.New()
 		if i%100 == 0 {
-			who = user
+			owner = user
 		}
-		add(others[i%3], who, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(time.Hour))
-		add(others[i%3], who, "EXPIRED", "EXPIRED", time.Now().Add(-time.Hour))
+		add(others[i%3], owner, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(time.Hour))
+		add(others[i%3], owner, "EXPIRED", "EXPIRED", time.Now().Add(-time.Hour))
 		if i%50 == 0 {
-			add(others[i%3], who, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(-time.Hour))
+			add(others[i%3], owner, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(-time.Hour))
 		}
 		if i%20 == 0 { // ended long ago; every other one has no date of its end
 			old := time.Now().Add(-48 * time.Hour)
-			add(others[i%3], who, "EXPIRED", "EXPIRED", old)
+			add(others[i%3], owner, "EXPIRED", "EXPIRED", old)
 			if i%40 == 0 {
 				locks[len(locks)-1] = append(locks[len(locks)-1].(bson.D), bson.E{Key: "updatedAt", Value: old})
 			}
 		}
 		if i%200 == 0 {
-			add(others[i%3], who, "RELEASED", "INITIATED", time.Now().Add(-time.Hour))
+			add(others[i%3], owner, "RELEASED", "INITIATED", time.Now().Add(-time.Hour))
 		}
 	}
 	for name, docs := range map[string][]any{"seatlocks": locks, "bookings": bookings} {

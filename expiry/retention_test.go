@@ -32,9 +32,9 @@ func exists(t *testing.T, w *testenv.Env, collection string, id holdfast.ID) boo
 	return n == 1
 }
 
-// Only what has ended and is old goes, with its ended bookings; what still
-// counts, or wants looking at, stays.
-func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
+// Old locks that have ended are removed with their ended bookings. Locks that count, and
+// contradictions that people have to look at, stay.
+func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1000)
@@ -96,7 +96,7 @@ func TestRetention_RemovesWhatEndedLongAgo(t *testing.T) {
 	told := ids.New()
 	w.Insert("bookings", bson.D{{Key: "_id", Value: told}, {Key: "seatLockId", Value: contradiction.ID}, {Key: "status", Value: "CONFIRMED"}, {Key: "paymentExpiresAt", Value: long}})
 	note(&stays, "an EXPIRED lock of a CONFIRMED booking", contradiction, told)
-	for at, list := range map[time.Time]*[]kept{long: &goes, short: &stays} { // documents of other tools
+	for at, list := range map[time.Time]*[]kept{long: &goes, short: &stays} { // documents of other software
 		id := ids.New()
 		w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1}, {Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: at}})
 		note(list, "a lock without updatedAt", holdfast.Lock{ID: id}, holdfast.ID{})
@@ -146,8 +146,8 @@ func TestRetention_FreesIdempotencyKeys(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Whatever locks are named, only those that have ended are removed.
-func TestForget_LeavesLocksThatCount(t *testing.T) {
+// Of the locks that are named, only ended ones are removed.
+func TestPurge_LeavesLocksThatCount(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)

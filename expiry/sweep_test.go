@@ -13,12 +13,14 @@ import (
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func TestSweepLocks_GivesSeatsBackOnceAndSaysSo(t *testing.T) {
+func TestSweepLocks_RestoresSeatsOnceAndLogsIt(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
@@ -45,15 +47,20 @@ func TestSweepLocks_GivesSeatsBackOnceAndSaysSo(t *testing.T) {
 			t.Errorf("not logged: %s", line)
 		}
 	}
-	var doc struct{ EndedBy, RunID string }
-	if err := w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: a.ID}}).Decode(&doc); err != nil {
-		t.Fatal(err)
+	var doc struct {
+		EndedBy string `bson:"endedBy"`
+		RunID   string `bson:"runId"`
+	}
+	err := w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: a.ID}}).Decode(&doc)
+	if err != nil || doc.EndedBy != "lock-expiry" || doc.RunID != "run" {
+		t.Errorf("the lock says %+v, %v", doc, err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Due locks spread over many events: what is found page by page is counted once.
-func TestSweepLocks_TakesAnEventsOtherDueLocksAlong(t *testing.T) {
+// Due locks are spread over many events: a transaction ends those of its event that are
+// on later pages too, and each is counted once.
+func TestSweepLocks_EndsTheOtherDueLocksOfAnEvent(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	events := []holdfast.ID{w.Event(100), w.Event(100), w.Event(100)}
@@ -72,7 +79,7 @@ func TestSweepLocks_TakesAnEventsOtherDueLocksAlong(t *testing.T) {
 		}
 	}
 	if n := w.Transactions(mongodb.Done); n > 13+6 {
-		t.Errorf("%d transactions for 13 locks taken and 12 swept of 3 events", n)
+		t.Errorf("%d transactions for 13 locks acquired and 12 swept of 3 events", n)
 	}
 }
 
@@ -123,7 +130,7 @@ func TestSweepBookings_EndsInitiatedOnesWhoseLockHasEndedOrIsDue(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Documents of other tools, shaped as the source of the product shapes them.
+// Documents of other software, in the shape that the contract names.
 func TestSweepBookings_WorksOnRawDocuments(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -177,8 +184,8 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 	}
 }
 
-// A give-back that would pass the total is no poison: the locks end, and the
-// counter is what the locks say.
+// A counter that would pass the total is wrong, and the lock is not: the lock ends, and
+// the counter is set to what the locks say.
 func TestSweepLocks_RecountsACounterThatWouldPassTheTotal(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -193,8 +200,8 @@ func TestSweepLocks_RecountsACounterThatWouldPassTheTotal(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Four sweeps at once, in two processes' services, beside customers.
-func TestSweeps_SeveralAtOnceGiveEverySeatBackOnce(t *testing.T) {
+// Four sweeps at the same time, in two processes, while customers acquire seats.
+func TestSweeps_SeveralAtOnceRestoreEverySeatOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	other := testenv.Open(t, w.URI, w.DB.Name())
@@ -211,9 +218,9 @@ func TestSweeps_SeveralAtOnceGiveEverySeatBackOnce(t *testing.T) {
 	var mu sync.Mutex
 	var sum expiry.Report
 	for i := range 4 {
-		world := []*testenv.Env{w, other}[i%2]
+		process := []*testenv.Env{w, other}[i%2]
 		all.Go(func() {
-			report := world.SweepLocks().Add(world.SweepBookings())
+			report := process.SweepLocks().Add(process.SweepBookings())
 			mu.Lock()
 			defer mu.Unlock()
 			sum = sum.Add(report)
@@ -236,22 +243,22 @@ func TestSweeps_SeveralAtOnceGiveEverySeatBackOnce(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// While a sale goes on, locks come due all the time: a run ends all the same,
-// and the next one takes what came meanwhile.
+// While a sale goes on, locks come due all the time: a run ends all the same, and the
+// next one ends the locks that came due meanwhile.
 func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1000)
 	w.Take(event, 1, testenv.Past())
-	words, pages := expiry.LockLines, 0
-	words.Found = func(n int) string {
+	lines, pages := expiry.LockLines, 0
+	lines.Found = func(n int) string {
 		const endless = 20
 		if pages++; pages < endless {
 			w.Take(event, 1, testenv.Past())
 		}
 		return expiry.LockLines.Found(n)
 	}
-	report, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, words))
+	report, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, lines))
 	if err != nil || report.Applied != 1 || pages != 1 {
 		t.Errorf("it went through %d pages: %+v, %v", pages, report, err)
 	}
@@ -263,24 +270,63 @@ func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 	}
 }
 
-// Pods' clocks ten minutes off, both ways, expire nothing early and nothing late.
+// A process whose clock is ten minutes off, either way, expires nothing early or late.
 func TestSweep_GoesByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
 	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
-		wrong := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
-			o.Clock = func() time.Time { return time.Now().Add(off) }
+		t.Run(off.String(), func(t *testing.T) {
+			wrong := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+				o.Clock = func() time.Time { return time.Now().Add(off) }
+			})
+			ahead := w.Take(event, 1, holdfast.Until{For: 5 * time.Minute})
+			due := w.Take(event, 1, holdfast.Until{At: time.Now().Add(-time.Minute)})
+			wrong.Recover()
+			report := wrong.SweepLocks()
+			if got := w.Lock(ahead.ID).Status; got != holdfast.LockActive {
+				t.Errorf("a lock that is not due is %s", got)
+			}
+			if got := w.Lock(due.ID).Status; got != holdfast.LockExpired {
+				t.Errorf("a due lock is %s after %+v", got, report)
+			}
 		})
-		ahead := w.Take(event, 1, holdfast.Until{For: 5 * time.Minute})
-		due := w.Take(event, 1, holdfast.Until{At: time.Now().Add(-time.Minute)})
-		wrong.Recover()
-		report := wrong.SweepLocks()
-		if got := w.Lock(ahead.ID).Status; got != holdfast.LockActive {
-			t.Errorf("clock %v off: a lock that is not due is %s", off, got)
-		}
-		if got := w.Lock(due.ID).Status; got != holdfast.LockExpired {
-			t.Errorf("clock %v off: a due lock is %s after %+v", off, got, report)
-		}
+	}
+}
+
+// Between a sweep's read and its transaction, a lock may be released, sold or extended
+// by a transaction that had begun in time: the sweep leaves it at once.
+func TestSweepLocks_LeavesALockThatHasMovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(100)
+	for name, moved := range map[string]bson.E{
+		"released": {Key: "status", Value: "RELEASED"},
+		"sold":     {Key: "status", Value: "CONSUMED"},
+		"expired":  {Key: "status", Value: "EXPIRED"},
+		"extended": {Key: "expiresAt", Value: time.Now().Add(time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lock := w.Take(event, 1, testenv.Past())
+			due, err := w.Store.DueLocks(w.Ctx(), store.After{}, 10)
+			if err != nil || len(due) != 1 || due[0].ID != lock.ID {
+				t.Fatal(due, err)
+			}
+			w.Set("seatlocks", lock.ID, bson.D{moved})
+			before := w.Lock(lock.ID)
+			available, _ := w.Available(event)
+			for _, upTo := range []int{0, 10} { // the locks that it names, and all that are due
+				command := inventory.ExpireLocks{
+					Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "run"}, LockIDs: []holdfast.ID{lock.ID}, UpTo: upTo,
+				}
+				result, err := w.Pipeline.Sweep(w.Ctx(), event, command)
+				if err != nil || len(result.Ended) > 0 || w.Lock(lock.ID) != before {
+					t.Errorf("up to %d: %+v, %v; the lock is %+v", upTo, result, err, w.Lock(lock.ID))
+				}
+			}
+			if after, _ := w.Available(event); after != available {
+				t.Errorf("%d seats were available, now %d", available, after)
+			}
+		})
 	}
 }

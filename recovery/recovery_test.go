@@ -20,8 +20,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// Test 3 of EPIC 6, to the letter.
-func TestRun_MendsTheSourcesThirdTest(t *testing.T) {
+// A lock and a booking of other software that went stale, a counter that is wrong, and
+// an INITIATED booking: the log lines are the contract's.
+func TestRun_RepairsAfterAPartialFailure(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event, user, lockID, bookingID := w.Event(100), ids.New(), ids.New(), ids.New()
@@ -60,7 +61,7 @@ func TestRun_MendsTheSourcesThirdTest(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-func TestRun_MarksSoldLocksAndReportsContradictions(t *testing.T) {
+func TestRun_ConsumesSoldLocksAndReportsContradictions(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
@@ -107,7 +108,7 @@ func TestRun_CountsLocksBeyondTheTotalAsOversold(t *testing.T) {
 	}
 }
 
-func TestReconcile_MendsEveryKindOfWrongCounter(t *testing.T) {
+func TestReconcile_CorrectsEveryKindOfWrongCounter(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	for name, wrong := range map[string]bson.D{
@@ -117,23 +118,25 @@ func TestReconcile_MendsEveryKindOfWrongCounter(t *testing.T) {
 		"oversold": {{Key: "oversold", Value: 3}}, "oversold text": {{Key: "oversold", Value: "x"}},
 		"oversold negative": {{Key: "oversold", Value: -2}}, "both": {{Key: "availableSeats", Value: 8}, {Key: "oversold", Value: 2}},
 	} {
-		event := w.Event(10)
-		w.Take(event, 4, testenv.Soon())
-		result := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
-			{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}}, {Key: "u", Value: bson.D{{Key: "$set", Value: wrong}}}}}}})
-		if err := result.Err(); err != nil {
-			t.Fatal(err)
-		}
-		report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
-		if available, oversold := w.Available(event); err != nil || report.Corrections != 1 || available != 6 || oversold != 0 {
-			t.Errorf("%s: %+v, %v: available %d, oversold %d; want 6 and 0", name, report, err, available, oversold)
-		}
+		t.Run(name, func(t *testing.T) {
+			event := w.Event(10)
+			w.Take(event, 4, testenv.Soon())
+			result := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
+				{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}}, {Key: "u", Value: bson.D{{Key: "$set", Value: wrong}}}}}}})
+			if err := result.Err(); err != nil {
+				t.Fatal(err)
+			}
+			report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
+			if available, oversold := w.Available(event); err != nil || report.Corrections != 1 || available != 6 || oversold != 0 {
+				t.Errorf("%+v, %v: available %d, oversold %d; want 6 and 0", report, err, available, oversold)
+			}
+		})
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Repairs that measured the same drift take it off once.
-func TestReconcile_SeveralAtOnceMendOnce(t *testing.T) {
+// Several repairs that measured the same drift take it off once.
+func TestRepair_SeveralAtOnceCorrectOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	other := testenv.Open(t, w.URI, w.DB.Name())
@@ -142,9 +145,9 @@ func TestReconcile_SeveralAtOnceMendOnce(t *testing.T) {
 		w.Set("events", event, bson.D{{Key: "availableSeats", Value: 500}})
 		var all sync.WaitGroup
 		for i := range 8 {
-			world := []*testenv.Env{w, other}[i%2]
+			process := []*testenv.Env{w, other}[i%2]
 			all.Go(func() {
-				if _, err := world.Pipeline.Repair(w.Ctx(), event, "run"); err != nil {
+				if _, err := process.Pipeline.Repair(w.Ctx(), event, "run"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -156,14 +159,14 @@ func TestReconcile_SeveralAtOnceMendOnce(t *testing.T) {
 	}
 }
 
-// A recovery pass in a loop, in two processes' services, while customers take,
-// book, confirm and cancel, and a hand corrupts the counter again and again.
+// Two processes recover in a loop while customers acquire, book, confirm and cancel, and
+// other software corrupts the counter again and again.
 func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	other := testenv.Open(t, w.URI, w.DB.Name())
 	event := w.Event(500)
-	// Some seconds; on a machine that others use too, until enough has happened.
+	// Some seconds; on a slow machine, until enough has happened.
 	ctx, stop := context.WithTimeout(w.Ctx(), time.Minute)
 	defer stop()
 	var all sync.WaitGroup
@@ -179,16 +182,18 @@ func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 			}
 		})
 	}
-	for _, world := range []*testenv.Env{w, other} {
+	for _, process := range []*testenv.Env{w, other} {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, err := world.Recovery.Run(ctx, "run", slog.New(w.Log))
+				_, err := process.Recovery.Run(ctx, "run", slog.New(w.Log))
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for start := time.Now(); ctx.Err() == nil; { // a drift of one seat, up or down
 		drift := bson.A{"$availableSeats", 1 - 2*rand.IntN(2)}
 		_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event},
@@ -202,7 +207,7 @@ func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
+		case <-tick.C:
 		}
 	}
 	all.Wait()
@@ -211,7 +216,7 @@ func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 	}
 	w.Recover()
 	if corrected() < 10 || sold.Load() < 10 {
-		t.Errorf("%d corrections, %d sales: the test did not do its work", corrected(), sold.Load())
+		t.Errorf("%d corrections, %d sales: too little happened for a test", corrected(), sold.Load())
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
@@ -247,16 +252,16 @@ func customer(ctx context.Context, t *testing.T, w *testenv.Env, event holdfast.
 	}
 }
 
-// A sweep and a reconcile of an event with 50,000 locks, while 64 customers
-// lock seats of it: both end, and the sale goes on.
+// A sweep and a reconcile of an event with 50,000 locks, while 64 customers acquire
+// seats of it: both end, and the sale goes on.
 func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	t.Parallel()
 	w, worker := testenv.New(t), (*testenv.Env)(nil)
 	worker = testenv.Open(t, w.URI, w.DB.Name())
-	const due, standing = 20_000, 30_000
+	const due, live = 20_000, 30_000
 	event := w.Event(10_000_000)
 	var docs []any
-	for i := range due + standing {
+	for i := range due + live {
 		at := time.Now().Add(time.Hour)
 		if i < due {
 			at = time.Now().Add(-time.Hour)
@@ -267,7 +272,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs); err != nil {
 		t.Fatal(err)
 	}
-	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 10_000_000 - due - standing - 7}}) // 7 too few
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 10_000_000 - due - live - 7}}) // 7 too few
 	ctx, stop := context.WithCancel(w.Ctx())
 	defer stop()
 	var all sync.WaitGroup
@@ -292,14 +297,14 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	}
 	before := locked.Load()
 	start = time.Now()
-	mended, err := worker.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
-	if err != nil || mended.Corrections != 1 {
-		t.Errorf("reconcile: %+v, %v; want 1 correction", mended, err)
+	reconciled, err := worker.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
+	if err != nil || reconciled.Corrections != 1 {
+		t.Errorf("reconcile: %+v, %v; want 1 correction", reconciled, err)
 	}
-	reconciled := time.Since(start)
+	took := time.Since(start)
 	stop()
 	all.Wait()
-	t.Logf("swept %d in %v, reconciled in %v; %d and %d locks were taken meanwhile", due, swept, reconciled, before, locked.Load()-before)
+	t.Logf("swept %d in %v, reconciled in %v; %d and %d locks were acquired meanwhile", due, swept, took, before, locked.Load()-before)
 	if before == 0 || locked.Load() == before {
 		t.Error("the sale stood still")
 	}
@@ -310,7 +315,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 }
 
 // Every document that a run changes names the run.
-func TestRuns_AreNamedByWhatTheyChange(t *testing.T) {
+func TestRun_IsNamedInTheDocumentsThatItChanges(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	named := func(collection string, id holdfast.ID) {
@@ -329,7 +334,7 @@ func TestRuns_AreNamedByWhatTheyChange(t *testing.T) {
 	b := w.Book(pending, testenv.Past())
 	sold := w.Take(drifted, 1, testenv.Soon())
 	confirmed := w.Book(sold, testenv.Soon())
-	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // by hand, and the lock forgotten
+	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // by other software, which left the lock ACTIVE
 	w.Set("events", drifted, bson.D{{Key: "availableSeats", Value: 3}})
 	w.Recover()
 	named("seatlocks", lock.ID)

@@ -36,10 +36,9 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 	}
 	for _, collection := range []string{"events", "bookings", "seatlocks"} {
 		const meanwhile = 20 // sales; the seats of the largest event don't run out
-		for before, deadline := sold.Load(), time.Now().Add(time.Minute); sold.Load() < before+meanwhile; <-time.After(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("nothing is sold")
-			}
+		before := sold.Load()
+		if !testenv.Poll(time.Minute, func() bool { return sold.Load() >= before+meanwhile }) {
+			t.Fatal("nothing is sold")
 		}
 		_, err := w.DB.Collection(collection).Aggregate(w.Ctx(), mongo.Pipeline{
 			{{Key: "$merge", Value: bson.D{{Key: "into", Value: bson.D{{Key: "db", Value: restored.DB.Name()}, {Key: "coll", Value: collection}}}}}},
@@ -54,7 +53,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 	stop()
 	all.Wait()
 	if available, _ := restored.Available(between); available != 100 {
-		t.Errorf("the copies are of one moment (%d): the test did not do its work", available)
+		t.Errorf("the copies are of one moment (%d): too little happened for a test", available)
 	}
 	restored.Recover()
 	if available, _ := restored.Available(between); available != 97 {
@@ -68,7 +67,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 		}
 	}
 	for _, broken := range testenv.Violations(t, restored.DB.Database) {
-		// What people have to decide was told of.
+		// Contradictions that people have to decide on were reported.
 		if !strings.Contains(broken, "CONFIRMED") && !strings.Contains(broken, "CONSUMED") || len(restored.Log.Lines("left as it is")) == 0 {
 			t.Error(broken)
 		}

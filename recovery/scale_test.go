@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// Several passes at once over more events than a page holds, a tenth of them
-// wrong: each counter is mended once, and told of once.
-func TestReconcile_SeveralAtOnceMendEachCounterOnce(t *testing.T) {
+// Several passes at the same time over more events than a page holds, a tenth of which
+// have wrong counters: each counter is corrected once, and counted once.
+func TestReconcile_SeveralAtOnceCorrectEachCounterOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	const events, wrong = 2500, 250
