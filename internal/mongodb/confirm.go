@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// A primary that was frozen or cut off, and does not know yet that there is another
-// one, still answers reads with old data; and one that has just been elected may not
-// know yet what is committed. Writes are safe from both, because a commit needs the
-// majority. A refusal writes nothing, so it has to be confirmed.
+// A primary that was frozen or cut off, and does not know yet that there is another one,
+// still answers reads with old data. One that has just been elected may not know yet
+// what is committed. Neither can harm a write, because a commit needs the majority. A
+// refusal writes nothing, so it has to be confirmed.
 
 // ConfirmRefusal calls do. Where do refuses, and doubtful says that the refusal could
 // come from old data, it waits until the primary has proved that it is one, and calls

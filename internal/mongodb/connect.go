@@ -29,7 +29,7 @@ type DB struct {
 	log     *slog.Logger
 	clock   clock.Clock
 	observe Observer
-	orphans sync.Mutex // held while this process looks for orphans
+	orphans sync.Mutex // held while this process searches for orphans
 
 	barrierCollection string
 
@@ -48,8 +48,8 @@ const (
 	Unknown     Outcome = "unknown"
 )
 
-// Observer hears of every transaction's end and of orphans that were ended.
-// Nil functions are not called.
+// Observer is told of the end of every transaction, and of orphans that were ended. Nil
+// functions are not called.
 type Observer struct {
 	Transaction func(o Outcome, attempts int)
 	Orphans     func(ended int)
@@ -60,9 +60,9 @@ type Options struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Observe Observer
-	// BarrierCollection is read to prove that a primary is one; any collection will do.
+	// BarrierCollection is read to prove that a primary is one; it may be any collection.
 	BarrierCollection string
-	// Monitor hears of every command; may be nil.
+	// Monitor is told of every command; may be nil.
 	Monitor *event.CommandMonitor
 	// CommitTimeout bounds the repetition of a commit whose outcome is unknown; 0
 	// means commitTimeout.
@@ -119,7 +119,7 @@ func checkServer(ctx context.Context, client *mongo.Client) error {
 // Close ends all connections.
 func (db *DB) Close(ctx context.Context) error { return db.client.Disconnect(ctx) }
 
-// Ping returns nil if a primary that takes writes answers.
+// Ping returns nil if a primary answers that accepts writes.
 func (db *DB) Ping(ctx context.Context) error {
 	var hello struct {
 		Writable bool `bson:"isWritablePrimary"`
@@ -129,7 +129,7 @@ func (db *DB) Ping(ctx context.Context) error {
 		return err
 	}
 	if !hello.Writable {
-		return errors.New("the server takes no writes")
+		return errors.New("the server does not accept writes")
 	}
 	return nil
 }

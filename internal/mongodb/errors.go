@@ -40,8 +40,8 @@ func TranslateWrite(err error) error {
 // IsDuplicate reports whether a unique index refused the write.
 func IsDuplicate(err error) bool { return mongo.IsDuplicateKeyError(err) }
 
-// ConflictError says that others changed the same documents until time ran out. Nothing was
-// changed.
+// ConflictError says that other transactions changed the same documents until time ran
+// out. Nothing was changed.
 func ConflictError(cause error) error {
 	return holdfast.Refuse(holdfast.CodeUnavailable, "Too many changes at the same time; try again.").By(cause)
 }
@@ -58,8 +58,8 @@ func isDriver(err error) bool {
 	return holdfast.CodeOf(err) == "" && !errors.As(err, &abort)
 }
 
-// RejectedByServer reports whether a server answered the write and refused it,
-// so that nothing was written and another write may succeed.
+// RejectedByServer reports whether a server answered the write and rejected it: nothing
+// was written, and another write may succeed.
 func RejectedByServer(err error) bool {
 	var server mongo.ServerError
 	return errors.As(err, &server) && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err) &&

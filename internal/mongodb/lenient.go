@@ -8,9 +8,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Documents may come from other software: a whole number may be held as int32,
-// int64, double or decimal, a field may be missing or of another type. The
-// types below read what is there and never fail; what does not fit is absent.
+// Documents may come from other software: a whole number may be an int32, an int64, a
+// double or a decimal, and a field may be missing or of another type. The types below
+// never fail: a value that does not fit counts as absent.
 
 // Whole is a whole number of any numeric type, exact.
 type Whole struct {

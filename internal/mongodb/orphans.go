@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// orphanIdle is how long a transaction of ours must have been idle to count
-	// as left behind: ours run for milliseconds between two commands.
+	// orphanIdle is how long a transaction must have been idle to count as orphaned.
+	// Those of living processes are idle for milliseconds between two commands.
 	orphanIdle     = 5 * time.Second
 	orphansTimeout = 5 * time.Second
 )
 
-// EndOrphans ends the transactions of our application, on this database and by
-// this user, that have been idle for over orphanIdle, and returns how many. A
-// living process whose transaction is ended so repeats it.
+// EndOrphans ends the transactions of our application, on this database and by this user,
+// that have been idle for over orphanIdle, and returns their number. If the process is
+// alive, it repeats its transaction.
 func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()
@@ -57,14 +57,14 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	return len(found), nil
 }
 
-// endOrphansQuietly is for a loser of conflicts, who goes on whatever comes of
-// it. One look at a time is enough for the process.
+// endOrphansQuietly is for a transaction that loses to conflicts, and goes on whether or
+// not orphans are found. The process needs one search at a time.
 func (db *DB) endOrphansQuietly(ctx context.Context) {
 	if !db.orphans.TryLock() {
 		return
 	}
 	defer db.orphans.Unlock()
 	if _, err := db.EndOrphans(context.WithoutCancel(ctx)); err != nil {
-		db.log.WarnContext(ctx, "Looking for orphaned transactions failed", "error", err)
+		db.log.WarnContext(ctx, "Could not search for orphaned transactions", "error", err)
 	}
 }

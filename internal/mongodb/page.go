@@ -11,13 +11,12 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// maxExamined bounds what a filter without an index of its own may read, so that a
-// page may hold fewer items than asked for and still have a next one.
+// maxExamined bounds how many documents a filter without an index reads. A page may then
+// have fewer items than were asked for, and still have a next one.
 const maxExamined = 10_000
 
-// List reads a page and the token of the next one ("" at the end). indexed says
-// that an index holds filter and order together; otherwise at most maxExamined
-// documents are looked at.
+// List reads a page and the token of the next one ("" at the end). indexed says that one
+// index serves filter and order; otherwise at most maxExamined documents are examined.
 func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexed bool, page holdfast.Page, idOf func(T) holdfast.ID) (items []T, next string, err error) {
 	after := bson.D{}
 	if page.Token != "" {
@@ -63,8 +62,8 @@ func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, 
 	return writeToken(end.ID), nil
 }
 
-// All runs a pipeline and returns its documents, which the caller has bounded.
-// It serves transactions too, so the driver's errors stay as they are.
+// All runs a pipeline and returns its documents, whose number the caller has bounded. It
+// serves transactions too, so the driver's errors are not translated.
 func All[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) ([]T, error) {
 	cursor, err := c.Aggregate(ctx, pipeline)
 	if err != nil {
@@ -84,10 +83,10 @@ func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipel
 	return items[0], true, nil
 }
 
-// Each walks what a find gives and hands it over in batches of up to size, each
-// a slice of its own; memory does not grow with the number of documents. It
-// serves transactions too, so the driver's errors stay as they are.
-func Each[T any](ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, visit func([]T) error) error {
+// Each calls handle with the documents of a find in batches of up to size, each in a
+// slice of its own; memory does not grow with the number of documents. It serves
+// transactions too, so the driver's errors are not translated.
+func Each[T any](ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error) error {
 	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(projection).SetBatchSize(int32(size))) //nolint:gosec // some thousand
 	if err != nil {
 		return err
@@ -96,7 +95,7 @@ func Each[T any](ctx context.Context, c *mongo.Collection, filter, projection bs
 	batch := make([]T, 0, size)
 	for cursor.Next(ctx) {
 		if batch = append(batch, read(cursor.Current)); len(batch) == size {
-			if err := visit(batch); err != nil {
+			if err := handle(batch); err != nil {
 				return err
 			}
 			batch = make([]T, 0, size)
@@ -105,7 +104,7 @@ func Each[T any](ctx context.Context, c *mongo.Collection, filter, projection bs
 	if err := cursor.Err(); err != nil || len(batch) == 0 {
 		return err
 	}
-	return visit(batch)
+	return handle(batch)
 }
 
 // IDOf reads a field of a raw document that holds an ID.

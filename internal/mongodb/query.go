@@ -12,7 +12,7 @@ func In[T any](field string, values []T) bson.D {
 	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
 }
 
-// And joins filters, each of which may name the same field; empty ones don't count.
+// And matches all of the filters, which may name the same field; empty filters are left out.
 func And(filters ...bson.D) bson.D {
 	all := bson.A{}
 	for _, f := range filters {
@@ -37,7 +37,7 @@ func Keys(fields ...string) bson.D {
 
 // Stages of pipelines.
 
-// Match keeps what matches all filters.
+// Match keeps the documents that match all filters.
 func Match(filters ...bson.D) bson.D { return stage("$match", And(filters...)) }
 
 // Sort orders by ascending fields.
@@ -49,7 +49,7 @@ func Limit(n int) bson.D { return stage("$limit", n) }
 // Only reads these fields and _id.
 func Only(fields ...string) bson.D { return stage("$project", Keys(fields...)) }
 
-// Group sums the documents up by a key.
+// Group makes one document for each value of a key.
 func Group(by any, fields ...bson.E) bson.D {
 	return stage("$group", append(bson.D{{Key: "_id", Value: by}}, fields...))
 }
@@ -57,7 +57,7 @@ func Group(by any, fields ...bson.E) bson.D {
 // Sum adds a value up over a group.
 func Sum(value any) bson.D { return bson.D{{Key: "$sum", Value: value}} }
 
-// Join adds what the stages make of another collection, as a list.
+// Join runs the stages on another collection, and adds the result as a list.
 func Join(as, collection string, stages ...bson.D) bson.D {
 	return stage("$lookup", bson.D{{Key: "from", Value: collection}, {Key: "as", Value: as}, {Key: "pipeline", Value: stages}})
 }
@@ -73,7 +73,7 @@ func JoinBy(as, collection, local, foreign string, stages ...bson.D) bson.D {
 	})
 }
 
-// WithNow adds the database's clock to what is read, as the field now.
+// WithNow adds the database's clock to the documents, as the field now.
 var WithNow = stage("$set", bson.D{{Key: "now", Value: "$$NOW"}})
 
 func stage(name string, value any) bson.D { return bson.D{{Key: name, Value: value}} }
@@ -92,5 +92,5 @@ func againstNow(compare, field string) bson.D {
 	}
 }
 
-// TouchDate notes the time of an update.
+// TouchDate sets updatedAt to the time of the update.
 var TouchDate = bson.E{Key: "$currentDate", Value: bson.D{{Key: "updatedAt", Value: true}}}

@@ -13,7 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Collection is what a package wants MongoDB to hold for it.
+// Collection is a collection that a package needs, with its validator and indexes.
 type Collection struct {
 	Name      string
 	Validator bson.D // nil: none
@@ -27,14 +27,14 @@ type Index struct {
 	Partial bson.D
 	// CaseInsensitive compares strings without regard to case.
 	CaseInsensitive bool
-	// ExpireAfter has MongoDB remove documents so long after the date of the
-	// key; 0: never. It only deletes, and late.
+	// ExpireAfter makes MongoDB delete documents this long after the date of the key,
+	// or up to some minutes later; 0: never.
 	ExpireAfter time.Duration
 }
 
 const (
-	schemaTimeout       = 10 * time.Minute // an index over many documents takes long
-	validatorTimeout    = 5 * time.Second  // collMod holds up writes while it waits
+	schemaTimeout       = 10 * time.Minute // building an index over many documents takes long
+	validatorTimeout    = 5 * time.Second  // writes wait as long as collMod waits
 	codeNamespaceExists = 48
 	codeIndexOptions    = 85
 	codeIndexKeySpecs   = 86
@@ -45,10 +45,10 @@ const (
 	codeCannotCreateIdx = 67
 )
 
-// EnsureSchema makes what is missing of collections, validators and indexes.
-// It may run in many processes at once, and changes only what differs. What
-// MongoDB refuses is returned as degraded, each with the command to run by
-// hand; err is for a database that does not answer.
+// EnsureSchema creates the collections, validators and indexes that are missing, and
+// changes those that differ. It may run in many processes at the same time. Changes that
+// MongoDB rejects are returned as degraded, each with the command to run by hand; err
+// says that the database does not answer.
 func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degraded []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degra
 	return degraded, nil
 }
 
-// SchemaGaps tells what EnsureSchema would make or change, each with the command
-// to do so by hand. It only reads.
+// SchemaGaps lists what EnsureSchema would create or change, each with the command to do
+// it by hand. It only reads.
 func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []string, err error) {
 	for _, c := range collections {
 		have, found, err := db.validatorOf(ctx, c.Name)
@@ -80,13 +80,13 @@ func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []
 			return nil, Translate(err)
 		}
 		if !found {
-			gaps = append(gaps, "the collection "+c.Name+" is missing; a start of the API or a worker makes it")
+			gaps = append(gaps, "the collection "+c.Name+" is missing; the API or a worker creates it at its start")
 			continue
 		}
 		if same, err := c.sameValidator(have); err != nil {
 			return nil, err
 		} else if !same {
-			gaps = append(gaps, "the validator of "+c.Name+" is missing or another one: db.runCommand("+shell(collMod(c))+")")
+			gaps = append(gaps, "the validator of "+c.Name+" is missing or differs: db.runCommand("+shell(collMod(c))+")")
 		}
 		names, err := db.indexNames(ctx, c.Name)
 		if err != nil {
@@ -111,10 +111,10 @@ func (c Collection) sameValidator(have bson.Raw) (bool, error) {
 }
 
 func advice(err error, command string) string {
-	return fmt.Sprintf("MongoDB refused (%v); mend that and run: %s", err, command)
+	return fmt.Sprintf("MongoDB rejected it (%v); correct that and run: %s", err, command)
 }
 
-// refusedSchema reports whether the server understood and said no.
+// refusedSchema reports whether the server rejected the change, rather than failed.
 func refusedSchema(err error) bool {
 	var server mongo.ServerError
 	if !errors.As(err, &server) {
@@ -150,8 +150,8 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 	if same, err := c.sameValidator(have); err != nil || same {
 		return err
 	}
-	if _, err := db.EndOrphans(ctx); err != nil { // one would make collMod hold up all writes
-		db.log.WarnContext(ctx, "Looking for orphaned transactions failed", "error", err)
+	if _, err := db.EndOrphans(ctx); err != nil { // collMod would wait for one, and all writes for collMod
+		db.log.WarnContext(ctx, "Could not search for orphaned transactions", "error", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, validatorTimeout)
 	defer cancel()
@@ -188,8 +188,7 @@ func (db *DB) indexNames(ctx context.Context, collection string) (names []string
 	return names, err
 }
 
-// name tells an index by its keys and by what makes it differ: one with the
-// same name was made by us, or is as good.
+// name is made of the keys and options, so an index with the same name is the same.
 func (i Index) name() string {
 	name := "hf"
 	for _, key := range i.Keys {

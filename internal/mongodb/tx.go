@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// txTimeout and txAttempts bound a transaction with all its repetitions. The
-	// time leaves room for an orphan to be found and ended (about 6 s).
+	// txTimeout and txAttempts bound a transaction with all its repetitions. There is
+	// time enough to find and end an orphan (about 6 s).
 	txTimeout  = 15 * time.Second
 	txAttempts = 1000
-	// Between attempts: a jittered wait that doubles from firstRetryDelay to maxRetryDelay.
+	// The delay between attempts is jittered, and doubles from firstRetryDelay to
+	// maxRetryDelay.
 	firstRetryDelay  = time.Millisecond
 	maxRetryDelay    = 50 * time.Millisecond
 	fastRetryDelay   = 2 * time.Millisecond
@@ -28,35 +29,37 @@ const (
 	// commitTimeout bounds the repetition of a commit whose outcome is unknown.
 	commitTimeout = 10 * time.Second
 	abortTimeout  = 5 * time.Second
-	// graceTimeout is how long the commands of a transaction go on after its caller
-	// left, before they are cut off. See detachWithGrace.
+	// graceTimeout is how long the commands of a transaction go on after its caller has
+	// given up, before they are cancelled. See detachWithGrace.
 	graceTimeout = 500 * time.Millisecond
-	// orphanSearchDelay passes before a loser looks for orphans, and between looks.
+	// orphanSearchDelay passes before a transaction that loses to conflicts searches for
+	// orphans, and orphanSearchInterval between two searches.
 	orphanSearchDelay    = 2 * time.Second
 	orphanSearchInterval = 500 * time.Millisecond
 )
 
 type fastRetryKey struct{}
 
-// WithFastRetry makes transactions of the context wait no longer than fastRetryDelay between
-// their first attempts: for who holds a document again and again, in turns with
-// few others. Everybody else backs off, or many would keep each other from
-// working; and so do they after fastRetryTimeout, when nobody's turn can last so long,
-// or their attempts would be used up before an orphan is old enough to be ended.
+// WithFastRetry makes transactions of the context wait no longer than fastRetryDelay
+// between attempts, for fastRetryTimeout. It is for the committer of an event, which has
+// few rivals that hold the event for a short time. Other transactions back off at once,
+// or many of them would keep each other from working. A committer backs off after
+// fastRetryTimeout: its rival may have died, and its attempts have to last until an
+// orphan is old enough to be ended.
 func WithFastRetry(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fastRetryKey{}, true)
 }
 
-// ErrRetry is for a transaction's function to return; it repeats it as a conflict
-// would: what was read and what could be written did not fit together.
+// ErrRetry is for a transaction's function to return: what it read no longer holds. The
+// transaction is repeated as after a conflict.
 var ErrRetry = errors.New("the transaction has to start again")
 
-// InTx runs fn in a transaction and commits it; fn may run several times, so
-// it builds its result anew each time, returns every driver error, and does
-// nothing that a rollback can't undo. Called within a transaction, it joins it.
+// InTx runs fn in a transaction and commits it. fn may run several times: it builds its
+// result anew each time, returns every driver error, and does nothing that a rollback
+// can't undo. Called within a transaction, InTx joins it.
 //
-// An error of fn without a driver's cause is returned as it is. All others
-// come translated, see the package's document for what each lets a caller infer.
+// An error of fn without a driver's cause is returned as it is. Other errors are
+// translated; the package's document says what a caller may infer from each.
 func InTx[T any](ctx context.Context, db *DB, fn func(ctx context.Context) (T, error)) (T, error) {
 	if mongo.SessionFromContext(ctx) != nil {
 		return fn(ctx)
@@ -81,9 +84,9 @@ func Do(ctx context.Context, db *DB, fn func(ctx context.Context) error) error {
 	return err
 }
 
-// Insert inserts documents that have their _id, in the caller's transaction and in
-// one command; they have to fit into one, 16 MiB. It does no more than InsertMany
-// does, which decodes each document again and so costs as much as all the rest.
+// Insert inserts documents that have their _id by one command, in the caller's
+// transaction. They have to fit into 16 MiB. InsertMany would decode each document
+// again, which costs as much as the rest of a commit.
 func (db *DB) Insert(ctx context.Context, collection string, documents []bson.D) error {
 	return db.RunCommand(ctx, bson.D{{Key: "insert", Value: collection}, {Key: "documents", Value: documents}}).Err()
 }
@@ -98,7 +101,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	defer session.EndSession(context.WithoutCancel(ctx))
 
 	start := db.clock()
-	nextLook := start.Add(orphanSearchDelay)
+	nextSearch := start.Add(orphanSearchDelay)
 	wait, fast := firstRetryDelay, ctx.Value(fastRetryKey{}) != nil
 	for attempt := 1; ; attempt++ {
 		err, committing := db.attempt(ctx, session, fn)
@@ -117,9 +120,9 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		if attempt == txAttempts {
 			return Conflict, attempt, ConflictError(err)
 		}
-		if now := db.clock(); now.After(nextLook) {
+		if now := db.clock(); now.After(nextSearch) {
 			db.endOrphansQuietly(ctx)
-			nextLook = db.clock().Add(orphanSearchInterval)
+			nextSearch = db.clock().Add(orphanSearchInterval)
 		}
 		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // jitter
 			return Conflict, attempt, ConflictError(err)
@@ -130,10 +133,10 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	}
 }
 
-// detachWithGrace returns a context that ends graceTimeout after ctx does. A command that is cut
-// off on its way may reach the server after the abort that follows it, on another
-// connection, and then begins the transaction that the abort was to end: it would keep
-// others from its documents until they find it (see EndOrphans).
+// detachWithGrace returns a context that ends graceTimeout after ctx does. A command that
+// is cancelled on its way may reach the server after the abort, which is sent on another
+// connection. It would then begin the transaction anew, and hold its documents until the
+// transaction is found to be orphaned (see EndOrphans).
 func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, _ := ctx.Deadline() // runTx has set one; the server bounds each command by it
 	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(graceTimeout))
@@ -145,8 +148,8 @@ func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) 
 	return late, func() { stop(); end() }
 }
 
-// attempt runs fn and commits, with commands that last longer than the caller's
-// patience. unknown is true if the commit was sent and its outcome could not be learned.
+// attempt runs fn and commits. Its commands may go on for graceTimeout after ctx has
+// ended. unknown is true if the commit was sent and its outcome could not be learned.
 func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (err error, unknown bool) { //nolint:revive // the error is the answer, the flag qualifies it
 	if err := ctx.Err(); err != nil {
 		return err, false
@@ -167,15 +170,15 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
 		return err, false
 	}
-	if err := ctx.Err(); err != nil { // who gave up before the commit gets no change
+	if err := ctx.Err(); err != nil { // the caller gave up: nothing is committed
 		return err, false
 	}
 	committed = true
 	return db.commit(ctx, session)
 }
 
-// commit repeats the commit until it has an answer or commitTimeout is over. The
-// caller's leaving doesn't stop it: a commit that was sent must be known of.
+// commit repeats the commit until it is answered or commitTimeout is over, also if the
+// caller gives up: the outcome of a commit that was sent has to be known.
 func (db *DB) commit(ctx context.Context, session *mongo.Session) (err error, unknown bool) { //nolint:revive // see attempt
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
@@ -193,8 +196,8 @@ func (db *DB) commit(ctx context.Context, session *mongo.Session) (err error, un
 	}
 }
 
-// answered reports whether a failed commit is known not to have happened: the
-// server says so, by the label of a conflict or with an error of its own.
+// answered reports whether it is known that a failed commit did not happen: the server
+// says so, by the label of a conflict or by an error of its own.
 func answered(err error) bool {
 	var labeled mongo.LabeledError
 	if errors.As(err, &labeled) {
@@ -209,7 +212,7 @@ func answered(err error) bool {
 	return errors.As(err, &server) && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
 }
 
-// abort frees the documents at once; where it fails the server does so later.
+// abort releases the documents at once. If it fails, the server releases them later.
 func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
