@@ -3,8 +3,6 @@ package mongodb_test
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,13 +10,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
-
-func TestMain(m *testing.M) { testenv.Main(m) }
 
 func insert(ctx context.Context, w *testenv.Env) error {
 	_, err := w.DB.Collection("things").InsertOne(ctx, bson.D{{Key: "_id", Value: ids.New()}})
@@ -96,14 +91,14 @@ func TestInTx_ObeysItsContextBetweenRepetitions(t *testing.T) {
 	start, runs := time.Now(), 0
 	err := mongodb.Do(ctx, w.DB, func(context.Context) error { runs++; return mongodb.ErrRetry })
 	if !holdfast.HasCode(err, holdfast.CodeUnavailable) || runs < 3 || time.Since(start) > 5*time.Second ||
-		w.Transactions(mongodb.Conflict)+w.Transactions(mongodb.Unavailable) != 1 { // by where it was when its time ended
+		w.Transactions(mongodb.Conflict)+w.Transactions(mongodb.Unavailable) != 1 { // by where it was when its time ran out
 		t.Errorf("%v after %v and %d runs", err, time.Since(start), runs)
 	}
 }
 
-// Who is brisk does not use up all attempts before what a dead process left open
-// is old enough to be ended.
-func TestInTx_BriskIsSoForAShortTime(t *testing.T) {
+// Fast retries do not use up all attempts before the transaction of a dead process is old
+// enough to be ended.
+func TestInTx_FastRetryEndsAfterAShortTime(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	ctx, cancel := context.WithTimeout(mongodb.WithFastRetry(w.Ctx()), 3*time.Second)
@@ -147,7 +142,7 @@ func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
 	}
 }
 
-// The commit is never answered: the outcome is unknown, and said to be so.
+// The commit is never answered: the caller is told that the outcome is unknown.
 func TestInTx_ACommitWithoutAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTimeout = 200 * time.Millisecond })
@@ -169,82 +164,5 @@ func TestInTx_WithoutAServerItIsUnavailableInTime(t *testing.T) {
 	err := mongodb.Do(ctx, w.DB, func(ctx context.Context) error { return insert(ctx, w) })
 	if !holdfast.HasCode(err, holdfast.CodeUnavailable) || time.Since(start) > 3*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
-	}
-}
-
-func TestEnsureSchema_TellsWhatMongoDBRefusesAndGoesOn(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	for range 2 {
-		w.Insert("things", bson.D{{Key: "name", Value: "same"}})
-	}
-	degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, mongodb.Collection{
-		Name: "things", Validator: mongodb.Is("kind", "good"),
-		Indexes: []mongodb.Index{{Keys: mongodb.Keys("name"), Unique: true}, {Keys: mongodb.Keys("kind")}},
-	})
-	if err != nil || len(degraded) != 1 || !strings.Contains(degraded[0], `db.runCommand({"createIndexes":"things"`) {
-		t.Errorf("got %q, %v", degraded, err)
-	}
-	specs, err := w.DB.Collection("things").Indexes().ListSpecifications(w.Ctx())
-	if err != nil || len(specs) != 2 {
-		t.Errorf("%d indexes, want _id and kind: %v", len(specs), err)
-	}
-	if _, err := w.DB.Collection("things").InsertOne(w.Ctx(), bson.D{{Key: "kind", Value: "bad"}}); err == nil {
-		t.Error("the validator is not in force")
-	}
-}
-
-func TestEnsureSchema_ManyAtOnceAgree(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	want := mongodb.Collection{Name: "many", Validator: mongodb.Is("kind", "good"), Indexes: []mongodb.Index{{Keys: mongodb.Keys("kind")}}}
-	var all sync.WaitGroup
-	for range 10 {
-		all.Go(func() {
-			if degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, want); err != nil || len(degraded) > 0 {
-				t.Error(degraded, err)
-			}
-		})
-	}
-	all.Wait()
-}
-
-func TestConnect_RefusesWhatCannotWorkWithoutNamingSecrets(t *testing.T) {
-	t.Parallel()
-	o := mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System}
-	for _, uri := range []string{"nonsense", "mongodb://user:secret@[::1", "mongodb://user:secret@127.0.0.1:1/?replicaSet=x&serverSelectionTimeoutMS=100"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := mongodb.Connect(ctx, uri, "x", o)
-		cancel()
-		if err == nil || !strings.Contains(err.Error(), "MONGODB_URI") || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", uri, err)
-		}
-	}
-}
-
-func TestWhole_ReadsWholeNumbersOfEveryType(t *testing.T) {
-	t.Parallel()
-	decimal, err := bson.ParseDecimal128("7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		value any
-		want  mongodb.Whole
-	}{
-		{int32(7), mongodb.Whole{N: 7, Valid: true}}, {int64(7), mongodb.Whole{N: 7, Valid: true}}, {7.0, mongodb.Whole{N: 7, Valid: true}},
-		{decimal, mongodb.Whole{N: 7, Valid: true}}, {7.5, mongodb.Whole{Wrong: true}}, {"7", mongodb.Whole{Wrong: true}}, {1e300, mongodb.Whole{Wrong: true}},
-		{bson.A{7}, mongodb.Whole{Wrong: true}},
-	} {
-		raw, err := bson.Marshal(bson.D{{Key: "n", Value: c.value}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got struct {
-			N mongodb.Whole
-		}
-		if err := bson.Unmarshal(raw, &got); err != nil || (got.N.Valid != c.want.Valid) || got.N.Or(0) != c.want.Or(0) || got.N.Wrong != c.want.Wrong {
-			t.Errorf("%v (%T): got %+v, %v", c.value, c.value, got.N, err)
-		}
 	}
 }
