@@ -96,7 +96,8 @@ func crowded(t *testing.T, w *testenv.Env, user holdfast.ID, due int) holdfast.I
 	var locks, bookings []any
 	add := func(user holdfast.ID, status string, at time.Time) {
 		id := ids.New()
-		locks = append(locks, bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: user}, {Key: "seats", Value: 1},
+		locks = append(locks, bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+			{Key: "seats", Value: 1},
 			{Key: "status", Value: status}, {Key: "expiresAt", Value: at}, {Key: "idempotencyKey", Value: id.String()}})
 		bookings = append(bookings, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 			{Key: "seatLockId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: "INITIATED"}})

@@ -41,7 +41,8 @@ func profile(t *testing.T, w *testenv.Env, do func()) (all []profiled) {
 	level(2)
 	do()
 	level(0)
-	cursor, err := w.DB.Collection("system.profile").Find(w.Ctx(), bson.D{{Key: "ns", Value: bson.D{{Key: "$ne", Value: w.DB.Name() + ".system.profile"}}}})
+	cursor, err := w.DB.Collection("system.profile").Find(w.Ctx(),
+		bson.D{{Key: "ns", Value: bson.D{{Key: "$ne", Value: w.DB.Name() + ".system.profile"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,8 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		{"booking sweep", "bookings", func() { w.SweepBookings() }},
 		{"lock sweep", "seatlocks", func() { w.SweepLocks() }},
 		{"retention", "seatlocks", func() {
-			must(w.Store.EachPurgeable(w.Ctx(), time.Now().Add(-24*time.Hour), testenv.Batch, func(context.Context, []holdfast.ID) error { return nil }))
+			must(w.Store.EachPurgeable(w.Ctx(), time.Now().Add(-24*time.Hour), testenv.Batch,
+				func(context.Context, []holdfast.ID) error { return nil }))
 		}},
 	}
 	for _, c := range cases {

@@ -71,7 +71,8 @@ func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 	}
 	note(&stays, "a CONSUMED lock", aged(sold, long), confirmed.ID)
 	before := ids.New()
-	w.Insert("bookings", bson.D{{Key: "_id", Value: before}, {Key: "seatLockId", Value: sold.ID}, {Key: "status", Value: "CANCELLED"}, {Key: "paymentExpiresAt", Value: long}})
+	w.Insert("bookings", bson.D{{Key: "_id", Value: before}, {Key: "seatLockId", Value: sold.ID}, {Key: "status", Value: "CANCELLED"},
+		{Key: "paymentExpiresAt", Value: long}})
 	stays = append(stays, kept{"an ended booking of a CONSUMED lock", "bookings", before})
 	note(&stays, "a lock RELEASED an hour ago", aged(release(w.Take(event, 1, testenv.Soon())), short), holdfast.ID{})
 
@@ -94,11 +95,13 @@ func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 	}
 	aged(contradiction, long)
 	told := ids.New()
-	w.Insert("bookings", bson.D{{Key: "_id", Value: told}, {Key: "seatLockId", Value: contradiction.ID}, {Key: "status", Value: "CONFIRMED"}, {Key: "paymentExpiresAt", Value: long}})
+	w.Insert("bookings", bson.D{{Key: "_id", Value: told}, {Key: "seatLockId", Value: contradiction.ID},
+		{Key: "status", Value: "CONFIRMED"}, {Key: "paymentExpiresAt", Value: long}})
 	note(&stays, "an EXPIRED lock of a CONFIRMED booking", contradiction, told)
 	for at, list := range map[time.Time]*[]kept{long: &goes, short: &stays} { // documents of other software
 		id := ids.New()
-		w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1}, {Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: at}})
+		w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1},
+			{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: at}})
 		note(list, "a lock without updatedAt", holdfast.Lock{ID: id}, holdfast.ID{})
 	}
 
@@ -157,7 +160,8 @@ func TestPurge_LeavesLocksThatCount(t *testing.T) {
 	}
 	w.SweepLocks()
 	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, ids.New()})
-	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) || !exists(t, w, "seatlocks", sold.ID) {
+	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) ||
+		!exists(t, w, "seatlocks", sold.ID) {
 		t.Errorf("%+v, %v", gone, err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)

@@ -34,7 +34,8 @@ func TestSweepLocks_RestoresSeatsOnceAndLogsIt(t *testing.T) {
 	if available, _ := w.Available(event); available != 96 {
 		t.Errorf("available %d, want 96", available)
 	}
-	if w.Lock(a.ID).Status != holdfast.LockExpired || w.Lock(b.ID).Status != holdfast.LockExpired || w.Lock(live.ID).Status != holdfast.LockActive {
+	if w.Lock(a.ID).Status != holdfast.LockExpired || w.Lock(b.ID).Status != holdfast.LockExpired ||
+		w.Lock(live.ID).Status != holdfast.LockActive {
 		t.Error("not the due ones, and only these, are EXPIRED")
 	}
 	for _, line := range []string{
@@ -95,7 +96,8 @@ func TestSweepBookings_EndsBookingAndLock(t *testing.T) {
 	if got := w.SweepBookings(); got != (expiry.Report{}) {
 		t.Errorf("again: got %+v, want nothing", got)
 	}
-	if w.Booking(b.ID).Status != holdfast.BookingExpired || w.Lock(lock.ID).Status != holdfast.LockExpired || !w.Lock(lock.ID).BookingID.IsZero() {
+	if w.Booking(b.ID).Status != holdfast.BookingExpired || w.Lock(lock.ID).Status != holdfast.LockExpired ||
+		!w.Lock(lock.ID).BookingID.IsZero() {
 		t.Errorf("booking %+v, lock %+v", w.Booking(b.ID), w.Lock(lock.ID))
 	}
 	for _, line := range []string{
@@ -121,7 +123,8 @@ func TestSweepBookings_EndsInitiatedOnesWhoseLockHasEndedOrIsDue(t *testing.T) {
 	w.SweepLocks()
 	w.Set("seatlocks", due.ID, past)
 	w.SweepBookings()
-	if w.Booking(a.ID).Status != holdfast.BookingExpired || w.Booking(b.ID).Status != holdfast.BookingExpired || w.Booking(c.ID).Status != holdfast.BookingInitiated {
+	if w.Booking(a.ID).Status != holdfast.BookingExpired || w.Booking(b.ID).Status != holdfast.BookingExpired ||
+		w.Booking(c.ID).Status != holdfast.BookingInitiated {
 		t.Errorf("%s, %s, %s; want EXPIRED, EXPIRED, INITIATED", w.Booking(a.ID).Status, w.Booking(b.ID).Status, w.Booking(c.ID).Status)
 	}
 	if w.Lock(due.ID).Status != holdfast.LockExpired {
@@ -167,7 +170,8 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 		w.Insert("seatlocks", append(poison, bson.E{Key: "status", Value: "ACTIVE"},
 			bson.E{Key: "expiresAt", Value: time.Unix(int64(i), 0)}))
 	}
-	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}}) // no expiry: never due
+	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 1},
+		{Key: "status", Value: "ACTIVE"}}) // no expiry: never due
 	good := w.Take(event, 2, testenv.Past())
 	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 2} // paging goes past what is set aside
 	for range 2 {

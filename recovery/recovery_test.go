@@ -27,9 +27,11 @@ func TestRun_RepairsAfterAPartialFailure(t *testing.T) {
 	w := testenv.New(t)
 	event, user, lockID, bookingID := w.Event(100), ids.New(), ids.New(), ids.New()
 	past := time.Date(2026, 1, 29, 6, 30, 0, 0, time.UTC)
-	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lockID}, {Key: "eventId", Value: event}, {Key: "userId", Value: user}, {Key: "seats", Value: 2},
+	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lockID}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+		{Key: "seats", Value: 2},
 		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: past}, {Key: "idempotencyKey", Value: "test-lock"}})
-	w.Insert("bookings", bson.D{{Key: "_id", Value: bookingID}, {Key: "user", Value: user}, {Key: "event", Value: event}, {Key: "seats", Value: bson.A{"2"}},
+	w.Insert("bookings", bson.D{{Key: "_id", Value: bookingID}, {Key: "user", Value: user}, {Key: "event", Value: event},
+		{Key: "seats", Value: bson.A{"2"}},
 		{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lockID}, {Key: "paymentExpiresAt", Value: past}})
 	initiated := w.Book(w.Take(event, 1, testenv.Soon()), holdfast.Until{})
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 95}})
@@ -37,7 +39,8 @@ func TestRun_RepairsAfterAPartialFailure(t *testing.T) {
 	if available, _ := w.Available(event); available != 99 {
 		t.Errorf("available %d, want 99", available)
 	}
-	if w.Lock(lockID).Status != holdfast.LockExpired || w.Booking(bookingID).Status != holdfast.BookingExpired || w.Booking(initiated.ID).Status != holdfast.BookingInitiated {
+	if w.Lock(lockID).Status != holdfast.LockExpired || w.Booking(bookingID).Status != holdfast.BookingExpired ||
+		w.Booking(initiated.ID).Status != holdfast.BookingInitiated {
 		t.Error("lock and booking are not EXPIRED, or the INITIATED one was touched")
 	}
 	for _, line := range []string{
@@ -83,7 +86,8 @@ func TestRun_ConsumesSoldLocksAndReportsContradictions(t *testing.T) {
 	if w.Lock(crashed.LockID).Status != holdfast.LockConsumed {
 		t.Errorf("the sold lock is %s", w.Lock(crashed.LockID).Status)
 	}
-	if w.Lock(ended.LockID).Status != holdfast.LockExpired || w.Booking(ended.ID).Status != holdfast.BookingConfirmed || w.Lock(orphan.LockID).Status != holdfast.LockConsumed {
+	if w.Lock(ended.LockID).Status != holdfast.LockExpired || w.Booking(ended.ID).Status != holdfast.BookingConfirmed ||
+		w.Lock(orphan.LockID).Status != holdfast.LockConsumed {
 		t.Error("a contradiction was changed, which people have to look at")
 	}
 	if available, _ := w.Available(event); available != 96 {
@@ -96,8 +100,10 @@ func TestRun_CountsLocksBeyondTheTotalAsOversold(t *testing.T) {
 	w := testenv.New(t)
 	event, broken := w.Event(10), w.Event(10)
 	w.Take(event, 6, testenv.Soon())
-	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 7}, {Key: "status", Value: "CONSUMED"}, {Key: "expiresAt", Value: time.Now()}})
-	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: "many"}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now()}})
+	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 7}, {Key: "status", Value: "CONSUMED"},
+		{Key: "expiresAt", Value: time.Now()}})
+	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: "many"}, {Key: "status", Value: "ACTIVE"},
+		{Key: "expiresAt", Value: time.Now()}})
 	w.Set("events", broken, bson.D{{Key: "totalSeats", Value: "ten"}})
 	report := w.Recover()
 	if available, oversold := w.Available(event); available != 0 || oversold != 3 || report.Oversold != 1 {
@@ -122,7 +128,8 @@ func TestReconcile_CorrectsEveryKindOfWrongCounter(t *testing.T) {
 			event := w.Event(10)
 			w.Take(event, 4, testenv.Soon())
 			result := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
-				{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}}, {Key: "u", Value: bson.D{{Key: "$set", Value: wrong}}}}}}})
+				{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}},
+					{Key: "u", Value: bson.D{{Key: "$set", Value: wrong}}}}}}})
 			if err := result.Err(); err != nil {
 				t.Fatal(err)
 			}

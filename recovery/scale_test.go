@@ -25,7 +25,8 @@ func TestReconcile_SeveralAtOnceCorrectEachCounterOnce(t *testing.T) {
 		if i%(events/wrong) == 0 {
 			available += 1 - 2*(i%20/10) // one too many, or too few
 		}
-		docs = append(docs, bson.D{{Key: "_id", Value: id}, {Key: "name", Value: "Event"}, {Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: available}})
+		docs = append(docs, bson.D{{Key: "_id", Value: id}, {Key: "name", Value: "Event"}, {Key: "totalSeats", Value: 10},
+			{Key: "availableSeats", Value: available}})
 		locks = append(locks, bson.D{{Key: "eventId", Value: id}, {Key: "userId", Value: ids.New()}, {Key: "seats", Value: 2},
 			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
 	}

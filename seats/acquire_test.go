@@ -29,11 +29,13 @@ func TestAcquire_RefusesAndLeavesNothing(t *testing.T) {
 		"negative seats": {holdfast.LockRequest{EventID: event, Seats: -1}, holdfast.CodeInvalid},
 		"too many":       {holdfast.LockRequest{EventID: event, Seats: 11}, holdfast.CodeSeatsUnavailable},
 		"absurdly many":  {holdfast.LockRequest{EventID: event, Seats: 1 << 62}, holdfast.CodeInvalid},
-		"beyond the cap": {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: testenv.MaxTTL + time.Second}}, holdfast.CodeInvalid},
-		"in a far year":  {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}}, holdfast.CodeInvalid},
-		"both times":     {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Now(), For: 1}}, holdfast.CodeInvalid},
-		"negative time":  {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: -1}}, holdfast.CodeInvalid},
-		"key too long":   {holdfast.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, holdfast.CodeInvalid},
+		"beyond the cap": {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: testenv.MaxTTL + time.Second}},
+			holdfast.CodeInvalid},
+		"in a far year": {holdfast.LockRequest{EventID: event, Seats: 1,
+			Until: holdfast.Until{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}}, holdfast.CodeInvalid},
+		"both times":    {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{At: time.Now(), For: 1}}, holdfast.CodeInvalid},
+		"negative time": {holdfast.LockRequest{EventID: event, Seats: 1, Until: holdfast.Until{For: -1}}, holdfast.CodeInvalid},
+		"key too long":  {holdfast.LockRequest{EventID: event, Seats: 1, Key: string(make([]byte, 201))}, holdfast.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.UserID = ids.New()

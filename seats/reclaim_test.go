@@ -23,13 +23,15 @@ func TestAcquire_ReclaimsALockThatWasDueAtOnce(t *testing.T) {
 	var asked sync.WaitGroup
 	for i, until := range []holdfast.Until{testenv.Soon(), testenv.Past(), testenv.Soon()} {
 		asked.Go(func() {
-			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i], Until: until})
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{1, 9, 9}[i],
+				Until: until})
 			if err != nil {
 				t.Errorf("request %d: %v", i, err)
 			}
 		})
 		testenv.WaitFor(t, func() bool {
-			return (i == 0 && w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0) || (i > 0 && w.Pipeline.Queue().Waiting(event) == i)
+			return (i == 0 && w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0) ||
+				(i > 0 && w.Pipeline.Queue().Waiting(event) == i)
 		})
 	}
 	release()
@@ -50,7 +52,8 @@ func TestAcquire_ReclaimsNoLockThatIsNotDue(t *testing.T) {
 	ctx, cancel := context.WithTimeout(w.Ctx(), 5*time.Second)
 	defer cancel()
 	_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 6})
-	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) || w.Lock(live.ID).Status != holdfast.LockActive || w.Lock(old.ID).Status != holdfast.LockExpired {
+	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) || w.Lock(live.ID).Status != holdfast.LockActive ||
+		w.Lock(old.ID).Status != holdfast.LockExpired {
 		t.Errorf("got %v; they are %s and %s", err, w.Lock(live.ID).Status, w.Lock(old.ID).Status)
 	}
 }
@@ -64,7 +67,8 @@ func TestAcquire_ReclaimsDueLocksSoonestExpiryFirstUntilItFits(t *testing.T) {
 		locks = append(locks, w.Take(event, 2, holdfast.Until{At: time.Now().Add(time.Duration(i-10) * time.Minute)}))
 	}
 	w.Take(event, 3, testenv.Soon())
-	for i, want := range []holdfast.LockStatus{holdfast.LockExpired, holdfast.LockExpired, holdfast.LockActive, holdfast.LockActive, holdfast.LockActive} {
+	for i, want := range []holdfast.LockStatus{holdfast.LockExpired, holdfast.LockExpired, holdfast.LockActive, holdfast.LockActive,
+		holdfast.LockActive} {
 		if got := w.Lock(locks[i].ID).Status; got != want {
 			t.Errorf("lock %d is %s, want %s", i, got, want)
 		}

@@ -83,7 +83,8 @@ func TestSoldOut_AnswersAreExact(t *testing.T) {
 			}
 		}},
 		"a lock that is due": {change: func(w *testenv.Env, _ holdfast.ID, lock holdfast.Lock) {
-			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}}) //nolint:forbidigo // the database's clock is this machine's
+			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt",
+				Value: time.Now().Add(-time.Second)}}) //nolint:forbidigo // the database's clock is this machine's
 		}},
 		"a larger capacity": {change: func(w *testenv.Env, event holdfast.ID, _ holdfast.Lock) {
 			three := int64(3)
@@ -91,8 +92,9 @@ func TestSoldOut_AnswersAreExact(t *testing.T) {
 				w.T.Fatal(err)
 			}
 		}},
-		"a key that was used":        {ask: func(r *holdfast.LockRequest) { r.Key = "made before" }},
-		"the key of another request": {ask: func(r *holdfast.LockRequest) { r.Key, r.Seats = "made before", 2 }, want: holdfast.CodeIdempotencyKeyReused},
+		"a key that was used": {ask: func(r *holdfast.LockRequest) { r.Key = "made before" }},
+		"the key of another request": {ask: func(r *holdfast.LockRequest) { r.Key, r.Seats = "made before", 2 },
+			want: holdfast.CodeIdempotencyKeyReused},
 		"nothing that changes it":    {want: holdfast.CodeSeatsUnavailable},
 		"an event that is not there": {ask: func(r *holdfast.LockRequest) { r.EventID = ids.New() }, want: holdfast.CodeEventNotFound},
 		"beyond the longest lock":    {ask: func(r *holdfast.LockRequest) { r.Until.For = 1000 * time.Hour }, want: holdfast.CodeInvalid},

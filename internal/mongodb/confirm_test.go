@@ -67,7 +67,8 @@ func TestConfirmRefusal_WithoutAPrimaryIsUnavailable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	mongod.Freeze()
-	_, err := mongodb.ConfirmRefusal(ctx, w.DB, mongodb.IsRefusal, func(context.Context) (int, error) { return 0, holdfast.Refuse("LOCK_CONSUMED", "taken") })
+	_, err := mongodb.ConfirmRefusal(ctx, w.DB, mongodb.IsRefusal,
+		func(context.Context) (int, error) { return 0, holdfast.Refuse("LOCK_CONSUMED", "taken") })
 	mongod.Wake()
 	if !holdfast.HasCode(err, holdfast.CodeUnavailable) {
 		t.Errorf("got %v", err)

@@ -89,7 +89,8 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 	client, err := mongo.Connect(opts)
 	if err != nil {
 		// The parser's own message may quote the password.
-		return nil, errors.New("MONGODB_URI is not a valid connection string: its form is mongodb://host:port/?replicaSet=name; check its scheme, hosts and options")
+		return nil, errors.New("MONGODB_URI is not a valid connection string: " +
+			"its form is mongodb://host:port/?replicaSet=name; check its scheme, hosts and options")
 	}
 	if err := checkServer(ctx, client); err != nil {
 		return nil, errors.Join(err, client.Disconnect(context.WithoutCancel(ctx)))
@@ -111,7 +112,8 @@ func checkServer(ctx context.Context, client *mongo.Client) error {
 		return fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
 	}
 	if hello.SetName == "" && hello.Msg != "isdbgrid" {
-		return errors.New("MONGODB_URI names a standalone server, which has no transactions: start mongod with --replSet and initiate it (a set of one is enough), or use scripts/run or docker compose up")
+		return errors.New("MONGODB_URI names a standalone server, which has no transactions: " +
+			"start mongod with --replSet and initiate it (a set of one is enough), or use scripts/run or docker compose up")
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ func TestInTx_ACallerThatGivesUpLeavesNoTransactionOpen(t *testing.T) {
 	w := testenv.Open(t, testenv.OwnServer(t), "given_up")
 	event := w.Event(1)
 	touch := func(ctx context.Context) error {
-		_, err := w.DB.Collection("events").UpdateOne(ctx, mongodb.Is("_id", event), bson.D{{Key: "$inc", Value: bson.D{{Key: "touched", Value: 1}}}})
+		_, err := w.DB.Collection("events").UpdateOne(ctx, mongodb.Is("_id", event),
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "touched", Value: 1}}}})
 		return err
 	}
 	w.FailCommands("update", bson.D{{Key: "times", Value: 1}}, bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 300}})

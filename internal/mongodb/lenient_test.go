@@ -31,7 +31,8 @@ func TestWhole_ReadsWholeNumbersOfEveryType(t *testing.T) {
 			var got struct {
 				N mongodb.Whole
 			}
-			if err := bson.Unmarshal(raw, &got); err != nil || got.N.Valid != c.want.Valid || got.N.Or(0) != c.want.Or(0) || got.N.Wrong != c.want.Wrong {
+			if err := bson.Unmarshal(raw, &got); err != nil || got.N.Valid != c.want.Valid || got.N.Or(0) != c.want.Or(0) ||
+				got.N.Wrong != c.want.Wrong {
 				t.Errorf("got %+v, %v", got.N, err)
 			}
 		})

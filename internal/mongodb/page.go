@@ -17,7 +17,9 @@ const maxExamined = 10_000
 
 // List reads a page and the token of the next one ("" at the end). indexed says that one
 // index serves filter and order; otherwise at most maxExamined documents are examined.
-func List[T any](ctx context.Context, c *mongo.Collection, filter bson.D, indexed bool, page holdfast.Page, idOf func(T) holdfast.ID) (items []T, next string, err error) {
+func List[T any](
+	ctx context.Context, c *mongo.Collection, filter bson.D, indexed bool, page holdfast.Page, idOf func(T) holdfast.ID,
+) (items []T, next string, err error) {
 	after := bson.D{}
 	if page.Token != "" {
 		last, err := readToken(page.Token)
@@ -86,7 +88,9 @@ func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipel
 // Each calls handle with the documents of a find in batches of up to size, each in a
 // slice of its own; memory does not grow with the number of documents. It serves
 // transactions too, so the driver's errors are not translated.
-func Each[T any](ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error) error {
+func Each[T any](
+	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error,
+) error {
 	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(projection).SetBatchSize(int32(size))) //nolint:gosec // some thousand
 	if err != nil {
 		return err

@@ -120,7 +120,9 @@ func refusedSchema(err error) bool {
 	if !errors.As(err, &server) {
 		return false
 	}
-	for _, code := range []int{codeIndexOptions, codeIndexKeySpecs, codeUnauthorized, codeDuplicateKey, codeMaxTimeExpired, codeLockTimeout, codeCannotCreateIdx} {
+	for _, code := range []int{
+		codeIndexOptions, codeIndexKeySpecs, codeUnauthorized, codeDuplicateKey, codeMaxTimeExpired, codeLockTimeout, codeCannotCreateIdx,
+	} {
 		if server.HasErrorCode(code) {
 			return true
 		}

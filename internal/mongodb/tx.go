@@ -104,7 +104,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	nextSearch := start.Add(orphanSearchDelay)
 	wait, fast := firstRetryDelay, ctx.Value(fastRetryKey{}) != nil
 	for attempt := 1; ; attempt++ {
-		err, committing := db.attempt(ctx, session, fn)
+		committing, err := db.attempt(ctx, session, fn)
 		if err == nil {
 			return Done, attempt, nil
 		}
@@ -150,14 +150,14 @@ func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // attempt runs fn and commits. Its commands may go on for graceTimeout after ctx has
 // ended. unknown is true if the commit was sent and its outcome could not be learned.
-func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (err error, unknown bool) { //nolint:revive // the error is the answer, the flag qualifies it
+func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (unknown bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return err, false
+		return false, err
 	}
 	err = session.StartTransaction(options.Transaction().
 		SetReadConcern(readconcern.Snapshot()).SetWriteConcern(writeconcern.Majority()))
 	if err != nil {
-		return err, false
+		return false, err
 	}
 	committed := false
 	defer func() {
@@ -168,10 +168,10 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	late, end := detachWithGrace(ctx)
 	defer end()
 	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
-		return err, false
+		return false, err
 	}
 	if err := ctx.Err(); err != nil { // the caller gave up: nothing is committed
-		return err, false
+		return false, err
 	}
 	committed = true
 	return db.commit(ctx, session)
@@ -179,19 +179,19 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 
 // commit repeats the commit until it is answered or commitTimeout is over, also if the
 // caller gives up: the outcome of a commit that was sent has to be known.
-func (db *DB) commit(ctx context.Context, session *mongo.Session) (err error, unknown bool) { //nolint:revive // see attempt
+func (db *DB) commit(ctx context.Context, session *mongo.Session) (unknown bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
 	for wait := firstRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := session.CommitTransaction(ctx)
 		if err == nil {
-			return nil, false
+			return false, nil
 		}
 		if answered(err) {
-			return err, false
+			return false, err
 		}
 		if pause(ctx, wait) != nil {
-			return err, true
+			return true, err
 		}
 	}
 }

@@ -68,7 +68,8 @@ func TestInTx_ConflictsAreRepeatedUntilAllAreDone(t *testing.T) {
 				if err := w.DB.Collection("events").FindOne(ctx, bson.D{{Key: "_id", Value: event}}).Decode(&doc); err != nil {
 					return err
 				}
-				_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: doc.N + 1}}}})
+				_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}},
+					bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: doc.N + 1}}}})
 				return err
 			})
 			if err != nil {
@@ -120,7 +121,8 @@ func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(10)
 	touch := func(ctx context.Context) error {
-		_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}})
+		_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event}},
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}})
 		return err
 	}
 	func() {
@@ -157,7 +159,8 @@ func TestInTx_ACommitWithoutAnswerIsUnknown(t *testing.T) {
 func TestInTx_WithoutAServerItIsUnavailableInTime(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test")
-	w.FailCommands("insert", "alwaysOn", bson.D{{Key: "errorCode", Value: 11602}, {Key: "errorLabels", Value: bson.A{"TransientTransactionError"}}})
+	w.FailCommands("insert", "alwaysOn", bson.D{{Key: "errorCode", Value: 11602},
+		{Key: "errorLabels", Value: bson.A{"TransientTransactionError"}}})
 	ctx, cancel := context.WithTimeout(w.Ctx(), time.Second)
 	defer cancel()
 	start := time.Now()

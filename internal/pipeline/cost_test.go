@@ -46,7 +46,8 @@ func TestCost_OfEachCommand(t *testing.T) {
 	}
 	status, name := holdfast.Closed, "name"
 	book := func(g given) inventory.Command {
-		return inventory.Book{BookingID: ids.New(), BookingRequest: holdfast.BookingRequest{EventID: g.event, UserID: g.lock.UserID, LockID: g.lock.ID}}
+		return inventory.Book{BookingID: ids.New(), BookingRequest: holdfast.BookingRequest{EventID: g.event, UserID: g.lock.UserID,
+			LockID: g.lock.ID}}
 	}
 	for _, c := range []struct {
 		name          string
@@ -59,7 +60,8 @@ func TestCost_OfEachCommand(t *testing.T) {
 		{"acquire", nil, acquire(1, ""), []string{write, insert, commit}, []string{read, write, insert, commit}, ""},
 		{"acquire with a new key", nil, acquire(1, "key"), []string{write, insert, commit}, []string{read, write, insert, commit}, ""},
 		{"acquire what is gone", nil, acquire(9, ""), []string{read}, []string{read, read}, holdfast.CodeSeatsUnavailable},
-		{"acquire what is gone, with a key", nil, acquire(9, "key"), []string{fence, read}, []string{read, fence, read}, holdfast.CodeSeatsUnavailable},
+		{"acquire what is gone, with a key", nil, acquire(9, "key"), []string{fence, read}, []string{read, fence, read},
+			holdfast.CodeSeatsUnavailable},
 		{"acquire of a closed event", func(g given) { w.Set("events", g.event, bson.D{{Key: "status", Value: "CLOSED"}}) },
 			acquire(1, ""), []string{write, abort, read, fence, read}, []string{read, fence, read}, holdfast.CodeEventNotOnSale},
 		{"acquire after another process", func(g given) {
@@ -70,7 +72,8 @@ func TestCost_OfEachCommand(t *testing.T) {
 			w.Set("events", g.event, bson.D{{Key: "availableSeats", Value: 4}, {Key: "rev", Value: 99}})
 		},
 			acquire(5, ""), []string{write, abort, read, read}, []string{read, read}, holdfast.CodeSeatsUnavailable},
-		{"release", nil, viaQueue(func(g given) inventory.Command { return inventory.Release{LockID: g.lock.ID} }), []string{read, write, update, update, commit}, nil, ""},
+		{"release", nil, viaQueue(func(g given) inventory.Command { return inventory.Release{LockID: g.lock.ID} }),
+			[]string{read, write, update, update, commit}, nil, ""},
 		{"cancel", nil, viaQueue(func(g given) inventory.Command { return inventory.Cancel{BookingID: g.booking.ID, LockID: g.lock.ID} }),
 			[]string{read, write, update, update, commit}, nil, ""},
 		{"rename", nil, viaQueue(func(given) inventory.Command {
@@ -81,15 +84,19 @@ func TestCost_OfEachCommand(t *testing.T) {
 			return inventory.ChangeEvent{EventChange: holdfast.EventChange{Status: &status}}
 		}),
 			[]string{write, commit}, []string{read, write, commit}, ""},
-		{"extend", nil, direct(func(g given) inventory.Command { return inventory.Extend{LockID: g.lock.ID, Until: testenv.Soon()} }), []string{read, update, commit}, nil, ""},
+		{"extend", nil, direct(func(g given) inventory.Command { return inventory.Extend{LockID: g.lock.ID, Until: testenv.Soon()} }),
+			[]string{read, update, commit}, nil, ""},
 		{"book again", nil, direct(book), []string{read}, nil, ""},
-		{"confirm", nil, direct(func(g given) inventory.Command { return inventory.Confirm{BookingID: g.booking.ID} }), []string{read, update, update, commit}, nil, ""},
+		{"confirm", nil, direct(func(g given) inventory.Command { return inventory.Confirm{BookingID: g.booking.ID} }),
+			[]string{read, update, update, commit}, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, withoutMemory := range []bool{false, true} {
 				var r recorder
-				g := given{p: newProcess(t, watched(t, w, r.monitor()), func(o *pipeline.Options) { o.WithoutMemory = withoutMemory }), event: w.Event(10)}
-				g.lock = *submit(t, g.p, g.event, inventory.Acquire{LockID: ids.New(), LockRequest: holdfast.LockRequest{UserID: ids.New(), Seats: 2}}).Lock
+				g := given{p: newProcess(t, watched(t, w, r.monitor()), func(o *pipeline.Options) { o.WithoutMemory = withoutMemory }),
+					event: w.Event(10)}
+				g.lock = *submit(t, g.p, g.event, inventory.Acquire{LockID: ids.New(),
+					LockRequest: holdfast.LockRequest{UserID: ids.New(), Seats: 2}}).Lock
 				g.booking = w.Book(g.lock, testenv.Soon())
 				if c.change != nil {
 					c.change(g)

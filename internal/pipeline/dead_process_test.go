@@ -27,87 +27,88 @@ func holdLock(t *testing.T, w *env, id holdfast.ID) {
 	if err := session.StartTransaction(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.DB.Collection("seatlocks").UpdateByID(mongo.NewSessionContext(w.Ctx(), session), id, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+	_, err = w.DB.Collection("seatlocks").UpdateByID(mongo.NewSessionContext(w.Ctx(), session), id,
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// deadProcessCase is a command, and what the dead process holds.
+type deadProcessCase struct {
+	holdsLock bool // else it holds the event
+	do        func(p *pipeline.Pipeline, eventID, lockID holdfast.ID) error
+	want      holdfast.Code
+	waits     bool
 }
 
 // A process that died in a transaction left it open on the server. Whatever needs what
 // it holds ends it, and has its answer within 9 s; the rest does not wait at all.
 func TestDeadProcess_HoldsUpNoCommandForLong(t *testing.T) {
 	t.Parallel()
-	name := "name"
+	type call = func(p *pipeline.Pipeline, eventID, lockID holdfast.ID) error
+	viaQueue := func(command func(eventID, lockID holdfast.ID) inventory.Command) call {
+		return func(p *pipeline.Pipeline, eventID, lockID holdfast.ID) error {
+			_, err := p.Submit(t.Context(), eventID, command(eventID, lockID))
+			return err
+		}
+	}
+	acquire := func(seats int64, key string) call {
+		return viaQueue(func(eventID, _ holdfast.ID) inventory.Command { return acquire(eventID, seats, key) })
+	}
+	release := viaQueue(func(_, lockID holdfast.ID) inventory.Command { return inventory.Release{LockID: lockID} })
+	rename := viaQueue(func(_, _ holdfast.ID) inventory.Command {
+		name := "name"
+		return inventory.ChangeEvent{EventChange: holdfast.EventChange{Name: &name}}
+	})
+	extend := func(p *pipeline.Pipeline, _, lockID holdfast.ID) error {
+		_, err := p.Do(t.Context(), inventory.Extend{LockID: lockID, Until: testenv.Soon()})
+		return err
+	}
+	sweep := func(p *pipeline.Pipeline, eventID, lockID holdfast.ID) error {
+		_, err := p.Sweep(t.Context(), eventID, inventory.ExpireLocks{LockIDs: []holdfast.ID{lockID}})
+		return err
+	}
+	repair := func(p *pipeline.Pipeline, eventID, _ holdfast.ID) error {
+		_, err := p.Repair(t.Context(), eventID, "run")
+		return err
+	}
 	var rows sync.WaitGroup // they wait most of the time: all at once, whatever -parallel says
-	for title, c := range map[string]struct {
-		holdsLock bool // else it holds the event
-		do        func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, lock holdfast.Lock) error
-		want      holdfast.Code
-		waits     bool
-	}{
-		"acquire": {do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, _ holdfast.Lock) error {
-			_, err := p.Submit(ctx, eventID, acquire(eventID, 1, "key"))
-			return err
-		}, waits: true},
-		"acquire too many": {do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, _ holdfast.Lock) error {
-			_, err := p.Submit(ctx, eventID, acquire(eventID, 9, ""))
-			return err
-		}, want: holdfast.CodeSeatsUnavailable},
-		"acquire too many with a key, which is fenced": {do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, _ holdfast.Lock) error {
-			_, err := p.Submit(ctx, eventID, acquire(eventID, 9, "key"))
-			return err
-		}, want: holdfast.CodeSeatsUnavailable, waits: true},
-		"release": {do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, lock holdfast.Lock) error {
-			_, err := p.Submit(ctx, eventID, inventory.Release{LockID: lock.ID})
-			return err
-		}, waits: true},
-		"rename": {do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, _ holdfast.Lock) error {
-			_, err := p.Submit(ctx, eventID, inventory.ChangeEvent{EventChange: holdfast.EventChange{Name: &name}})
-			return err
-		}, waits: true},
-		"sweep": {do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, lock holdfast.Lock) error {
-			_, err := p.Sweep(ctx, eventID, inventory.ExpireLocks{LockIDs: []holdfast.ID{lock.ID}})
-			return err
-		}, waits: true},
-		"repair of a right counter": {do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, _ holdfast.Lock) error {
-			_, err := p.Repair(ctx, eventID, "run")
-			return err
-		}},
-		"extend": {do: func(p *pipeline.Pipeline, ctx context.Context, _ holdfast.ID, lock holdfast.Lock) error {
-			_, err := p.Do(ctx, inventory.Extend{LockID: lock.ID, Until: testenv.Soon()})
-			return err
-		}},
-		"extend a lock that it holds": {holdsLock: true, do: func(p *pipeline.Pipeline, ctx context.Context, _ holdfast.ID, lock holdfast.Lock) error {
-			_, err := p.Do(ctx, inventory.Extend{LockID: lock.ID, Until: testenv.Soon()})
-			return err
-		}, waits: true},
-		"release a lock that it holds": {holdsLock: true, do: func(p *pipeline.Pipeline, ctx context.Context, eventID holdfast.ID, lock holdfast.Lock) error {
-			_, err := p.Submit(ctx, eventID, inventory.Release{LockID: lock.ID})
-			return err
-		}, waits: true},
+	for title, c := range map[string]deadProcessCase{
+		"acquire":                      {do: acquire(1, "key"), waits: true},
+		"acquire too many":             {do: acquire(9, ""), want: holdfast.CodeSeatsUnavailable},
+		"acquire too many, with a key": {do: acquire(9, "key"), want: holdfast.CodeSeatsUnavailable, waits: true}, // it is fenced
+		"release":                      {do: release, waits: true},
+		"rename":                       {do: rename, waits: true},
+		"sweep":                        {do: sweep, waits: true},
+		"repair of a right counter":    {do: repair},
+		"extend":                       {do: extend},
+		"extend a lock that it holds":  {holdsLock: true, do: extend, waits: true},
+		"release a lock that it holds": {holdsLock: true, do: release, waits: true},
 	} {
-		rows.Go(func() {
-			t.Run(title, func(t *testing.T) {
-				w := testenv.New(t)
-				eventID := w.Event(10)
-				lock := w.Take(eventID, 2, testenv.Soon())
-				p := newProcess(t, w)
-				if c.holdsLock {
-					holdLock(t, w, lock.ID)
-				} else {
-					t.Cleanup(w.HoldEvent(eventID.String()))
-				}
-				start := time.Now()
-				wantCode(t, c.do(p, w.Ctx(), eventID, lock), c.want)
-				if took := time.Since(start); took > 9*time.Second || !c.waits && took > 3*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				if ended := len(w.Log.Lines("Ended orphaned transactions")) > 0; ended != c.waits {
-					t.Errorf("orphaned transactions were ended: %v, want %v", ended, c.waits)
-				}
-				testenv.CheckInvariants(t, w.DB.Database)
-			})
-		})
+		rows.Go(func() { t.Run(title, c.run) })
 	}
 	rows.Wait()
+}
+
+// run has the command carried out beside the dead process.
+func (c deadProcessCase) run(t *testing.T) {
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	lock := w.Take(eventID, 2, testenv.Soon())
+	p := newProcess(t, w)
+	if c.holdsLock {
+		holdLock(t, w, lock.ID)
+	} else {
+		t.Cleanup(w.HoldEvent(eventID.String()))
+	}
+	start := time.Now()
+	wantCode(t, c.do(p, eventID, lock.ID), c.want)
+	if took := time.Since(start); took > 9*time.Second || !c.waits && took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if ended := len(w.Log.Lines("Ended orphaned transactions")) > 0; ended != c.waits {
+		t.Errorf("orphaned transactions were ended: %v, want %v", ended, c.waits)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
 }

@@ -10,7 +10,8 @@ import (
 func TestMemory_RecallsTheEventAsItWasLastSeen(t *testing.T) {
 	var m memory
 	id := ID{1}
-	if e := m.recall(id); e == nil || e.ID != id || e.AvailableSeats < holdfast.MaxSeats || e.Status != holdfast.OnSale || e.MaxSeatsPerUser != 0 || !e.Valid() {
+	if e := m.recall(id); e == nil || e.ID != id || e.AvailableSeats < holdfast.MaxSeats || e.Status != holdfast.OnSale ||
+		e.MaxSeatsPerUser != 0 || !e.Valid() {
 		t.Errorf("an event that was never seen is presumed to be %+v; want one that sells all", e)
 	}
 	for revision := range int64(3) {

@@ -49,7 +49,8 @@ var settleCases = []settleCase{
 }
 
 func hasItsLock(r inventory.Result, c inventory.Command) bool {
-	return r.Lock.ID == c.(inventory.Acquire).LockID && r.Lock.Status == holdfast.LockActive && r.Lock.Seats == 5 && !r.Replayed && !r.Lock.ExpiresAt.IsZero()
+	return r.Lock.ID == c.(inventory.Acquire).LockID && r.Lock.Status == holdfast.LockActive && r.Lock.Seats == 5 && !r.Replayed &&
+		!r.Lock.ExpiresAt.IsZero()
 }
 
 // planOf is the plan of a command as a process decides it.
@@ -80,7 +81,8 @@ func keysOf[T any](m map[holdfast.ID]T) (list []holdfast.ID) {
 
 // eachSettleCase runs a test for each command, with an event of 10 seats and the plan
 // that was sent.
-func eachSettleCase(t *testing.T, run func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase)) {
+func eachSettleCase(t *testing.T, run func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan,
+	s settleCase)) {
 	t.Helper()
 	w := testenv.New(t)
 	for _, s := range settleCases {

@@ -64,12 +64,14 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			bson.M{"rev": int64(1), "runId": "run", "sweptRev": int64(7)}},
 		{"its fields", nil, inventory.EventWrite{Fields: holdfast.EventChange{
 			Name: &name, TotalSeats: &total, EventDate: &date, Status: &closed, MaxSeatsPerUser: &limit,
-		}}, bson.M{"rev": int64(1), "name": "$name", "totalSeats": total, "eventDate": at(86_400_000), "status": "CLOSED", "maxSeatsPerUser": limit}},
+		}}, bson.M{"rev": int64(1), "name": "$name", "totalSeats": total, "eventDate": at(86_400_000), "status": "CLOSED",
+			"maxSeatsPerUser": limit}},
 		{"no limit", func(f fixture) { f.setEvent(field("maxSeatsPerUser", 4)) },
 			inventory.EventWrite{Fields: holdfast.EventChange{MaxSeatsPerUser: &none}}, bson.M{"rev": int64(1), "maxSeatsPerUser": nil}},
 		{"a drift downwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 3}, RunID: "run"},
 			bson.M{"availableSeats": int64(5), "fixes": int64(1), "runId": "run"}},
-		{"a drift upwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: -1}}, bson.M{"availableSeats": int64(9), "fixes": int64(1)}},
+		{"a drift upwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: -1}},
+			bson.M{"availableSeats": int64(9), "fixes": int64(1)}},
 		{"a drift beyond what is left", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 10}},
 			bson.M{"availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1)}},
 		{"a drift that pays down", oversold, inventory.EventWrite{Drift: &inventory.Drift{Amount: -5}},
@@ -93,7 +95,8 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			if now, isDate := after["updatedAt"].(bson.DateTime); !isDate || !now.Time().Equal(applied.Now) {
 				t.Errorf("updatedAt is %v, written at %v", after["updatedAt"], applied.Now)
 			}
-			if e := applied.Event; e == nil || e.Revision != wholeOf(after["rev"]) || e.AvailableSeats != wholeOf(after["availableSeats"]) || applied.Took <= 0 {
+			if e := applied.Event; e == nil || e.Revision != wholeOf(after["rev"]) || e.AvailableSeats != wholeOf(after["availableSeats"]) ||
+				applied.Took <= 0 {
 				t.Errorf("returned %+v for %v", applied, after)
 			}
 		})
@@ -129,9 +132,12 @@ func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 		dated bool // its date of change is new
 	}{
 		{"the revision alone", inventory.LockWrite{To: holdfast.LockActive}, bson.M{"rev": int64(4)}, false},
-		{"consumed", inventory.LockWrite{To: holdfast.LockConsumed, RunID: "run"}, bson.M{"rev": int64(4), "status": "CONSUMED", "runId": "run"}, true},
-		{"extended", inventory.LockWrite{To: holdfast.LockActive, ExpiresAt: ahead}, bson.M{"rev": int64(4), "expiresAt": bson.NewDateTimeFromTime(ahead)}, true},
-		{"booked", inventory.LockWrite{To: holdfast.LockActive, BookingID: booking}, bson.M{"rev": int64(4), "bookingId": bson.ObjectID(booking)}, true},
+		{"consumed", inventory.LockWrite{To: holdfast.LockConsumed, RunID: "run"},
+			bson.M{"rev": int64(4), "status": "CONSUMED", "runId": "run"}, true},
+		{"extended", inventory.LockWrite{To: holdfast.LockActive, ExpiresAt: ahead},
+			bson.M{"rev": int64(4), "expiresAt": bson.NewDateTimeFromTime(ahead)}, true},
+		{"booked", inventory.LockWrite{To: holdfast.LockActive, BookingID: booking},
+			bson.M{"rev": int64(4), "bookingId": bson.ObjectID(booking)}, true},
 		{"released", inventory.LockWrite{To: holdfast.LockReleased, ClearBooking: true, EndedBy: holdfast.EndedByAPI},
 			bson.M{"rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, true},
 	} {

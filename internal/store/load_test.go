@@ -40,7 +40,8 @@ func TestLoad_ReadsEachNeed(t *testing.T) {
 	}{
 		{"the event alone", func(t *testing.T, f fixture, _ holdfast.ID) {
 			s := f.load(inventory.Needs{Event: true})
-			if s.Event == nil || s.Event.ID != f.event || s.Event.AvailableSeats != 8 || s.Missing || s.Fenced || s.Held || s.Due != nil || s.Taken != nil || s.Keys != nil {
+			if s.Event == nil || s.Event.ID != f.event || s.Event.AvailableSeats != 8 || s.Missing || s.Fenced || s.Held || s.Due != nil ||
+				s.Taken != nil || s.Keys != nil {
 				t.Errorf("got %+v", s)
 			}
 			if off := time.Since(s.Now); off < -time.Minute || off > time.Minute {
@@ -51,7 +52,8 @@ func TestLoad_ReadsEachNeed(t *testing.T) {
 			none := ids.New()
 			s := f.load(inventory.Needs{Locks: list(f.lock, none)})
 			lock, absent := s.Locks[f.lock], s.Locks[none]
-			if _, read := s.Locks[none]; !read || absent != nil || lock == nil || lock.Seats != 2 || *lock.Revision != 3 || lock.BookingID != f.booking {
+			if _, read := s.Locks[none]; !read || absent != nil || lock == nil || lock.Seats != 2 || *lock.Revision != 3 ||
+				lock.BookingID != f.booking {
 				t.Errorf("got %+v and %+v", lock, absent)
 			}
 		}},
@@ -76,7 +78,8 @@ func TestLoad_ReadsEachNeed(t *testing.T) {
 		}},
 		{"keys", func(t *testing.T, f fixture, user holdfast.ID) {
 			stranger := ids.New()
-			used, unused, foreign := inventory.UserKey{User: user, Key: "used"}, inventory.UserKey{User: user, Key: "unused"}, inventory.UserKey{User: stranger, Key: "used"}
+			used, unused, foreign := inventory.UserKey{User: user, Key: "used"}, inventory.UserKey{User: user, Key: "unused"},
+				inventory.UserKey{User: stranger, Key: "used"}
 			s := f.load(inventory.Needs{Keys: []inventory.UserKey{used, unused, foreign}})
 			if len(s.Keys) != 3 || s.Keys[used] == nil || s.Keys[used].ID != f.lock || s.Keys[unused] != nil || s.Keys[foreign] != nil {
 				t.Errorf("got %+v", s.Keys)
@@ -92,9 +95,11 @@ func TestLoad_ReadsEachNeed(t *testing.T) {
 				seats  any
 				at     time.Time
 			}{
-				{"CONSUMED", 3, past}, {"ACTIVE", 100, past}, {"RELEASED", 100, ahead}, {"ACTIVE", 5.0, ahead}, {"ACTIVE", "many", ahead}, {"CONSUMED", -7, ahead},
+				{"CONSUMED", 3, past}, {"ACTIVE", 100, past}, {"RELEASED", 100, ahead}, {"ACTIVE", 5.0, ahead}, {"ACTIVE", "many", ahead},
+				{"CONSUMED", -7, ahead},
 			} {
-				w.Insert("seatlocks", bson.D{field("eventId", f.event), field("userId", user), field("seats", l.seats), field("status", l.status), field("expiresAt", l.at)})
+				w.Insert("seatlocks", bson.D{field("eventId", f.event), field("userId", user), field("seats", l.seats),
+					field("status", l.status), field("expiresAt", l.at)})
 			}
 			s := f.load(inventory.Needs{Holdings: list(user, none)})
 			want := map[holdfast.ID]inventory.Holding{user: {Seats: 10, Locks: 3}, none: {}}
@@ -195,7 +200,8 @@ func TestLoad_OfAnEventThatDoesNotExist(t *testing.T) {
 	f := newFixture(t, w, nil)
 	f.remove("events", f.event)
 	s := f.load(inventory.Needs{Fence: true, Locks: list(f.lock), Due: 5, Taken: true, Keys: []inventory.UserKey{{User: ids.New(), Key: "k"}}})
-	if !s.Missing || s.Event != nil || s.Fenced || s.Locks[f.lock] == nil || s.Due == nil || *s.Taken != 2 || s.Keys == nil || time.Since(s.Now) > time.Minute {
+	if !s.Missing || s.Event != nil || s.Fenced || s.Locks[f.lock] == nil || s.Due == nil || *s.Taken != 2 || s.Keys == nil ||
+		time.Since(s.Now) > time.Minute {
 		t.Errorf("with its locks: %+v", s)
 	}
 	f.remove("seatlocks", f.lock)
@@ -225,7 +231,8 @@ func TestLoad_FindsTheEventByItsLockOrBooking(t *testing.T) {
 		t.Errorf("by a booking: %+v", s)
 	}
 	s = load(inventory.Needs{Bookings: list(f.booking, other.booking), Locks: list(f.lock, other.lock)})
-	if s.Event != nil || !s.Missing || s.Locks[f.lock] == nil || s.Bookings[other.booking] == nil || s.Now.Before(time.Now().Add(-time.Minute)) {
+	if s.Event != nil || !s.Missing || s.Locks[f.lock] == nil || s.Bookings[other.booking] == nil ||
+		s.Now.Before(time.Now().Add(-time.Minute)) {
 		t.Errorf("by several bookings: %+v", s)
 	}
 	f.remove("events", f.event)
@@ -256,7 +263,8 @@ func TestLoad_WithinATransactionSeesItsWrites(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if s.Event.Revision != 1 || s.Fenced || s.Locks[f.lock] == nil || len(s.LiveOf[f.lock]) != 1 || s.Due == nil || *s.Taken != 2 || s.Now.IsZero() {
+		if s.Event.Revision != 1 || s.Fenced || s.Locks[f.lock] == nil || len(s.LiveOf[f.lock]) != 1 || s.Due == nil || *s.Taken != 2 ||
+			s.Now.IsZero() {
 			t.Errorf("got %+v", s)
 		}
 		return nil
@@ -367,7 +375,8 @@ func TestLoad_IsOneReadAtOneSnapshot(t *testing.T) {
 		event holdfast.ID
 		needs inventory.Needs
 	}{
-		"by event": {f.event, all}, "by lock": {needs: inventory.Needs{Locks: list(f.lock), LiveOf: list(f.lock)}}, "by booking": {needs: inventory.Needs{Bookings: list(f.booking)}},
+		"by event": {f.event, all}, "by lock": {needs: inventory.Needs{Locks: list(f.lock), LiveOf: list(f.lock)}},
+		"by booking": {needs: inventory.Needs{Bookings: list(f.booking)}},
 	} {
 		reads = nil
 		if _, err := process.Store.Load(w.Ctx(), c.event, c.needs); err != nil {

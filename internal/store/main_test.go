@@ -112,7 +112,8 @@ func (f fixture) remove(collection string, id holdfast.ID) {
 
 func (f fixture) unset(collection string, id holdfast.ID, name string) {
 	f.t.Helper()
-	if _, err := f.DB.Collection(collection).UpdateByID(f.Ctx(), id, bson.D{{Key: "$unset", Value: bson.D{{Key: name, Value: ""}}}}); err != nil {
+	if _, err := f.DB.Collection(collection).UpdateByID(f.Ctx(), id,
+		bson.D{{Key: "$unset", Value: bson.D{{Key: name, Value: ""}}}}); err != nil {
 		f.t.Fatal(err)
 	}
 }
