@@ -1,8 +1,12 @@
-// Command mutate checks the checkers: it removes guards from copies of Holdfast, one at a time,
-// and runs the fault tests against each copy until a checker finds a violation.
+// Command mutate checks the tests: it removes guards from copies of Holdfast, one at a time, and
+// runs tests against each copy until one of them finds the mutation.
 //
 //	scripts/chaos mutations [FLAGS]
 //
-// It prints a table in Markdown: each guard, its file, the checker or the test that failed, and
-// the message. A mutation that no test finds has survived, and makes the command fail.
+// Each mutation names the tests that find it; they run first, because they take seconds. Where
+// they find nothing, or where a mutation names none, the nemesis runs until a checker finds a
+// violation. --by=nemesis checks the checkers: it runs the nemesis for every mutation.
+//
+// The command prints a table in Markdown: each guard, its file, the checker or the test that
+// failed, and the message. A mutation that nothing finds has survived, and makes the command fail.
 package main

@@ -26,9 +26,10 @@ import (
 
 type settings struct {
 	Only    string        `help:"Regular expression of the names of mutations to run."`
+	By      []string      `help:"What looks for a mutation, in this order, until it is found: the tests that it names, and the nemesis." default:"tests,nemesis" enum:"tests,nemesis"`
 	Seeds   []uint64      `help:"Seeds of the nemesis, tried one after the other until a checker finds the mutation." default:"1,2"`
 	Rounds  int           `help:"Rounds for each seed." default:"6"`
-	Limit   time.Duration `help:"Timeout of one seed, and of one package's tests." default:"6m"`
+	Limit   time.Duration `help:"Timeout of one seed, and of a mutation's tests." default:"6m"`
 	Workers int           `help:"Mutations to run at the same time; each starts about twelve processes." default:"2"`
 	Check   bool          `help:"Only check that each mutation applies to its file and compiles."`
 }
@@ -63,7 +64,7 @@ func run(ctx context.Context, s settings) error {
 	all, groupCtx := errgroup.WithContext(ctx)
 	all.SetLimit(s.Workers)
 	for i, m := range mutations {
-		if !only.MatchString(m.name) {
+		if !only.MatchString(m.name) || !m.canBeFoundBy(s.By) {
 			continue
 		}
 		all.Go(func() error {
@@ -132,8 +133,18 @@ func (m mutation) apply(root string) ([]byte, error) {
 	return []byte(strings.Replace(string(text), m.from, m.to, 1)), nil
 }
 
-// run makes a copy with the mutation and tests it: by the nemesis first, and then by the tests
-// that the mutation names. foundBy is empty where no test failed.
+// canBeFoundBy reports whether there is anything to run for the mutation.
+func (m mutation) canBeFoundBy(by []string) bool {
+	return m.tests != "" || slices.Contains(by, byNemesis)
+}
+
+// What looks for mutations, see settings.By.
+const (
+	byTests   = "tests"
+	byNemesis = "nemesis"
+)
+
+// run makes a copy with the mutation and tests it. foundBy is empty where no test failed.
 func (m mutation) run(ctx context.Context, s settings) (foundBy, message string, err error) {
 	dir, err := os.MkdirTemp("", "holdfast-mutation-")
 	if err != nil {
@@ -143,18 +154,48 @@ func (m mutation) run(ctx context.Context, s settings) (foundBy, message string,
 	if err := m.copyTo(ctx, dir); err != nil {
 		return "", "", err
 	}
-	for _, seed := range s.Seeds {
-		env := []string{fmt.Sprintf("CHAOS_SEED=%d", seed), fmt.Sprintf("CHAOS_ROUNDS=%d", s.Rounds), "CHAOS_ONLY=" + m.faults}
-		if text, failed := m.runTests(ctx, dir, testRun{pkg: "./chaos", tests: "TestNemesis", env: env, timeout: s.Limit}); failed {
-			checkers, message := violations(text)
-			return fmt.Sprintf("nemesis, seed %d: *%s*", seed, checkers), message, ctx.Err()
+	for _, by := range s.By {
+		find := m.findByTests
+		if by == byNemesis {
+			find = m.findByNemesis
+		}
+		if foundBy, message, err = find(ctx, dir, s); foundBy != "" || err != nil {
+			return foundBy, message, err
 		}
 	}
-	if m.pkg == "" {
-		m.pkg, m.tests = "./"+filepath.Dir(m.file), "."
+	return "", "", ctx.Err()
+}
+
+// findByTests runs the tests that the mutation names.
+func (m mutation) findByTests(ctx context.Context, dir string, s settings) (foundBy, message string, err error) {
+	if m.tests == "" {
+		return "", "", nil
 	}
-	if text, failed := m.runTests(ctx, dir, testRun{pkg: m.pkg, tests: m.tests, timeout: s.Limit}); failed {
-		return "`" + failedTest(text) + "` in `" + strings.TrimPrefix(m.pkg, "./") + "`", "", ctx.Err()
+	output, failed := m.runTests(ctx, dir, testRun{pkg: m.testPackage(), tests: m.tests, timeout: s.Limit})
+	switch {
+	case noTests.MatchString(output):
+		return "", "", fmt.Errorf("no test ran: %s", output)
+	case !failed:
+		return "", "", ctx.Err()
+	default:
+		return "`" + failedTest(output) + "` in `" + strings.TrimPrefix(m.testPackage(), "./") + "`", "", ctx.Err()
+	}
+}
+
+// noTests is in the output of tests that do not compile, or do not exist.
+var noTests = regexp.MustCompile(`\[(build failed|setup failed|no tests to run|no test files)\]`)
+
+// testPackage is the package of the tests that the mutation names.
+func (m mutation) testPackage() string { return cmp.Or(m.pkg, "./"+filepath.Dir(m.file)) }
+
+// findByNemesis runs the nemesis with one seed after the other.
+func (m mutation) findByNemesis(ctx context.Context, dir string, s settings) (foundBy, message string, err error) {
+	for _, seed := range s.Seeds {
+		env := []string{fmt.Sprintf("CHAOS_SEED=%d", seed), fmt.Sprintf("CHAOS_ROUNDS=%d", s.Rounds), "CHAOS_ONLY=" + m.faults}
+		if output, failed := m.runTests(ctx, dir, testRun{pkg: "./chaos", tests: "TestNemesis", env: env, timeout: s.Limit}); failed {
+			checkers, message := violations(output)
+			return fmt.Sprintf("nemesis, seed %d: *%s*", seed, checkers), message, ctx.Err()
+		}
 	}
 	return "", "", ctx.Err()
 }
@@ -224,12 +265,15 @@ type testRun struct {
 func (m mutation) runTests(ctx context.Context, dir string, r testRun) (output string, failed bool) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	devserver, err := filepath.Abs(".build/devserver")
-	if err != nil {
-		return err.Error(), true
+	args := []string{"go", "test", "-count=1", "-vet=off", "-failfast", "-timeout", r.timeout.String(), "-run", r.tests, r.pkg}
+	if os.Getenv("HOLDFAST_TEST_MONGODB_URI") == "" { // else the tests share the servers that are running
+		devserver, err := filepath.Abs(".build/devserver")
+		if err != nil {
+			return err.Error(), true
+		}
+		args = append([]string{devserver, "with"}, args...)
 	}
-	test := exec.CommandContext(ctx, devserver, //nolint:gosec // the arguments are our mutations' packages and tests
-		"with", "go", "test", "-count=1", "-failfast", "-timeout", r.timeout.String(), "-run", r.tests, r.pkg)
+	test := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the arguments are our mutations' packages and tests
 	test.Dir, test.Env = dir, append(goEnvironment(), r.env...)
 	test.Cancel = func() error { return test.Process.Signal(syscall.SIGTERM) }
 	test.WaitDelay = 30 * time.Second
