@@ -84,8 +84,9 @@ func TestBooking_IsDueWithItsWindowOrItsLock(t *testing.T) {
 
 func TestBooking_RefusalFitsTheStatus(t *testing.T) {
 	for status, want := range map[holdfast.BookingStatus]holdfast.Code{
-		"INITIATED": holdfast.CodeBookingNotPayable, "PAYMENT_PENDING": holdfast.CodeBookingNotPayable, "CONFIRMED": holdfast.CodeBookingConfirmed,
-		"EXPIRED": holdfast.CodeBookingExpired, "CANCELLED": holdfast.CodeBookingCancelled, "BROKEN": holdfast.CodeBookingNotPayable,
+		"INITIATED": holdfast.CodeBookingNotPayable, "PAYMENT_PENDING": holdfast.CodeBookingNotPayable,
+		"CONFIRMED": holdfast.CodeBookingConfirmed,
+		"EXPIRED":   holdfast.CodeBookingExpired, "CANCELLED": holdfast.CodeBookingCancelled, "BROKEN": holdfast.CodeBookingNotPayable,
 	} {
 		if got := (holdfast.Booking{Status: status}).Refusal(); !holdfast.HasCode(got, want) {
 			t.Errorf("%s: got %v, want %s", status, got, want)

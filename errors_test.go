@@ -73,9 +73,21 @@ func TestError_OthersHaveNoCode(t *testing.T) {
 
 func TestRefuseInput_NamesTheField(t *testing.T) {
 	err := holdfast.RefuseInput("body.seats", "At most %d.", 5)
-	invalid, ok := holdfast.DetailsOf[holdfast.Invalid](err)
-	if !ok || len(invalid) != 1 || invalid[0] != (holdfast.FieldError{Where: "body.seats", What: "At most 5."}) || err.Code != holdfast.CodeInvalid {
+	invalid, _ := holdfast.DetailsOf[holdfast.Invalid](err)
+	want := holdfast.FieldError{Where: "body.seats", What: "At most 5."}
+	if len(invalid) != 1 || invalid[0] != want || err.Code != holdfast.CodeInvalid {
 		t.Errorf("got %+v, %+v", err, invalid)
+	}
+}
+
+func TestNotFound_SaysWhatDoesNotExist(t *testing.T) {
+	for code, want := range map[holdfast.Code]string{
+		holdfast.CodeEventNotFound: "There is no such event.", holdfast.CodeLockNotFound: "There is no such lock.",
+		holdfast.CodeBookingNotFound: "There is no such booking.", holdfast.CodeUserNotFound: "There is no such user.",
+	} {
+		if err := holdfast.NotFound(code); err.Code != code || err.Message != want || !holdfast.IsNotFound(err) {
+			t.Errorf("%s: got %v, want %q", code, err, want)
+		}
 	}
 }
 

@@ -62,7 +62,8 @@ func TestUntil_CheckRefusesWhatCannotBeMeant(t *testing.T) {
 				}
 				return
 			}
-			if invalid, ok := holdfast.DetailsOf[holdfast.Invalid](err); !ok || invalid[0].Where != row.where || !holdfast.HasCode(err, holdfast.CodeInvalid) {
+			invalid, _ := holdfast.DetailsOf[holdfast.Invalid](err)
+			if len(invalid) != 1 || invalid[0].Where != row.where || !holdfast.HasCode(err, holdfast.CodeInvalid) {
 				t.Errorf("got %v, want a refusal of %s", err, row.where)
 			}
 		})

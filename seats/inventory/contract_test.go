@@ -50,8 +50,10 @@ func aLock(state string) *store {
 }
 
 func TestContract_ActionsOnALock(t *testing.T) {
-	states := []string{"ACTIVE", "due", "EXPIRED", "CONSUMED", "RELEASED", "ACTIVE and booked", "due and booked", "CONSUMED without booking", "ACTIVE and sold", "missing"}
-	const expired, consumed, released, missing = holdfast.CodeLockExpired, holdfast.CodeLockConsumed, holdfast.CodeLockReleased, holdfast.CodeLockNotFound
+	states := []string{"ACTIVE", "due", "EXPIRED", "CONSUMED", "RELEASED",
+		"ACTIVE and booked", "due and booked", "CONSUMED without booking", "ACTIVE and sold", "missing"}
+	const expired, consumed = holdfast.CodeLockExpired, holdfast.CodeLockConsumed
+	const released, missing = holdfast.CodeLockReleased, holdfast.CodeLockNotFound
 	for _, row := range []struct {
 		name    string
 		command inventory.Command
@@ -76,7 +78,8 @@ func TestContract_AReleaseFreesTheSeatsAndCancelsTheBooking(t *testing.T) {
 	s := aLock("ACTIVE and booked")
 	r := s.one(t, release)
 	lock := s.locks[lockID(1)]
-	if lock.Status != holdfast.LockReleased || !lock.BookingID.IsZero() || r.Lock != lock.Lock || s.ends[lock.ID] != (ending{by: holdfast.EndedByAPI}) {
+	s.wantLock(t, 1, holdfast.LockReleased)
+	if !lock.BookingID.IsZero() || r.Lock != lock.Lock || s.ends[lock.ID] != (ending{by: holdfast.EndedByAPI}) {
 		t.Errorf("the lock is %+v, ended %+v; answered %+v", lock, s.ends[lock.ID], r.Lock)
 	}
 	s.wantBooking(t, 1, holdfast.BookingCancelled)
@@ -102,7 +105,9 @@ func TestContract_ABookOfALockThatHasABookingAnswersWithIt(t *testing.T) {
 }
 
 // columns of the contract's second table; "due" and "lock due" are one column there.
-var columns = []string{"INITIATED", "PAYMENT_PENDING", "due", "lock due", "pending, lock due", "EXPIRED", "CONFIRMED", "CANCELLED", "missing"}
+var columns = []string{
+	"INITIATED", "PAYMENT_PENDING", "due", "lock due", "pending, lock due", "EXPIRED", "CONFIRMED", "CANCELLED", "missing",
+}
 
 func aBooking(column string) *store {
 	soon, past := in(minutes(10)), begin

@@ -40,7 +40,8 @@ func TestChangeEvent_TheSeatsTakenStayTaken(t *testing.T) {
 				wantCode(t, r, row.code)
 				s.wantCounter(t, row.available, row.oversold)
 				if row.code != "" {
-					if got, ok := holdfast.DetailsOf[holdfast.CapacityBelowTaken](r.Err); !ok || got.Taken != row.taken || s.event.TotalSeats != row.total {
+					got, ok := holdfast.DetailsOf[holdfast.CapacityBelowTaken](r.Err)
+					if !ok || got.Taken != row.taken || s.event.TotalSeats != row.total {
 						t.Errorf("refused with %+v, the capacity is %d", got, s.event.TotalSeats)
 					}
 					return
@@ -124,8 +125,9 @@ func TestChangeEvent_CommandsAfterItInTheBatchMeetIt(t *testing.T) {
 			[]holdfast.Code{"", "", holdfast.CodeSeatLimitReached}},
 		{"enlarged", []inventory.Command{acquire(1, 6), change(holdfast.EventChange{TotalSeats: &more}), acquire(2, 9)},
 			[]holdfast.Code{holdfast.CodeSeatsUnavailable, "", ""}},
-		{"several changes", []inventory.Command{change(holdfast.EventChange{Name: pointer("A"), TotalSeats: &more}), change(holdfast.EventChange{Name: pointer("B")}), acquire(2, 9)},
-			[]holdfast.Code{"", "", ""}},
+		{"several changes", []inventory.Command{
+			change(holdfast.EventChange{Name: pointer("A"), TotalSeats: &more}), change(holdfast.EventChange{Name: pointer("B")}), acquire(2, 9),
+		}, []holdfast.Code{"", "", ""}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5)

@@ -219,7 +219,8 @@ func TestExpireBookings_SeveralFreeEachLockOnce(t *testing.T) {
 	}
 	r := s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: refs})
 	want := []inventory.Ended{
-		{Booking: bookingID(1), Lock: lockID(1), Seats: 2}, {Booking: bookingID(3), Lock: lockID(1)}, {Booking: bookingID(2), Lock: lockID(2), Seats: 3},
+		{Booking: bookingID(1), Lock: lockID(1), Seats: 2}, {Booking: bookingID(3), Lock: lockID(1)},
+		{Booking: bookingID(2), Lock: lockID(2), Seats: 3},
 	}
 	if !reflect.DeepEqual(r.Ended, want) {
 		t.Errorf("ended %+v, want %+v", r.Ended, want)
@@ -277,7 +278,9 @@ func TestExpireBookings_WhereTheEventDoesNotExist(t *testing.T) {
 }
 
 func TestConsumeSold_OnlyWhereTheBookingIsConfirmed(t *testing.T) {
-	for state, consumes := range map[string]bool{"ACTIVE and sold": true, "ACTIVE": false, "ACTIVE and booked": false, "CONSUMED": false, "RELEASED": false, "missing": false} {
+	for state, consumes := range map[string]bool{
+		"ACTIVE and sold": true, "ACTIVE": false, "ACTIVE and booked": false, "CONSUMED": false, "RELEASED": false, "missing": false,
+	} {
 		t.Run(state, func(t *testing.T) {
 			for _, now := range []time.Time{begin, in(time.Hour)} { // due or not
 				s := aLock(state)

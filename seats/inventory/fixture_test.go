@@ -28,8 +28,6 @@ var (
 	theRules = inventory.Rules{DefaultLockTTL: 10 * time.Minute, MaxLockTTL: 2 * time.Hour, MaxPaymentTTL: 24 * time.Hour}
 )
 
-const pageSize = 1000
-
 func minutes(n int) time.Duration  { return time.Duration(n) * time.Minute }
 func in(d time.Duration) time.Time { return begin.Add(d) }
 func pointer[T any](v T) *T        { return &v }

@@ -39,7 +39,8 @@ func newWorld(t *rapid.T, foul bool) *generator {
 	g.rules.MaxSeatsPerLock = draw(g, "MaxSeatsPerLock", int64(0), 0, 0, 3)
 	g.rules.MaxLocksPerUser = draw(g, "MaxLocksPerUser", int64(0), 0, 0, 2)
 	e := g.store.event
-	e.Status = draw(g, "status", holdfast.OnSale, holdfast.OnSale, holdfast.OnSale, holdfast.OnSale, holdfast.Closed, holdfast.Cancelled, "PLANNED")
+	const onSale = holdfast.OnSale
+	e.Status = draw(g, "status", onSale, onSale, onSale, onSale, holdfast.Closed, holdfast.Cancelled, "PLANNED")
 	e.MaxSeatsPerUser = draw(g, "maxSeatsPerUser", int64(0), 0, 0, 4)
 	for range g.number("locks", 0, 5) {
 		g.lock()

@@ -63,7 +63,8 @@ func (s *store) checkCounter(t rapid.TB, before *store) {
 	if is != 0 && (is != was || !couldCount) {
 		t.Errorf("the counter drifted by %d, before by %d: %+v, taken %d", is, was, s.event.Event, s.taken())
 	}
-	if (before.event.Valid() || s.event.AvailableSeats != before.event.AvailableSeats || s.event.Oversold != before.event.Oversold) && !s.event.Valid() {
+	moved := s.event.AvailableSeats != before.event.AvailableSeats || s.event.Oversold != before.event.Oversold
+	if (moved || before.event.Valid()) && !s.event.Valid() {
 		t.Errorf("the counter %+v was committed", s.event.Event)
 	}
 	if s.event.Oversold > before.event.Oversold && before.event.Valid() && is == was && s.event.TotalSeats == before.event.TotalSeats {

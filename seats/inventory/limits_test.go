@@ -10,7 +10,7 @@ import (
 
 func TestLimits_CountWhatTheUserHolds(t *testing.T) {
 	soon, past := in(time.Minute), in(-time.Minute)
-	held := func(n int64) *int64 { return &n }
+	live := func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }
 	for _, row := range []struct {
 		name             string
 		perUser          int64 // maxSeatsPerUser
@@ -22,14 +22,15 @@ func TestLimits_CountWhatTheUserHolds(t *testing.T) {
 		{"none", 0, 0, 0, func(*store) {}, 9, nil},
 		{"a lock to its limit", 0, 3, 0, func(*store) {}, 3, nil},
 		{"a lock over its limit", 0, 3, 0, func(*store) {}, 4, &holdfast.LimitReached{Limit: 3}},
-		{"to the user's limit", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 2, nil},
-		{"over the user's limit", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 3, &holdfast.LimitReached{Limit: 4, Held: held(2)}},
-		{"sold seats count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "CONSUMED", past) }, 3, &holdfast.LimitReached{Limit: 4, Held: held(2)}},
+		{"to the user's limit", 4, 0, 0, live, 2, nil},
+		{"over the user's limit", 4, 0, 0, live, 3, &holdfast.LimitReached{Limit: 4, Held: pointer(int64(2))}},
+		{"sold seats count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "CONSUMED", past) }, 3,
+			&holdfast.LimitReached{Limit: 4, Held: pointer(int64(2))}},
 		{"due seats do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", begin) }, 4, nil},
 		{"ended seats do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "RELEASED", soon).withLock(8, 2, "EXPIRED", soon) }, 4, nil},
 		{"another user's do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", soon, ofUser(bob)) }, 4, nil},
-		{"locks to their number", 0, 0, 2, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 4, nil},
-		{"locks over their number", 0, 0, 1, func(s *store) { s.withLock(9, 2, "ACTIVE", soon) }, 1, &holdfast.LimitReached{Limit: 1, Held: held(1)}},
+		{"locks to their number", 0, 0, 2, live, 4, nil},
+		{"locks over their number", 0, 0, 1, live, 1, &holdfast.LimitReached{Limit: 1, Held: pointer(int64(1))}},
 		{"sold locks are not active", 0, 0, 1, func(s *store) { s.withLock(9, 2, "CONSUMED", soon) }, 4, nil},
 		{"due locks are not active", 0, 0, 1, func(s *store) { s.withLock(9, 2, "ACTIVE", past) }, 4, nil},
 	} {
@@ -71,7 +72,8 @@ func TestLimits_HoldWithinABatch(t *testing.T) {
 		{"seats add up", func(*store) {}, []inventory.Command{acquire(1, 2), acquire(2, 2), acquire(3, 1)}, []holdfast.Code{"", "", reached}},
 		{"locks add up", func(*store) {}, []inventory.Command{acquire(1, 1), acquire(2, 1), acquire(3, 1)}, []holdfast.Code{"", "", reached}},
 		{"refused ones do not", func(*store) {}, []inventory.Command{acquire(1, 5), acquire(2, 4)}, []holdfast.Code{reached, ""}},
-		{"nor do locks that are due at once", func(*store) {}, []inventory.Command{dueAtOnce, acquire(1, 2), acquire(2, 2)}, []holdfast.Code{"", "", ""}},
+		{"nor do locks that are due at once", func(*store) {},
+			[]inventory.Command{dueAtOnce, acquire(1, 2), acquire(2, 2)}, []holdfast.Code{"", "", ""}},
 		{"each user has a limit", func(*store) {}, []inventory.Command{acquire(1, 4), bobs}, []holdfast.Code{"", ""}},
 		{"a released lock no longer counts", func(s *store) { s.withLock(9, 3, "ACTIVE", soon) },
 			[]inventory.Command{acquire(1, 2), release, acquire(2, 4), acquire(3, 1)}, []holdfast.Code{reached, "", "", reached}},

@@ -58,7 +58,10 @@ func refused(code holdfast.Code) outcome { return outcome{code: code} }
 
 // modelOf is the model in the state that a store is in.
 func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *model {
-	m := &model{now: s.now, rules: rules, unknown: unknown, locks: map[ID]*modelLock{}, bookings: map[ID]*holdfast.Booking{}, fresh: map[ID]bool{}}
+	m := &model{
+		now: s.now, rules: rules, unknown: unknown,
+		locks: map[ID]*modelLock{}, bookings: map[ID]*holdfast.Booking{}, fresh: map[ID]bool{},
+	}
 	if s.event != nil {
 		m.event = pointer(s.event.Event)
 	}

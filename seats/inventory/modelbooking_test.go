@@ -170,7 +170,8 @@ func (m *model) expireBookings(c inventory.ExpireBookings) outcome {
 	var o outcome
 	for _, ref := range c.Bookings {
 		b, lock := m.bookings[ref.Booking], m.locks[ref.Lock]
-		if m.event == nil && b != nil && slices.Contains(holdfast.OpenStatuses, b.Status) && lock != nil && lock.Status == "ACTIVE" && lock.Seats > 0 {
+		isOpen := b != nil && (b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING")
+		if m.event == nil && isOpen && lock != nil && lock.Status == "ACTIVE" && lock.Seats > 0 {
 			return refused("EVENT_NOT_FOUND") // its seats can't come back
 		}
 	}

@@ -54,7 +54,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)
 				p.remembered = copyOf(p.store.event)
 			}
-			return replysOf(results)
+			return repliesOf(results)
 		case errors.Is(err, errKeyInUse):
 			keyClash = true
 		case !errors.Is(err, errStale):
@@ -67,7 +67,8 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 }
 
 // decide loads what the decision needs until it needs no more.
-func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall, keyClash bool, commands []inventory.Command) (results []inventory.Result) {
+func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall, keyClash bool, commands []inventory.Command,
+) (results []inventory.Result) {
 	t.Helper()
 	state := inventory.State{}
 	if recall {

@@ -82,7 +82,8 @@ func TestReclaim_BesideCommandsOnTheSameLock(t *testing.T) {
 		{"refused before", []inventory.Command{release, acquire(2, 2)}, []holdfast.Code{expired, ""}, holdfast.LockExpired},
 		{"refused after", []inventory.Command{acquire(2, 2), release}, []holdfast.Code{"", expired}, holdfast.LockExpired},
 		{"released before", []inventory.Command{cancelSale, acquire(2, 2)}, []holdfast.Code{"", ""}, holdfast.LockReleased},
-		{"released before, too few", []inventory.Command{cancelSale, acquire(2, 3)}, []holdfast.Code{"", holdfast.CodeSeatsUnavailable}, holdfast.LockReleased},
+		{"released before, too few", []inventory.Command{cancelSale, acquire(2, 3)},
+			[]holdfast.Code{"", holdfast.CodeSeatsUnavailable}, holdfast.LockReleased},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(2).withLock(1, 2, "ACTIVE", begin)

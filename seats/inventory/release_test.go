@@ -38,7 +38,9 @@ func TestCancel_OfASaleWhoseLockWasLeftActive(t *testing.T) {
 }
 
 func TestCancel_OfASaleWhoseLockOtherSoftwareEnded(t *testing.T) {
-	for status, code := range map[holdfast.LockStatus]holdfast.Code{"RELEASED": holdfast.CodeLockReleased, "EXPIRED": holdfast.CodeLockExpired} {
+	for status, code := range map[holdfast.LockStatus]holdfast.Code{
+		"RELEASED": holdfast.CodeLockReleased, "EXPIRED": holdfast.CodeLockExpired,
+	} {
 		s := newStore(5).withLock(1, 2, status, in(time.Minute)).withBooking(1, "CONFIRMED", in(time.Minute))
 		wantCode(t, s.one(t, cancel), code)
 		s.wantBooking(t, 1, "CONFIRMED")

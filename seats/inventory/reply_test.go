@@ -14,7 +14,7 @@ type reply struct {
 	Event   holdfast.Event
 }
 
-func replysOf(results []inventory.Result) []reply {
+func repliesOf(results []inventory.Result) []reply {
 	answers := make([]reply, len(results))
 	for i, r := range results {
 		answers[i] = reply{Result: r, Lock: orZero(r.Lock), Booking: orZero(r.Booking), Event: orZero(r.Event)}
