@@ -107,7 +107,8 @@ func (c Pay) decide(d *decision) Result {
 		action = holdfast.CancelBooking
 	}
 	if err := checkBooking(b, action, lock.Lock, now); err != nil {
-		return d.refuseBooking(b, lock, err)
+		d.bumpOpen(b, lock)
+		return Result{Err: err}
 	}
 	if err := d.checkNotCancelled(); err != nil {
 		return Result{Err: err}
@@ -144,7 +145,8 @@ func (c Confirm) decide(d *decision) Result {
 		action = holdfast.CancelBooking
 	}
 	if err := checkBooking(b, action, lock.Lock, d.state.Now); err != nil {
-		return d.refuseBooking(b, lock, err)
+		d.bumpOpen(b, lock)
+		return Result{Err: err}
 	}
 	if err := d.checkNotCancelled(); err != nil {
 		return Result{Err: err}
@@ -194,11 +196,11 @@ func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists,
 	return b, lock, true, lockRead
 }
 
-func (d *decision) refuseBooking(b holdfast.Booking, lock Lock, err error) Result {
-	if b.Status.IsOpen() && !lock.CreatedAt.IsZero() {
+// bumpOpen raises the revision of an open booking's lock as its booking is refused.
+func (d *decision) bumpOpen(b holdfast.Booking, lock Lock) {
+	if b.Status.IsOpen() {
 		d.bump(lock)
 	}
-	return Result{Err: err}
 }
 
 func (d *decision) checkNotCancelled() error {

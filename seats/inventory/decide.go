@@ -17,12 +17,14 @@ type Command interface {
 // Decide carries out the commands in order of arrival. Where needs is not None, plan
 // and results count nothing: call it again with a state that has what is needed.
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
-	d := &decision{state: s, rules: rules, commands: len(commands), locks: map[ID]Lock{}, moved: map[ID]int{}, bookings: map[ID]holdfast.Booking{}}
+	d := &decision{
+		state: s, rules: rules, commands: len(commands),
+		locks: map[ID]Lock{}, moved: map[ID]int{}, bookings: map[ID]holdfast.Booking{},
+	}
 	d.openEvent()
 	results = make([]Result, len(commands))
 	for i, c := range commands {
 		results[i] = c.decide(d)
-		d.refuses = d.refuses || results[i].Err != nil
 	}
 	if !d.needs.None() {
 		return Plan{}, nil, d.needs
@@ -61,8 +63,7 @@ type decision struct {
 	// full: a command waits for the next batch, and so do those that came after it.
 	full bool
 	// asRead: something was decided that another change of the event would make wrong.
-	asRead  bool
-	refuses bool
+	asRead bool
 }
 
 // openEvent makes working copies of what the commands change.
@@ -90,13 +91,14 @@ func (d *decision) hasEvent() bool {
 // one that can't be: then the locks are summed, and the counter is set to what they
 // say. Whatever moves seats asks this first.
 func (d *decision) hasCounter() bool {
-	taken, isNumber := d.state.Taken, d.event.HasTotal && d.event.Countable
-	switch {
-	case taken == nil && !(isNumber && d.counter.valid()):
-		d.needs.Taken = true
-		return false
-	case taken != nil && !d.repaired && d.counter == d.startCounter() && !(isNumber && d.counter == counterOf(d.counter.total, *taken)):
-		d.counter, d.repaired, d.asRead = counterOf(d.counter.total, *taken), true, true
+	isNumber := d.event.HasTotal && d.event.Countable
+	if d.state.Taken == nil {
+		d.needs.Taken = d.needs.Taken || !isNumber || !d.counter.valid()
+		return !d.needs.Taken
+	}
+	counted, hasMoved := counterOf(d.counter.total, *d.state.Taken), d.counter != d.startCounter()
+	if !d.repaired && !hasMoved && (!isNumber || d.counter != counted) {
+		d.counter, d.repaired, d.asRead = counted, true, true
 	}
 	return true
 }

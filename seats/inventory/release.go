@@ -66,9 +66,7 @@ func (c Cancel) decide(d *decision) Result {
 		err = lock.Ended(d.state.Now)
 	}
 	if err != nil {
-		if hasLock && b.Status.IsOpen() {
-			d.bump(lock)
-		}
+		d.bumpOpen(b, lock)
 		return d.refuse(err, UserKey{})
 	}
 	if hasLock {
