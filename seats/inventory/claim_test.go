@@ -108,6 +108,28 @@ func TestBook_OfALockOfAnotherUserOrEventIsNotFound(t *testing.T) {
 	}
 }
 
+// A booking that contradicts its lock is no answer: the lock's code is.
+func TestBook_WhereBookingAndLockContradictEachOther(t *testing.T) {
+	soon := in(minutes(10))
+	for _, row := range []struct {
+		name    string
+		lock    holdfast.LockStatus
+		expires time.Time
+		booking holdfast.BookingStatus
+		code    holdfast.Code
+	}{
+		{"a released lock that was sold", "RELEASED", soon, "CONFIRMED", holdfast.CodeLockReleased},
+		{"an expired lock that was sold", "EXPIRED", soon, "CONFIRMED", holdfast.CodeLockExpired},
+		{"a due lock that was sold", "ACTIVE", begin, "CONFIRMED", holdfast.CodeLockExpired},
+		{"a consumed lock with an open booking", "CONSUMED", soon, "PAYMENT_PENDING", holdfast.CodeLockConsumed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, row.lock, row.expires).withBooking(1, row.booking, soon)
+			wantCode(t, s.one(t, book), row.code)
+		})
+	}
+}
+
 func TestPay_OpensTheWindowOnce(t *testing.T) {
 	limit := in(theRules.MaxPaymentTTL - minutes(1)) // the booking is one minute old
 	for _, row := range []untilRow{

@@ -100,6 +100,19 @@ func TestReclaim_BesideCommandsOnTheSameLock(t *testing.T) {
 	}
 }
 
+// A due lock that the batch has released is passed over, and the next one is reclaimed.
+func TestReclaim_PassesOverALockThatTheBatchReleased(t *testing.T) {
+	s := newStore(4).withLock(1, 2, "ACTIVE", in(-time.Minute)).withLock(2, 2, "ACTIVE", begin)
+	s.withBooking(1, "CONFIRMED", begin) // other software left its lock ACTIVE
+	p := &pipeline{store: s, rules: theRules}
+	for _, r := range p.batch(t, inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}, acquire(3, 4)) {
+		wantCode(t, r, "")
+	}
+	s.wantLock(t, 1, holdfast.LockReleased)
+	s.wantLock(t, 2, holdfast.LockExpired)
+	s.wantCounter(t, 0, 0)
+}
+
 // A lock whose time is in the past can be reclaimed once it is committed.
 func TestReclaim_ALockThatIsDueAtOnceWaitsForTheNextBatch(t *testing.T) {
 	for _, remember := range []bool{false, true} {
