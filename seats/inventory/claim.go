@@ -46,10 +46,10 @@ type Book struct {
 }
 
 func (c Book) decide(d *decision) Result {
-	lock, exists, read := d.lock(c.LockID)
+	lock, exists, _ := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
 	switch {
-	case !read || !d.needs.None():
+	case !d.needs.None():
 		return Result{}
 	case !exists || lock.UserID != c.UserID || lock.EventID != c.EventID:
 		return Result{Err: holdfast.NotFound(holdfast.CodeLockNotFound)}
@@ -168,9 +168,9 @@ type ConsumeSold struct {
 }
 
 func (c ConsumeSold) decide(d *decision) Result {
-	lock, exists, read := d.lock(c.LockID)
+	lock, exists, _ := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
-	if !read || !d.needs.None() {
+	if !d.needs.None() {
 		return Result{}
 	}
 	for _, b := range bookings {

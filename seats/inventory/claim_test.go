@@ -210,6 +210,7 @@ func TestClaim_PlansAreGuardedAsTheyAreWritten(t *testing.T) {
 		{"pay, changed", pay, "INITIATED", changed},
 		{"pay, booking moved", pay, "INITIATED", bookingMoved},
 		{"confirm, lock late", confirm, "PAYMENT_PENDING", late},
+		{"confirm without a window, lock late", confirm, "no window", late},
 		{"confirm, window passed", confirm, "PAYMENT_PENDING", windowPassed},
 		{"confirm, changed", confirm, "PAYMENT_PENDING", changed},
 		{"confirm, booking moved", confirm, "PAYMENT_PENDING", bookingMoved},
@@ -227,6 +228,8 @@ func TestClaim_PlansAreGuardedAsTheyAreWritten(t *testing.T) {
 				s = aLock("ACTIVE")
 			case "sold":
 				s = aLock("ACTIVE and sold")
+			case "no window":
+				s = newStore(5).withLock(1, 2, "ACTIVE", in(minutes(10))).withBooking(1, "PAYMENT_PENDING", time.Time{})
 			}
 			p := &pipeline{store: s, rules: theRules}
 			var needs inventory.Needs

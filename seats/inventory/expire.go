@@ -121,7 +121,6 @@ func (d *decision) noteSweep(run Run, ended int) (busy bool) {
 	if ended == 0 {
 		return false
 	}
-	d.asRead = true
 	after := d.state.Event.Revision + 1
 	d.plan.Event = &EventWrite{RunID: run.ID, SweptAtRev: &after}
 	swept := d.state.Event.SweptAtRev

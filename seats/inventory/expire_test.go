@@ -190,6 +190,7 @@ func TestExpireBookings_LeavesLocksThatAreNotItsOwn(t *testing.T) {
 		then   holdfast.BookingStatus
 		lock   holdfast.LockStatus
 	}{
+		{"ended, of another booking", func(l *inventory.Lock) { l.Status, l.BookingID = "RELEASED", bookingID(7) }, 2, "EXPIRED", "RELEASED"},
 		{"its own", func(*inventory.Lock) {}, 2, "EXPIRED", "EXPIRED"},
 		{"of no booking", func(l *inventory.Lock) { l.BookingID = ID{} }, 2, "EXPIRED", "EXPIRED"},
 		{"of another booking", func(l *inventory.Lock) { l.BookingID = bookingID(7) }, 2, "EXPIRED", "ACTIVE"},
@@ -200,10 +201,32 @@ func TestExpireBookings_LeavesLocksThatAreNotItsOwn(t *testing.T) {
 			s := newStore(5).withLock(1, row.seats, "ACTIVE", past).withBooking(1, "PAYMENT_PENDING", past)
 			row.change(s.locks[lockID(1)])
 			s.event.AvailableSeats = s.event.TotalSeats - s.taken()
+			before := s.locks[lockID(1)].BookingID
 			s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(1)}}})
 			s.wantBooking(t, 1, row.then)
 			s.wantLock(t, 1, row.lock)
+			if got := s.locks[lockID(1)].BookingID; before == bookingID(7) && got != before {
+				t.Errorf("the lock names booking %s, before %s", got, before)
+			}
 		})
+	}
+}
+
+// What is left alone does not keep the others from their end.
+func TestExpireBookings_GoesOnBehindOneThatIsLeftAlone(t *testing.T) {
+	past := in(-time.Minute)
+	s := newStore(9).
+		withLock(1, 2, "ACTIVE", past).withBooking(1, "CANCELLED", past).
+		withLock(2, 2, "ACTIVE", in(time.Minute)).withBooking(2, "PAYMENT_PENDING", in(time.Minute)).
+		withLock(3, 0, "ACTIVE", past).withBooking(3, "PAYMENT_PENDING", past).
+		withLock(4, 2, "ACTIVE", past).withBooking(4, "PAYMENT_PENDING", past)
+	c := inventory.ExpireBookings{Run: bookingRun}
+	for n := 1; n <= 4; n++ {
+		c.Bookings = append(c.Bookings, inventory.BookingRef{Booking: bookingID(n), Lock: lockID(n)})
+	}
+	r := s.sweep(t, c)
+	if len(r.Ended) != 1 || r.Ended[0].Booking != bookingID(4) {
+		t.Errorf("ended %+v, want booking 4", r.Ended)
 	}
 }
 
@@ -254,6 +277,9 @@ func TestExpireBookings_WhereTheEventDoesNotExist(t *testing.T) {
 			s.locks[lockID(1)].Seats = 0
 			s.bookings[bookingID(2)].Status = "EXPIRED"
 		}, "", ""},
+		{"a lock of a booking that is over", func(s *store) {
+			s.bookings[bookingID(1)].Status, s.bookings[bookingID(2)].Status = "EXPIRED", "EXPIRED"
+		}, "", "EXPIRED"},
 		{"a lock of no event", func(s *store) { s.locks[lockID(1)].EventID = ID{} }, "", "EXPIRED"},
 		{"a lock that has ended", func(s *store) { s.locks[lockID(1)].Status = "EXPIRED" }, "", "EXPIRED"},
 		{"a lock that is missing", func(s *store) { delete(s.locks, lockID(1)) }, "", "EXPIRED"},

@@ -96,6 +96,33 @@ func TestLimits_HoldWithinABatch(t *testing.T) {
 	}
 }
 
+func TestLimits_OfLocksCountTheActiveOnes(t *testing.T) {
+	soon := in(time.Minute)
+	cancel := inventory.Cancel{BookingID: bookingID(9), LockID: lockID(9)}
+	for _, row := range []struct {
+		name  string
+		given func(*store)
+		first inventory.Command
+		want  []holdfast.Code
+	}{
+		{"a released one no longer counts", func(s *store) { s.withLock(9, 1, "ACTIVE", soon).withLock(8, 1, "ACTIVE", soon) },
+			inventory.Release{LockID: lockID(9)}, []holdfast.Code{"", "", holdfast.CodeSeatLimitReached}},
+		{"a cancelled sale did not count", func(s *store) { s.withLock(9, 1, "CONSUMED", soon).withBooking(9, "CONFIRMED", soon) },
+			cancel, []holdfast.Code{"", "", "", holdfast.CodeSeatLimitReached}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s, rules := newStore(20), theRules
+			rules.MaxLocksPerUser = 2
+			row.given(s)
+			batch := []inventory.Command{row.first, acquire(1, 1), acquire(2, 1), acquire(3, 1)}
+			p := &pipeline{store: s, rules: rules}
+			for i, r := range p.batch(t, batch[:len(row.want)]...) {
+				wantCode(t, r, row.want[i])
+			}
+		})
+	}
+}
+
 // The holdings that a state has are not the decision's to change.
 func TestLimits_TheStateStaysAsItWas(t *testing.T) {
 	event := newStore(9).event

@@ -23,13 +23,13 @@ func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
 	return *found, true, true
 }
 
-// write plans a change of a lock; a change that is planned already takes it over.
+// write plans a change of a lock. Where its revision was to be raised already, this is
+// the change that raises it.
 func (d *decision) write(lock Lock, w LockWrite) {
 	w.ID = lock.ID
 	if i, planned := d.moved[lock.ID]; planned {
 		before := d.plan.Locks[i]
 		w.From, w.Guard, w.Revision = before.From, before.Guard, before.Revision
-		w.ClearBooking = w.ClearBooking || before.ClearBooking
 		d.plan.Locks[i] = w
 	} else {
 		d.moved[lock.ID] = len(d.plan.Locks)

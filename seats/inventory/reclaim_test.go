@@ -100,6 +100,16 @@ func TestReclaim_BesideCommandsOnTheSameLock(t *testing.T) {
 	}
 }
 
+// A lock that was refused and then reclaimed is written once, at the revision that was read.
+func TestReclaim_OfALockThatTheBatchRefused(t *testing.T) {
+	s := newStore(2).withLock(1, 2, "ACTIVE", begin)
+	p := &pipeline{store: s, rules: theRules}
+	p.batch(t, inventory.Release{LockID: lockID(1)}, acquire(2, 2))
+	if len(p.plan.Locks) != 1 || p.plan.Locks[0].Guard != inventory.AtRevision || *p.plan.Locks[0].Revision != 0 {
+		t.Errorf("the locks' writes are %+v", p.plan.Locks)
+	}
+}
+
 // A due lock that the batch has released is passed over, and the next one is reclaimed.
 func TestReclaim_PassesOverALockThatTheBatchReleased(t *testing.T) {
 	s := newStore(4).withLock(1, 2, "ACTIVE", in(-time.Minute)).withLock(2, 2, "ACTIVE", begin)
