@@ -32,80 +32,123 @@ func exists(t *testing.T, w *testenv.Env, collection string, id holdfast.ID) boo
 	return n == 1
 }
 
+// aged are documents for a test of retention, each with a name.
+type aged struct {
+	t           *testing.T
+	w           *testenv.Env
+	event       holdfast.ID
+	stays, goes []agedDocument
+}
+
+type agedDocument struct {
+	name, collection string
+	id               holdfast.ID
+}
+
+var (
+	longAgo = time.Now().Add(-48 * time.Hour)
+	hourAgo = time.Now().Add(-time.Hour)
+)
+
+func (a *aged) changedAt(lock holdfast.Lock, at time.Time) holdfast.Lock {
+	a.t.Helper()
+	a.w.Set("seatlocks", lock.ID, bson.D{{Key: "updatedAt", Value: at}})
+	return lock
+}
+
+func (a *aged) lock(until holdfast.Until) holdfast.Lock {
+	a.t.Helper()
+	return a.w.Take(a.event, 1, until)
+}
+
+func (a *aged) released() (lock holdfast.Lock, booking holdfast.ID) {
+	a.t.Helper()
+	lock = a.lock(testenv.Soon())
+	booking = a.w.Book(lock, testenv.Soon()).ID
+	if _, err := a.w.Seats.ReleaseLock(a.w.Ctx(), lock.ID); err != nil {
+		a.t.Fatal(err)
+	}
+	return lock, booking
+}
+
+func (a *aged) booking(lock holdfast.ID, status holdfast.BookingStatus) holdfast.ID {
+	a.t.Helper()
+	id := ids.New()
+	a.w.Insert("bookings", bson.D{{Key: "_id", Value: id}, {Key: "seatLockId", Value: lock}, {Key: "status", Value: string(status)},
+		{Key: "paymentExpiresAt", Value: longAgo}})
+	return id
+}
+
+// keep names documents that have to stay, and remove ones that have to go.
+func (a *aged) keep(name, collection string, id holdfast.ID) {
+	a.stays = append(a.stays, agedDocument{name, collection, id})
+}
+
+func (a *aged) remove(name, collection string, id holdfast.ID) {
+	a.goes = append(a.goes, agedDocument{name, collection, id})
+}
+
+// sold makes a CONSUMED lock that was changed long ago, with its bookings.
+func (a *aged) sold() {
+	a.t.Helper()
+	lock := a.lock(testenv.Soon())
+	b := a.w.Book(lock, testenv.Soon())
+	if _, err := a.w.Bookings.ConfirmBooking(a.w.Ctx(), b.ID, ""); err != nil {
+		a.t.Fatal(err)
+	}
+	a.keep("a CONSUMED lock", "seatlocks", a.changedAt(lock, longAgo).ID)
+	a.keep("its booking", "bookings", b.ID)
+	a.keep("an ended booking of a CONSUMED lock", "bookings", a.booking(lock.ID, holdfast.BookingCancelled))
+}
+
+// ended makes locks that have ended, long ago and just now.
+func (a *aged) ended() {
+	a.t.Helper()
+	const moreThanABatch = 4
+	recent, booking := a.released()
+	a.keep("a lock RELEASED an hour ago", "seatlocks", a.changedAt(recent, hourAgo).ID)
+	a.keep("its booking", "bookings", booking)
+	for range moreThanABatch {
+		lock, booking := a.released()
+		a.remove("a RELEASED lock", "seatlocks", a.changedAt(lock, longAgo).ID)
+		a.remove("its booking", "bookings", booking)
+	}
+	var expired []holdfast.Lock
+	for range moreThanABatch {
+		expired = append(expired, a.lock(testenv.Past()))
+	}
+	contradiction := a.lock(testenv.Past())
+	a.keep("a lock that was due long ago and expired just now", "seatlocks", a.lock(holdfast.Until{At: longAgo}).ID)
+	a.w.SweepLocks()
+	for _, lock := range expired {
+		a.remove("an EXPIRED lock", "seatlocks", a.changedAt(lock, longAgo).ID)
+	}
+	a.keep("an EXPIRED lock of a CONFIRMED booking", "seatlocks", a.changedAt(contradiction, longAgo).ID)
+	a.keep("its booking", "bookings", a.booking(contradiction.ID, holdfast.BookingConfirmed))
+}
+
+// foreign makes an EXPIRED lock as other software does, without the date of its change.
+func (a *aged) foreign(expiredAt time.Time) holdfast.ID {
+	a.t.Helper()
+	id := ids.New()
+	a.w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: a.event}, {Key: "seats", Value: 1},
+		{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: expiredAt}})
+	return id
+}
+
 // Old locks that have ended are removed with their ended bookings. Locks that count, and
 // contradictions that people have to look at, stay.
 func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event := w.Event(1000)
-	long, short := time.Now().Add(-48*time.Hour), time.Now().Add(-time.Hour)
-	type kept struct {
-		name       string
-		collection string
-		id         holdfast.ID
-	}
-	var stays, goes []kept
-	note := func(list *[]kept, name string, lock holdfast.Lock, booking holdfast.ID) {
-		*list = append(*list, kept{name, "seatlocks", lock.ID})
-		if !booking.IsZero() {
-			*list = append(*list, kept{name + "'s booking", "bookings", booking})
-		}
-	}
-	aged := func(lock holdfast.Lock, at time.Time) holdfast.Lock {
-		w.Set("seatlocks", lock.ID, bson.D{{Key: "updatedAt", Value: at}})
-		return lock
-	}
-	release := func(lock holdfast.Lock) holdfast.Lock {
-		if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
-			t.Fatal(err)
-		}
-		return lock
-	}
+	a := &aged{t: t, w: w, event: w.Event(1000)}
+	a.keep("an ACTIVE lock", "seatlocks", a.changedAt(a.lock(testenv.Soon()), longAgo).ID)
+	a.sold()
+	a.ended()
+	a.keep("a lock without updatedAt, expired an hour ago", "seatlocks", a.foreign(hourAgo))
+	a.remove("a lock without updatedAt, expired long ago", "seatlocks", a.foreign(longAgo))
 
-	active := w.Take(event, 1, testenv.Soon())
-	note(&stays, "an ACTIVE lock", aged(active, long), holdfast.ID{})
-	sold := w.Take(event, 1, testenv.Soon())
-	confirmed := w.Book(sold, testenv.Soon())
-	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), confirmed.ID, ""); err != nil {
-		t.Fatal(err)
-	}
-	note(&stays, "a CONSUMED lock", aged(sold, long), confirmed.ID)
-	before := ids.New()
-	w.Insert("bookings", bson.D{{Key: "_id", Value: before}, {Key: "seatLockId", Value: sold.ID}, {Key: "status", Value: "CANCELLED"},
-		{Key: "paymentExpiresAt", Value: long}})
-	stays = append(stays, kept{"an ended booking of a CONSUMED lock", "bookings", before})
-	note(&stays, "a lock RELEASED an hour ago", aged(release(w.Take(event, 1, testenv.Soon())), short), holdfast.ID{})
-
-	for range 4 { // more than a batch
-		released := w.Take(event, 1, testenv.Soon())
-		cancelled := w.Book(released, testenv.Soon())
-		note(&goes, "a RELEASED lock", aged(release(released), long), cancelled.ID)
-	}
-	for range 4 {
-		expired := w.Take(event, 1, testenv.Past())
-		note(&goes, "an EXPIRED lock", expired, holdfast.ID{})
-	}
-	contradiction := w.Take(event, 1, testenv.Past())
-	note(&stays, "a lock that was due long ago and expired just now", w.Take(event, 1, holdfast.Until{At: long}), holdfast.ID{})
-	w.SweepLocks()
-	for _, k := range goes {
-		if k.collection == "seatlocks" {
-			w.Set("seatlocks", k.id, bson.D{{Key: "updatedAt", Value: long}})
-		}
-	}
-	aged(contradiction, long)
-	told := ids.New()
-	w.Insert("bookings", bson.D{{Key: "_id", Value: told}, {Key: "seatLockId", Value: contradiction.ID},
-		{Key: "status", Value: "CONFIRMED"}, {Key: "paymentExpiresAt", Value: long}})
-	note(&stays, "an EXPIRED lock of a CONFIRMED booking", contradiction, told)
-	for at, list := range map[time.Time]*[]kept{long: &goes, short: &stays} { // documents of other software
-		id := ids.New()
-		w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1},
-			{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: at}})
-		note(list, "a lock without updatedAt", holdfast.Lock{ID: id}, holdfast.ID{})
-	}
-
-	available, _ := w.Available(event)
+	available, _ := w.Available(a.event)
 	if report := retain(t, w, 0); report != (expiry.Report{}) {
 		t.Errorf("switched off: %+v", report)
 	}
@@ -113,17 +156,17 @@ func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 	if want := (expiry.Report{Found: 10, Applied: 9, Skipped: 1}); report != want {
 		t.Errorf("got %+v, want %+v", report, want)
 	}
-	for _, k := range stays {
-		if !exists(t, w, k.collection, k.id) {
-			t.Errorf("%s was removed", k.name)
+	for _, d := range a.stays {
+		if !exists(t, w, d.collection, d.id) {
+			t.Errorf("removed: %s", d.name)
 		}
 	}
-	for _, k := range goes {
-		if exists(t, w, k.collection, k.id) {
-			t.Errorf("%s is still there", k.name)
+	for _, d := range a.goes {
+		if exists(t, w, d.collection, d.id) {
+			t.Errorf("not removed: %s", d.name)
 		}
 	}
-	if now, _ := w.Available(event); now != available {
+	if now, _ := w.Available(a.event); now != available {
 		t.Errorf("%d seats were available, now %d", available, now)
 	}
 	if report := retain(t, w, 24*time.Hour); report.Applied != 0 {

@@ -76,19 +76,10 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	if err := w.Pipeline.Close(w.Ctx()); err != nil { // locks without a caller are released
 		t.Fatal(err)
 	}
-	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var kept []struct {
-		ID holdfast.ID `bson:"_id"`
-	}
-	if err := cursor.All(w.Ctx(), &kept); err != nil {
-		t.Fatal(err)
-	}
-	for _, lock := range kept {
-		if !known[lock.ID] {
-			t.Errorf("lock %s is kept, and no caller was told of it", lock.ID)
+	kept := activeLocks(t, w)
+	for _, id := range kept {
+		if !known[id] {
+			t.Errorf("lock %s is kept, and no caller was told of it", id)
 		}
 	}
 	if len(kept) != len(known) {
@@ -96,6 +87,24 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	}
 	t.Logf("%d callers found their lock by its key, %d were told that nothing is kept", found, keptNone)
 	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func activeLocks(t *testing.T, w *testenv.Env) (ids []holdfast.ID) {
+	t.Helper()
+	cursor, err := w.DB.Collection("seatlocks").Find(w.Ctx(), bson.D{{Key: "status", Value: "ACTIVE"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []struct {
+		ID holdfast.ID `bson:"_id"`
+	}
+	if err := cursor.All(w.Ctx(), &docs); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range docs {
+		ids = append(ids, d.ID)
+	}
+	return ids
 }
 
 func TestAcquire_CallerThatGaveUpWithoutAKeyKeepsNoSeats(t *testing.T) {

@@ -24,92 +24,127 @@ const (
 	abort  = "abortTransaction"
 )
 
+// costCase is a command, and what MongoDB is asked for.
+type costCase struct {
+	name          string
+	change        bson.D // of the event, by another process, after this one has seen it
+	command       func(eventID holdfast.ID, b holdfast.Booking) inventory.Command
+	direct        bool // it does not go through the queue
+	want          []string
+	withoutMemory []string // nil: the same
+	code          holdfast.Code
+}
+
+func acquiring(seats int64, key string) func(holdfast.ID, holdfast.Booking) inventory.Command {
+	return func(eventID holdfast.ID, _ holdfast.Booking) inventory.Command { return acquire(eventID, seats, key) }
+}
+
+func changing(c holdfast.EventChange) func(holdfast.ID, holdfast.Booking) inventory.Command {
+	return func(holdfast.ID, holdfast.Booking) inventory.Command { return inventory.ChangeEvent{EventChange: c} }
+}
+
 // What each command asks MongoDB for, in order. A process that remembers the event
 // reads nothing for a request that fits.
-func TestCost_OfEachCommand(t *testing.T) {
+func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
-	type given struct {
-		p       *pipeline.Pipeline
-		event   holdfast.ID
-		lock    holdfast.Lock
-		booking holdfast.Booking
-	}
-	viaQueue := func(command func(g given) inventory.Command) func(given) error {
-		return func(g given) error { _, err := g.p.Submit(w.Ctx(), g.event, command(g)); return err }
-	}
-	direct := func(command func(g given) inventory.Command) func(given) error {
-		return func(g given) error { _, err := g.p.Do(w.Ctx(), command(g)); return err }
-	}
-	acquire := func(seats int64, key string) func(given) error {
-		return viaQueue(func(g given) inventory.Command { return acquire(g.event, seats, key) })
-	}
 	status, name := holdfast.Closed, "name"
-	book := func(g given) inventory.Command {
-		return inventory.Book{BookingID: ids.New(), BookingRequest: holdfast.BookingRequest{EventID: g.event, UserID: g.lock.UserID,
-			LockID: g.lock.ID}}
-	}
-	for _, c := range []struct {
-		name          string
-		change        func(g given) // after the process has seen the event
-		do            func(given) error
-		want          []string
-		withoutMemory []string // nil: the same
-		code          holdfast.Code
-	}{
-		{"acquire", nil, acquire(1, ""), []string{write, insert, commit}, []string{read, write, insert, commit}, ""},
-		{"acquire with a new key", nil, acquire(1, "key"), []string{write, insert, commit}, []string{read, write, insert, commit}, ""},
-		{"acquire what is gone", nil, acquire(9, ""), []string{read}, []string{read, read}, holdfast.CodeSeatsUnavailable},
-		{"acquire what is gone, with a key", nil, acquire(9, "key"), []string{fence, read}, []string{read, fence, read},
-			holdfast.CodeSeatsUnavailable},
-		{"acquire of a closed event", func(g given) { w.Set("events", g.event, bson.D{{Key: "status", Value: "CLOSED"}}) },
-			acquire(1, ""), []string{write, abort, read, fence, read}, []string{read, fence, read}, holdfast.CodeEventNotOnSale},
-		{"acquire after another process", func(g given) {
-			w.Set("events", g.event, bson.D{{Key: "availableSeats", Value: 4}, {Key: "rev", Value: 99}})
+	closed, fewer := bson.D{{Key: "status", Value: "CLOSED"}}, bson.D{{Key: "availableSeats", Value: 4}, {Key: "rev", Value: 99}}
+	checkCosts(t, []costCase{
+		{
+			name: "acquire", command: acquiring(1, ""),
+			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
+		}, {
+			name: "acquire with a new key", command: acquiring(1, "key"),
+			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
+		}, {
+			name: "acquire too many", command: acquiring(9, ""), code: holdfast.CodeSeatsUnavailable,
+			want: []string{read}, withoutMemory: []string{read, read},
+		}, {
+			name: "acquire too many with a key", command: acquiring(9, "key"), code: holdfast.CodeSeatsUnavailable,
+			want: []string{fence, read}, withoutMemory: []string{read, fence, read},
+		}, {
+			name: "acquire of an event that was closed", change: closed, command: acquiring(1, ""), code: holdfast.CodeEventNotOnSale,
+			want: []string{write, abort, read, fence, read}, withoutMemory: []string{read, fence, read},
+		}, {
+			name: "acquire after another process", change: fewer, command: acquiring(4, "key"),
+			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
+		}, {
+			name: "acquire too many after another process", change: fewer, command: acquiring(5, ""), code: holdfast.CodeSeatsUnavailable,
+			want: []string{write, abort, read, read}, withoutMemory: []string{read, read},
+		}, {
+			name: "release", want: []string{read, write, update, update, commit},
+			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command { return inventory.Release{LockID: b.LockID} },
+		}, {
+			name: "cancel", want: []string{read, write, update, update, commit},
+			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command {
+				return inventory.Cancel{BookingID: b.ID, LockID: b.LockID}
+			},
+		}, {
+			name: "rename", command: changing(holdfast.EventChange{Name: &name}),
+			want: []string{write, commit}, withoutMemory: []string{read, write, commit},
+		}, {
+			name: "close", command: changing(holdfast.EventChange{Status: &status}),
+			want: []string{write, commit}, withoutMemory: []string{read, write, commit},
 		},
-			acquire(4, "key"), []string{write, insert, commit}, []string{read, write, insert, commit}, ""},
-		{"acquire too many after another process", func(g given) {
-			w.Set("events", g.event, bson.D{{Key: "availableSeats", Value: 4}, {Key: "rev", Value: 99}})
+	})
+}
+
+func TestCost_OfDirectCommands(t *testing.T) {
+	t.Parallel()
+	checkCosts(t, []costCase{
+		{
+			name: "extend", direct: true, want: []string{read, update, commit},
+			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command {
+				return inventory.Extend{LockID: b.LockID, Until: testenv.Soon()}
+			},
+		}, {
+			name: "book again", direct: true, want: []string{read},
+			command: func(eventID holdfast.ID, b holdfast.Booking) inventory.Command {
+				request := holdfast.BookingRequest{EventID: eventID, UserID: b.UserID, LockID: b.LockID}
+				return inventory.Book{BookingID: ids.New(), BookingRequest: request}
+			},
+		}, {
+			name: "confirm", direct: true, want: []string{read, update, update, commit},
+			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command { return inventory.Confirm{BookingID: b.ID} },
 		},
-			acquire(5, ""), []string{write, abort, read, read}, []string{read, read}, holdfast.CodeSeatsUnavailable},
-		{"release", nil, viaQueue(func(g given) inventory.Command { return inventory.Release{LockID: g.lock.ID} }),
-			[]string{read, write, update, update, commit}, nil, ""},
-		{"cancel", nil, viaQueue(func(g given) inventory.Command { return inventory.Cancel{BookingID: g.booking.ID, LockID: g.lock.ID} }),
-			[]string{read, write, update, update, commit}, nil, ""},
-		{"rename", nil, viaQueue(func(given) inventory.Command {
-			return inventory.ChangeEvent{EventChange: holdfast.EventChange{Name: &name}}
-		}),
-			[]string{write, commit}, []string{read, write, commit}, ""},
-		{"close", nil, viaQueue(func(given) inventory.Command {
-			return inventory.ChangeEvent{EventChange: holdfast.EventChange{Status: &status}}
-		}),
-			[]string{write, commit}, []string{read, write, commit}, ""},
-		{"extend", nil, direct(func(g given) inventory.Command { return inventory.Extend{LockID: g.lock.ID, Until: testenv.Soon()} }),
-			[]string{read, update, commit}, nil, ""},
-		{"book again", nil, direct(book), []string{read}, nil, ""},
-		{"confirm", nil, direct(func(g given) inventory.Command { return inventory.Confirm{BookingID: g.booking.ID} }),
-			[]string{read, update, update, commit}, nil, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for _, withoutMemory := range []bool{false, true} {
-				var r recorder
-				g := given{p: newProcess(t, watched(t, w, r.monitor()), func(o *pipeline.Options) { o.WithoutMemory = withoutMemory }),
-					event: w.Event(10)}
-				g.lock = *submit(t, g.p, g.event, inventory.Acquire{LockID: ids.New(),
-					LockRequest: holdfast.LockRequest{UserID: ids.New(), Seats: 2}}).Lock
-				g.booking = w.Book(g.lock, testenv.Soon())
-				if c.change != nil {
-					c.change(g)
-				}
-				want := c.want
-				if withoutMemory && c.withoutMemory != nil {
+	})
+}
+
+// checkCosts carries each command out in a process that has seen the event, with and
+// without memory.
+func checkCosts(t *testing.T, cases []costCase) {
+	t.Helper()
+	w := testenv.New(t)
+	for _, c := range cases {
+		for _, withoutMemory := range []bool{false, true} {
+			title, want := c.name, c.want
+			if withoutMemory {
+				title += ", without memory"
+				if c.withoutMemory != nil {
 					want = c.withoutMemory
 				}
-				got := r.of(func() { wantCode(t, c.do(g), c.code) })
-				if !slices.Equal(got, want) {
-					t.Errorf("without memory %v: MongoDB was asked for %v, want %v", withoutMemory, got, want)
-				}
 			}
-		})
+			t.Run(title, func(t *testing.T) {
+				var r recorder
+				p := newProcess(t, watched(t, w, r.monitor()), func(o *pipeline.Options) { o.WithoutMemory = withoutMemory })
+				eventID := w.Event(10)
+				b := w.Book(*submit(t, p, eventID, acquire(eventID, 2, "")).Lock, testenv.Soon())
+				if c.change != nil {
+					w.Set("events", eventID, c.change)
+				}
+				got := r.of(func() {
+					var err error
+					if command := c.command(eventID, b); c.direct {
+						_, err = p.Do(w.Ctx(), command)
+					} else {
+						_, err = p.Submit(w.Ctx(), eventID, command)
+					}
+					wantCode(t, err, c.code)
+				})
+				if !slices.Equal(got, want) {
+					t.Errorf("MongoDB was asked for %v, want %v", got, want)
+				}
+			})
+		}
 	}
 }
