@@ -17,7 +17,7 @@ import (
 
 const uri = "HOLDFAST_TEST_MONGODB_URI"
 
-// Examples have no test to start a server with.
+// TestMain starts the server, because an example has no *testing.T.
 func TestMain(m *testing.M) {
 	if os.Getenv(uri) == "" {
 		server, err := devserver.StartMongod(context.Background(), devserver.MongodOptions{Progress: os.Stderr})
@@ -39,7 +39,9 @@ func open(ctx context.Context) (e *engine.Engine, event, user holdfast.ID) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sale, err := e.Seats.CreateEvent(ctx, holdfast.NewEvent{Name: "Opening night", TotalSeats: 100, EventDate: time.Date(2027, 6, 15, 19, 0, 0, 0, time.UTC)})
+	sale, err := e.Seats.CreateEvent(ctx, holdfast.NewEvent{
+		Name: "Opening night", TotalSeats: 100, EventDate: time.Date(2027, 6, 15, 19, 0, 0, 0, time.UTC),
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func open(ctx context.Context) (e *engine.Engine, event, user holdfast.ID) {
 	return e, sale.ID, ada.ID
 }
 
-// A shop locks seats, books them and sells them.
+// A shop acquires seats, books them and sells them.
 func Example() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
@@ -60,7 +62,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sale, _, err := e.Bookings.CreateBooking(ctx, holdfast.BookingRequest{EventID: event, UserID: user, LockID: lock.ID, Window: holdfast.Until{For: 15 * time.Minute}})
+	sale, _, err := e.Bookings.CreateBooking(ctx, holdfast.BookingRequest{
+		EventID: event, UserID: user, LockID: lock.ID, Window: holdfast.Until{For: 15 * time.Minute},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -75,7 +79,7 @@ func Example() {
 	// Output: CONFIRMED 98
 }
 
-// Two customers want the last seats: one is told how many are left.
+// Two customers want the last seats: one of them is refused.
 func ExampleCodeOf() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
@@ -90,7 +94,7 @@ func ExampleCodeOf() {
 	// "SEATS_UNAVAILABLE"
 }
 
-// What nobody paid for comes back.
+// Seats that are not paid for come back.
 func ExampleEngine_Sweep() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
@@ -108,7 +112,7 @@ func ExampleEngine_Sweep() {
 	// Output: 1 lock was expired, 5 seats came back
 }
 
-// At its start a program makes sure that nothing is left from a crash.
+// When it starts, a program repairs what a crash may have left.
 func ExampleEngine_Recover() {
 	ctx := context.Background()
 	e, _, _ := open(ctx)
