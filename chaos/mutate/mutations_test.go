@@ -38,7 +38,7 @@ func hasTest(t *testing.T, dir, pattern string) bool {
 	}
 	test := regexp.MustCompile(strings.Split(pattern, "/")[0])
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // a file of the project
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
