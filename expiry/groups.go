@@ -76,7 +76,10 @@ func cutShort(ctx context.Context) error {
 // endGroup ends the documents of a group. Where MongoDB rejects the whole, it tries the
 // halves, so that one document does not hold up its neighbours. The error is for a run
 // that can't go on.
-func endGroup[T any](ctx context.Context, p *progress, event holdfast.ID, items []T, end func(context.Context, []T) (ended int, busy bool, err error)) error {
+func endGroup[T any](
+	ctx context.Context, p *progress, event holdfast.ID, items []T,
+	end func(context.Context, []T) (ended int, busy bool, err error),
+) error {
 	ended, busy, err := end(ctx, items)
 	switch {
 	case err == nil:
