@@ -2,7 +2,7 @@ package recovery
 
 import "fmt"
 
-// Kind is who acts on a finding.
+// Kind says whether the program or a person acts on a finding.
 type Kind string
 
 // The kinds.
@@ -28,13 +28,22 @@ func (p Plan) Findings() []Finding {
 		{Kind: Repairable, What: "ACTIVE locks of CONFIRMED bookings", Count: int64(len(p.ActiveSales)), Action: "mark them sold"},
 		{Kind: Ordinary, What: "locks that are due", Count: p.StaleLocks, Action: "expire them"},
 		{Kind: Ordinary, What: "PAYMENT_PENDING bookings that are due", Count: p.StaleBookings, Action: "expire them"},
-		{Kind: Repairable, What: "counters that do not agree with their locks", Count: int64(len(p.Drifts)), Action: "correct them", Detail: p.driftDetail()},
+		{
+			Kind: Repairable, What: "counters that do not agree with their locks",
+			Count:  int64(len(p.Drifts)),
+			Action: "correct them",
+			Detail: p.driftDetail(),
+		},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
 		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: people},
 		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: people},
 		{Kind: Manual, What: "locks whose seats are no whole number ≥ 1", Count: p.PoisonLocks, Action: people},
 		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: people},
-		{Kind: Manual, What: "oversold events", Count: p.Oversold, Action: "find other seats for these customers; the event sells nothing until that is paid down"},
+		{
+			Kind: Manual, What: "oversold events",
+			Count:  p.Oversold,
+			Action: "find other seats for these customers; the event sells nothing until that is paid down",
+		},
 	}
 }
 

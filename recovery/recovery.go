@@ -158,11 +158,13 @@ func (p *pass) proveCounters(ctx context.Context) error {
 	err := p.planCounters(ctx, func(page counterPlan) error {
 		for _, poison := range page.poisonLocks {
 			p.report.Reported++
-			p.log.WarnContext(ctx, "[RECOVERY] Locks whose seats are no whole number ≥ 1 count 0; repair them by hand", "eventId", poison.EventID, "locks", poison.Count)
+			p.log.WarnContext(ctx, "[RECOVERY] Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
+				"eventId", poison.EventID, "locks", poison.Count,
+			)
 		}
 		for _, id := range page.poisonEvents {
 			p.report.Reported++
-			p.log.WarnContext(ctx, "[RECOVERY] An event's totalSeats is no whole number ≥ 0; repair it by hand", "eventId", id)
+			p.log.WarnContext(ctx, "[RECOVERY] An event's totalSeats is no whole number ≥ 0; repair it manually", "eventId", id)
 		}
 		return p.correct(ctx, page)
 	})
@@ -172,7 +174,9 @@ func (p *pass) proveCounters(ctx context.Context) error {
 	n, err := p.store().OversoldEvents(ctx)
 	if n > 0 {
 		p.report.Oversold = int(n)
-		p.log.WarnContext(ctx, "[RECOVERY] Events with seats taken beyond their total; no seat of theirs is sold until that is paid down", "events", n)
+		p.log.WarnContext(ctx, "[RECOVERY] Events with seats taken beyond their total; they sell no seat until that is paid down",
+			"events", n,
+		)
 	}
 	return err
 }
@@ -231,7 +235,8 @@ func (p *pass) corrected(ctx context.Context, c inventory.Correction) {
 	if p.Corrected != nil {
 		p.Corrected()
 	}
-	p.log.WarnContext(ctx, fmt.Sprintf("[RECOVERY] Corrected available seats for event %s: %d -> %d", c.EventID, c.Before, c.After), "oversold", c.Oversold)
+	message := fmt.Sprintf("[RECOVERY] Corrected available seats for event %s: %d -> %d", c.EventID, c.Before, c.After)
+	p.log.WarnContext(ctx, message, "oversold", c.Oversold)
 }
 
 func (p *pass) countInitiated(ctx context.Context) error {
