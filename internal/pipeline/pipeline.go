@@ -46,7 +46,12 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	defer end()
 	r := &run{pipeline: p, hold: b.Settling, lookup: p.lookUp(ctx, b)}
 	for _, g := range b.Groups {
-		r.tasks = append(r.tasks, &task{eventID: g.Key, settling: b.Settling, commands: func() []inventory.Command { return commandsOf(g) }, abandoned: g.Abandoned})
+		r.tasks = append(r.tasks, &task{
+			eventID:   g.Key,
+			settling:  b.Settling,
+			commands:  func() []inventory.Command { return commandsOf(g) },
+			abandoned: g.Abandoned,
+		})
 	}
 	if err := r.do(ctx); err != nil {
 		return groupcommit.Committed[inventory.Result]{}, err
@@ -160,7 +165,8 @@ func pause(ctx context.Context, conflicts int) error {
 	if conflicts == 1 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(retryDelay/2 + rand.N(retryDelay*time.Duration(min(conflicts, maxConflicts)))) //nolint:gosec // a delay is no secret
+	jitter := rand.N(retryDelay * time.Duration(min(conflicts, maxConflicts))) //nolint:gosec // G404: the jitter of a delay is not a secret
+	timer := time.NewTimer(retryDelay/2 + jitter)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
