@@ -23,7 +23,7 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 }
 
 // writeEvent writes the event, first of all: of two transactions on it, the second
-// loses. Even where the counter stays, its revision is raised.
+// gets a conflict. Even where the counter stays, its revision is raised, except by a Drift.
 func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (after eventDoc, err error) {
 	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w),
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&after)

@@ -53,7 +53,8 @@ type PoisonLocks struct {
 // Audit compares a page of events with their locks. Live traffic moves between
 // the two reads, so a suspect has to be measured.
 func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
-	sums, err := s.sums(ctx, bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: page.events[0].ID}, {Key: "$lte", Value: page.Last()}}}})
+	ofPage := bson.D{{Key: "$gte", Value: page.events[0].ID}, {Key: "$lte", Value: page.Last()}}
+	sums, err := s.sums(ctx, bson.D{{Key: "eventId", Value: ofPage}})
 	if err != nil {
 		return Audit{}, mongodb.Translate(err)
 	}
@@ -91,15 +92,19 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 // ApplyDrifts takes drifts off counters in a few commands, each counter by itself, for
 // a run that has an ID. It returns the events that this run corrected, as they are
 // then; the others have to be measured again.
-func (s *Store) ApplyDrifts(ctx context.Context, writes map[ID]inventory.EventWrite, runID string) (corrected map[ID]holdfast.Event, err error) {
+func (s *Store) ApplyDrifts(
+	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
+) (corrected map[ID]holdfast.Event, err error) {
 	updates, eventIDs := make([]mongo.WriteModel, 0, len(writes)), make([]ID, 0, len(writes))
 	for id, w := range writes {
-		updates, eventIDs = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w))), append(eventIDs, id)
+		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w)))
+		eventIDs = append(eventIDs, id)
 	}
 	if _, err := s.events().BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false)); err != nil {
 		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one", "events", len(updates), "error", err)
 	}
-	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))})
+	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))
+	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
 	corrected = make(map[ID]holdfast.Event, len(after))
 	for _, d := range after {
 		before := writes[d.ID].Drift.Fixes
@@ -120,7 +125,8 @@ func (s *Store) EachConsumed(ctx context.Context, size int, handle func([]ID) er
 
 // EachSale walks all CONFIRMED bookings, and hands them over in batches of up to size.
 func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.BookingRef) error) error {
-	return mongodb.Translate(mongodb.Each(ctx, s.bookings(), mongodb.Is("status", string(holdfast.BookingConfirmed)), mongodb.Keys("_id", "seatLockId"), size,
+	confirmed := mongodb.Is("status", string(holdfast.BookingConfirmed))
+	return mongodb.Translate(mongodb.Each(ctx, s.bookings(), confirmed, mongodb.Keys("_id", "seatLockId"), size,
 		func(doc bson.Raw) inventory.BookingRef {
 			return inventory.BookingRef{Booking: mongodb.IDOf(doc, "_id"), Lock: mongodb.IDOf(doc, "seatLockId")}
 		}, handle))
@@ -134,7 +140,8 @@ func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (
 	for _, sale := range sales {
 		bookingIDs, lockIDs = append(bookingIDs, sale.Booking), append(lockIDs, sale.Lock)
 	}
-	consumed, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.In("_id", lockIDs), mongodb.Is("status", string(holdfast.LockConsumed))))
+	filter := mongodb.And(mongodb.In("_id", lockIDs), mongodb.Is("status", string(holdfast.LockConsumed)))
+	consumed, err := s.locks().CountDocuments(ctx, filter)
 	if err != nil || consumed == int64(len(lockIDs)) {
 		return nil, nil, mongodb.Translate(err)
 	}
@@ -171,7 +178,7 @@ func (s *Store) OrphanConsumed(ctx context.Context, lockIDs []ID) ([]ID, error) 
 	return orphans, mongodb.Translate(err)
 }
 
-// confirmed tells for which of the values of field, which holds IDs, a CONFIRMED
+// confirmed reports for which of the values of field, which holds IDs, a CONFIRMED
 // booking exists; it reads no more than that field.
 func (s *Store) confirmed(ctx context.Context, field string, values []ID) (map[ID]bool, error) {
 	found := make(map[ID]bool, len(values))

@@ -2,10 +2,10 @@
 // needs, and applies what it plans. It is the only code that writes these collections.
 //
 //	Load(ctx, event, needs) → inventory.State   one snapshot of the database
-//	Apply(ctx, event, plan)                     one transaction, guarded by the plan
+//	Apply(ctx, plans, beforeCommit)             one transaction, guarded by the plans
 //
 // The order of writes is the same everywhere: event, locks, new locks, bookings. A
-// condition of the plan that does not hold ends the transaction with ErrStale, and
+// condition of a plan that does not hold ends the transaction with ErrStale, and
 // nothing is written.
 //
 // Documents may come from other software: a field may be missing or of another type.

@@ -130,7 +130,8 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", n.Locks[0])), mongodb.JoinBy("events", eventsName, "eventId", "_id")}
 	if len(n.LiveOf) > 0 {
-		pipeline = append(pipeline, mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", mongodb.Match(mongodb.In("status", holdfast.LiveStatuses))))
+		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses))
+		pipeline = append(pipeline, mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive))
 	}
 	doc, exists, err := mongodb.First[struct {
 		Lock   lockDoc      `bson:",inline"`

@@ -43,7 +43,10 @@ type endedDoc struct {
 	ExpiresAt mongodb.Date `bson:"expiresAt"`
 }
 
-func (s *Store) walkEnded(ctx context.Context, status holdfast.LockStatus, age string, before time.Time, batch int, handle func(context.Context, []ID) error) error {
+func (s *Store) walkEnded(
+	ctx context.Context, status holdfast.LockStatus, age string, before time.Time, batch int,
+	handle func(context.Context, []ID) error,
+) error {
 	old := bson.D{{Key: age, Value: bson.D{{Key: "$type", Value: "date"}, {Key: "$lte", Value: before}}}}
 	if age == byExpiry {
 		old = append(old, mongodb.Is(byChange, nil)...)

@@ -190,7 +190,10 @@ func (s *Store) activeSums(ctx context.Context, eventIDs []ID) (map[ID]activeSum
 // Expiring reads up to limit ACTIVE locks, soonest expiry first, and the database's clock.
 func (s *Store) Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error) {
 	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}}}),
+		mongodb.Match(
+			mongodb.Is("status", string(holdfast.LockActive)),
+			bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}}},
+		),
 		mongodb.Sort("expiresAt", "_id"), mongodb.Limit(limit), mongodb.WithNow,
 	})
 	if err != nil {

@@ -178,7 +178,9 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 				return nil, ErrStale
 			}
 		}
-		for _, write := range []func(context.Context, []EventPlan, []Applied) error{s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings} {
+		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
+			s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings,
+		} {
 			if err := write(ctx, plans, applied); err != nil {
 				return nil, err
 			}

@@ -21,14 +21,14 @@ type Change struct {
 	Seq  int64
 	Gone bool // the event was removed
 
-	doc     eventDoc // a new document, where it is whole
+	doc     eventDoc // the new document, where whole is true
 	whole   bool
-	fields  eventDoc // else what was changed, and removed
+	fields  eventDoc // else the changed fields, by name, and the removed ones
 	named   bson.Raw
 	removed []string
 }
 
-// To makes the change on an event.
+// To returns the event with the change applied.
 func (c Change) To(e holdfast.Event) holdfast.Event {
 	if c.whole {
 		return c.doc.event()
@@ -61,12 +61,12 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 	return e
 }
 
-// watchAwait is how long MongoDB waits for a change before it says that there is none.
-const watchAwait = time.Second
+// watchTimeout is how long MongoDB waits for a change before it answers that there is none.
+const watchTimeout = time.Second
 
-// Watch hands over what is committed to any event, in order, until ctx ends or the
-// stream of changes can't go on; begun is called once, when it has begun, with the
-// Seq from which on everything will be heard; its error ends the watch.
+// Watch calls changed with every committed change of an event, in order, until ctx ends
+// or the change stream fails. It calls begun once, at the start, with the Seq from which
+// on no change is missed. An error of begun ends the watch.
 func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(Change)) error {
 	start, err := s.clusterTime(ctx)
 	if err != nil {
@@ -76,11 +76,11 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
 		moved("availableSeats"), moved("totalSeats"), moved("oversold"), moved("status"), moved("name"),
 		bson.D{{Key: "updateDescription.removedFields", Value: bson.D{{Key: "$in", Value: bson.A{"oversold", "status"}}}}},
-	}}}}}}, options.ChangeStream().SetMaxAwaitTime(watchAwait).SetStartAtOperationTime(&start))
+	}}}}}}, options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
 	if err != nil {
 		return mongodb.Translate(err)
 	}
-	defer stream.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost by it
+	defer stream.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
 	if err := begun(ctx, seqOf(start)); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 	return mongodb.Translate(stream.Err())
 }
 
-// clusterTime is a time that nothing later is before.
+// clusterTime is a time of the cluster that no later change is before.
 func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	var answer struct {
 		OperationTime bson.Timestamp `bson:"operationTime"`
@@ -106,9 +106,10 @@ func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	return answer.OperationTime, err
 }
 
-// EventAt reads an event as of a moment, and tells which: changes with a higher Seq
-// are not in it, all others are. A primary that does not know yet that there is
-// another one tells of a moment that is past. It fails with CodeEventNotFound.
+// EventAt reads an event as of one moment, and returns the moment as a Seq: the event
+// contains all changes up to it and none with a higher Seq. A primary that does not
+// know yet that another one was elected returns a past moment. It fails with
+// CodeEventNotFound.
 func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, error) {
 	var answer struct {
 		Cursor struct {
@@ -117,14 +118,17 @@ func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, erro
 		} `bson:"cursor"`
 	}
 	err := s.db.RunCommand(ctx, bson.D{
-		{Key: "find", Value: eventsName}, {Key: "filter", Value: mongodb.Is("_id", id)}, {Key: "limit", Value: 1}, {Key: "singleBatch", Value: true},
+		{Key: "find", Value: eventsName},
+		{Key: "filter", Value: mongodb.Is("_id", id)},
+		{Key: "limit", Value: 1},
+		{Key: "singleBatch", Value: true},
 		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "snapshot"}}},
 	}).Decode(&answer)
 	if err != nil {
 		return holdfast.Event{}, 0, mongodb.Translate(err)
 	}
 	if len(answer.Cursor.First) == 0 {
-		_, err := s.Event(ctx, id) // who is surely not there
+		_, err := s.Event(ctx, id) // confirms that it does not exist
 		if err == nil {
 			err = holdfast.Refuse(holdfast.CodeUnavailable, "The event has just been created; try again.")
 		}
@@ -133,8 +137,8 @@ func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, erro
 	return answer.Cursor.First[0].event(), seqOf(answer.Cursor.At), nil
 }
 
-// seqOf is a time of MongoDB's as a number: its second, its count within that, and
-// room behind it for who tells one change in several messages.
+// seqOf is a time of MongoDB as a number: its second, its count within the second, and
+// free low bits for a caller that sends one change as several messages.
 func seqOf(t bson.Timestamp) int64 {
 	const countBits, roomBits = 20, 8
 	count := min(int64(t.I), 1<<countBits-1)
