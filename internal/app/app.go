@@ -66,7 +66,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 	return a, nil
 }
 
-// Connect is Open for who only looks: it writes nothing.
+// Connect opens the app for reading only: it writes nothing.
 func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
 	engine, err := core.Connect(ctx, core.Options{
@@ -161,19 +161,22 @@ func (a *App) ensureSchema(ctx context.Context) error {
 	all := a.Collections()
 	gaps, err := mongodb.SchemaGaps(ctx, a.DB, all...)
 	if err == nil && len(gaps) > 0 {
-		migration := jobs.Job{Name: "schema", MaxDuration: schemaTime, Do: func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
+		ensure := func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
 			a.degraded, err = mongodb.EnsureSchema(ctx, a.DB, all...)
 			for _, d := range a.degraded {
 				run.Log.ErrorContext(ctx, "An index or a validator is missing", "advice", d)
 			}
 			counts.Errors = len(a.degraded)
 			return counts, err
-		}}
+		}
+		migration := jobs.Job{Name: "schema", MaxDuration: schemaTimeout, Do: ensure}
 		// Each process looks for itself what is still missing, and what was refused.
-		bounded, cancel := context.WithTimeout(ctx, schemaTime)
+		bounded, cancel := context.WithTimeout(ctx, schemaTimeout)
 		defer cancel()
 		if _, err = a.Jobs.RunAtBoot(bounded, migration, never); bounded.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("another process held the lease %s for %v; if none does this work, free it: %w", lease.Of(migration.Name), schemaTime, err)
+			err = fmt.Errorf("another process held the lease %s for %v; if none does this work, free it: %w",
+				lease.Of(migration.Name), schemaTimeout, err,
+			)
 		}
 	}
 	if err != nil {
@@ -191,9 +194,11 @@ func (a *App) Collections() (all []mongodb.Collection) {
 	return all
 }
 
-// schemaTime bounds the building of indexes, and the wait for who builds them; never is after every run.
-const schemaTime = 10 * time.Minute
+// schemaTimeout bounds the building of indexes, and the wait for the process that builds
+// them.
+const schemaTimeout = 10 * time.Minute
 
+// never is after every run.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (a *App) setRecovery(state string) { a.recovery.Store(&state) }

@@ -43,7 +43,7 @@ func (a *App) RunByHand(ctx context.Context, name string) (jobs.Result, error) {
 	return jobs.Result{}, fmt.Errorf("there is no job %s", name)
 }
 
-// recoveryJob runs at the boot, and by hand.
+// recoveryJob runs at boot, and manually.
 func (a *App) recoveryJob() jobs.Job {
 	return jobs.Job{Name: "recovery", MaxDuration: a.Config.RecoveryMaxDuration,
 		Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// drainTime is how long requests and runs in progress may take to end.
-	drainTime = 8 * time.Second
-	// stopTime is how long a process that was told to stop may last, whatever it
-	// waits for. What it leaves open then is ended by whoever meets it.
-	stopTime = 9 * time.Second
+	// drainTimeout is how long requests and runs in progress may take to end.
+	drainTimeout = 8 * time.Second
+	// stopTimeout is how long a process that was told to stop may last, whatever it
+	// waits for. Another process ends the transactions that it leaves open then.
+	stopTimeout = 9 * time.Second
 )
 
 // Main runs a process from its settings to its exit status: 0 after a signal,
@@ -46,8 +46,8 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 		return 1
 	}
 	context.AfterFunc(ctx, func() {
-		time.AfterFunc(stopTime, func() {
-			log.Warn("Stopped before everything had ended", "after", stopTime.String())
+		time.AfterFunc(stopTimeout, func() {
+			log.Warn("Stopped before everything had ended", "after", stopTimeout.String())
 			os.Exit(0)
 		})
 	})
@@ -65,7 +65,8 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	return 0
 }
 
-// sendLast sends the traces that are left; a collector that is away holds nobody up.
+// sendLast sends the remaining traces; a collector that does not answer delays the exit
+// by a bounded time only.
 func sendLast(ctx context.Context, log *slog.Logger, send func(context.Context) error) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -134,12 +135,12 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 	return s, nil
 }
 
-// Failed tells why a server ended by itself.
+// Failed receives the error with which a server ended by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// partTime is how long clients have to learn that their connections end: one
+// partDelay is how long clients have to learn that their connections end: one
 // that was closed under a client's next request would leave that unanswered.
-const partTime = 500 * time.Millisecond
+const partDelay = 500 * time.Millisecond
 
 // Drain takes no new connection, asks the clients of the others to close them,
 // lets requests in progress end, and closes the rest.
@@ -148,7 +149,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		return nil
 	}
 	s.parting.Store(true)
-	s.listener.Close() //nolint:errcheck // Serve tells of it
+	s.listener.Close() //nolint:errcheck // Serve returns the error too
 	s.partWithClients(ctx)
 	if err := s.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.Close())
@@ -157,8 +158,8 @@ func (s *Server) Drain(ctx context.Context) error {
 }
 
 func (s *Server) partWithClients(ctx context.Context) {
-	enough := time.After(partTime)
-	tick := time.NewTicker(partTime / 50)
+	enough := time.After(partDelay)
+	tick := time.NewTicker(partDelay / 50)
 	defer tick.Stop()
 	for s.open.Load() > 0 {
 		select {
@@ -173,5 +174,5 @@ func (s *Server) partWithClients(ctx context.Context) {
 
 // DrainContext bounds a process's last steps; ctx, which has ended, is its parent.
 func DrainContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	return context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 }
