@@ -153,7 +153,7 @@ func (d *decision) closeEvent() {
 		return
 	case d.repaired && d.event.HasTotal:
 		write.Counter = &Counter{AvailableSeats: d.counter.available, Oversold: d.counter.oversold}
-	case d.repaired: // its capacity says nothing: nothing is counted until that is repaired by hand
+	case d.repaired: // its capacity says nothing: nothing is counted until that is repaired manually
 	default:
 		write.Available, write.Oversold = d.counter.available-before.AvailableSeats, d.counter.oversold-before.Oversold
 	}

@@ -25,11 +25,12 @@ func (p Plan) IsEmpty() bool {
 	return p.Event == nil && len(p.Locks)+len(p.Acquired)+len(p.Bookings)+len(p.NewBookings) == 0
 }
 
-// EventWrite changes an event. It raises its revision, whatever else it does, so that
-// it conflicts with every other change.
+// EventWrite changes an event. It raises the event's revision, whatever else it does, so
+// that it conflicts with every other change. A Drift is the exception: it does not raise
+// the revision. Its guard is the number of repairs, and AsRead notices it by the counter.
 type EventWrite struct {
 	// The guard. AsRead: the event is exactly as the state has it. Else it is on sale,
-	// limits no customer, and has AtLeast seats; or, for a Drift, nobody has repaired it.
+	// limits no customer, and has AtLeast seats; or, for a Drift, no repair came first.
 	AsRead  *Event
 	AtLeast int64
 
