@@ -54,7 +54,10 @@ func (l *listener) close() {
 // timedListeners record their notifications; all others only read.
 const timedListeners = 50
 
-func lockWithListeners(ctx context.Context, s settings, to *server, count, rate int, event holdfast.ID, user holdfast.User) (measurement, error) {
+func lockWithListeners(
+	ctx context.Context, s settings, to *server, count, rate int,
+	event holdfast.ID, user holdfast.User,
+) (measurement, error) {
 	listeners := make([]*listener, 0, count)
 	defer func() {
 		for _, l := range listeners {
@@ -164,7 +167,10 @@ func lockOnSchedule(ctx context.Context, s settings, to *server, rate int, event
 		scheduled := start.Add(time.Duration(n) * time.Second / time.Duration(rate))
 		sleep(ctx, scheduled.Sub(wallClock()))
 		inFlight.Go(func() {
-			_, err := api.AcquireLock(ctx, client.LockRequest{EventID: event.String(), UserID: user.ID.String(), Seats: 1, IdempotencyKey: strconv.Itoa(n)})
+			_, err := api.AcquireLock(ctx, client.LockRequest{
+				EventID: event.String(), UserID: user.ID.String(), Seats: 1,
+				IdempotencyKey: strconv.Itoa(n),
+			})
 			at := wallClock()
 			mu.Lock()
 			defer mu.Unlock()

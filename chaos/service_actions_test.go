@@ -39,7 +39,9 @@ func (m *serviceModel) Lock(t *rapid.T) {
 	if key != "" { // so that the same key means the same request
 		until, due = holdfast.Until{For: time.Hour}, false
 	}
-	lock, replayed, err := m.env.Seats.AcquireLock(m.env.Ctx(), holdfast.LockRequest{EventID: m.event, UserID: user, Seats: n, Until: until, Key: key})
+	lock, replayed, err := m.env.Seats.AcquireLock(m.env.Ctx(), holdfast.LockRequest{
+		EventID: m.event, UserID: user, Seats: n, Until: until, Key: key,
+	})
 	before := m.keys[user.String()+key]
 	switch {
 	case key != "" && before != nil && before.seats != n:
@@ -130,7 +132,9 @@ func (m *serviceModel) Book(t *rapid.T) {
 	if rapid.Bool().Draw(t, "initiated") {
 		window, due = holdfast.Until{}, false
 	}
-	b, made, err := m.env.Bookings.CreateBooking(m.env.Ctx(), holdfast.BookingRequest{UserID: l.user, EventID: m.event, LockID: l.id, Window: window})
+	b, made, err := m.env.Bookings.CreateBooking(m.env.Ctx(), holdfast.BookingRequest{
+		UserID: l.user, EventID: m.event, LockID: l.id, Window: window,
+	})
 	has, code := m.liveBooking(l), l.endedCode()
 	switch {
 	case has != nil && (code == "" || code == holdfast.CodeLockConsumed):

@@ -87,7 +87,8 @@ func (m *serviceModel) dueLocks() []*modelLock {
 
 func (m *serviceModel) liveBooking(l *modelLock) *modelBooking {
 	for _, b := range m.bookings {
-		if b.lock == l && (b.status == holdfast.BookingInitiated || b.status == holdfast.BookingPending || b.status == holdfast.BookingConfirmed) {
+		if b.lock == l && (b.status == holdfast.BookingInitiated ||
+			b.status == holdfast.BookingPending || b.status == holdfast.BookingConfirmed) {
 			return b
 		}
 	}
@@ -116,7 +117,9 @@ func (b *modelBooking) isDue() bool { return b.due || b.lock.due }
 
 // codeByStatus is the code that refuses an operation on a booking that is not open.
 var codeByStatus = map[holdfast.BookingStatus]holdfast.Code{
-	holdfast.BookingConfirmed: holdfast.CodeBookingConfirmed, holdfast.BookingCancelled: holdfast.CodeBookingCancelled, holdfast.BookingExpired: holdfast.CodeBookingExpired,
+	holdfast.BookingConfirmed: holdfast.CodeBookingConfirmed,
+	holdfast.BookingCancelled: holdfast.CodeBookingCancelled,
+	holdfast.BookingExpired:   holdfast.CodeBookingExpired,
 }
 
 // pick draws a value of a map; ok is false where the map is empty.

@@ -75,7 +75,10 @@ func startStreamChecker(ctx context.Context, t *testing.T, env *testenv.Env) *st
 	t.Helper()
 	s := &streamChecker{
 		t: t, events: map[holdfast.ID]availability{}, locks: map[holdfast.ID]trackedDocument{}, bookings: map[holdfast.ID]trackedDocument{},
-		taken: map[holdfast.ID]int64{}, changed: map[holdfast.ID]bool{}, committed: map[holdfast.ID]map[availability]bool{}, done: make(chan struct{}),
+		taken:     map[holdfast.ID]int64{},
+		changed:   map[holdfast.ID]bool{},
+		committed: map[holdfast.ID]map[availability]bool{},
+		done:      make(chan struct{}),
 	}
 	stream, err := env.DB.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetMaxAwaitTime(200*time.Millisecond))
 	if err != nil {

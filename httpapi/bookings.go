@@ -41,11 +41,11 @@ func newBookingBody(b holdfast.Booking) bookingBody {
 
 type newBooking struct {
 	Body struct {
-		UserID            string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
-		LockID            string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
-		EventID           string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
-		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
+		UserID           string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
+		LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
+		EventID          string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
+		PaymentExpiresAt *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
+		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
 	}
 }
 
@@ -67,8 +67,8 @@ type bookingFilter struct {
 type paymentWindow struct {
 	PathID
 	Body struct {
-		PaymentExpiresAt  *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true"`
-		PaymentTTLSeconds *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
+		PaymentExpiresAt *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true"`
+		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 	}
 }
 
@@ -119,7 +119,7 @@ func (a *api) registerBookingRoutes() {
 		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.PayBooking(ctx, parseID(in.ID), parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds))
+		b, err := a.Bookings.PayBooking(ctx, parseID(in.ID), parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTL))
 		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
@@ -149,7 +149,7 @@ func (a *api) registerBookingRoutes() {
 func (a *api) createBooking(ctx context.Context, in *newBooking) (*createdBooking, error) {
 	r := holdfast.BookingRequest{
 		UserID: parseID(in.Body.UserID), EventID: parseID(in.Body.EventID), LockID: parseID(in.Body.LockID),
-		Window: parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTLSeconds),
+		Window: parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTL),
 	}
 	if err := requireUser(ctx, r.UserID); err != nil {
 		return nil, err

@@ -282,7 +282,9 @@ func (e *Env) Take(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lo
 // Book creates a booking of a lock, or fails the test.
 func (e *Env) Book(lock holdfast.Lock, window holdfast.Until) holdfast.Booking {
 	e.T.Helper()
-	b, _, err := e.Bookings.CreateBooking(e.Ctx(), holdfast.BookingRequest{UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Window: window})
+	b, _, err := e.Bookings.CreateBooking(e.Ctx(), holdfast.BookingRequest{
+		UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Window: window,
+	})
 	if err != nil {
 		e.T.Fatal(err)
 	}

@@ -59,7 +59,8 @@ func TestMonitor_MeasuresAScheduler(t *testing.T) {
 	<-ran
 	<-ran
 	awaitMetrics(t, registry, `
-# HELP shop_gocron_ticks_total Ticks by status: success, fail, skip (not the leader, or no lock), singleton_rescheduled (the previous run goes on).
+# HELP shop_gocron_ticks_total Ticks by status: success, fail, skip (not the leader, or no lock), `+
+		`singleton_rescheduled (the previous run goes on).
 # TYPE shop_gocron_ticks_total counter
 shop_gocron_ticks_total{job="bad",status="fail"} 1
 shop_gocron_ticks_total{job="good",status="success"} 1

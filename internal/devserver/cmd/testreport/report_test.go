@@ -73,7 +73,8 @@ func TestReport_PrintsTheTimes(t *testing.T) {
 	out, _ := runReport(t, lines...)
 	_, out, _ = strings.Cut(out, "Testing time of each package:\n")
 	want := "     7.0s  a\n     3.0s  b\n\nSlowest tests:\n    50.0s  a Test/sub\n    11.0s  b Test11\n"
-	if !strings.HasPrefix(out, want) || strings.Contains(out, "Test2\n") || !strings.Contains(out, "Test3\n") || strings.Contains(out, "99.0s") {
+	if !strings.HasPrefix(out, want) || strings.Contains(out, "Test2\n") ||
+		!strings.Contains(out, "Test3\n") || strings.Contains(out, "99.0s") {
 		t.Error(out)
 	}
 }
