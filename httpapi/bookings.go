@@ -45,7 +45,7 @@ type newBooking struct {
 		LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 		EventID          string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 		PaymentExpiresAt *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
-		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
+		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now."`
 	}
 }
 

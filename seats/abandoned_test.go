@@ -85,6 +85,8 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	if len(kept) != len(known) {
 		t.Errorf("%d locks are kept, %d were told of", len(kept), len(known))
 	}
+	t.Logf("%d callers found their lock by its key, %d were told that nothing is kept", found, keptNone)
+	testenv.CheckInvariants(t, w.DB.Database)
 }
 
 func activeLocks(t *testing.T, w *testenv.Env) (ids []holdfast.ID) {

@@ -124,7 +124,7 @@ var pipelineMutations = []mutation{
 	{name: "a stale plan is decided on memory again", file: "internal/pipeline/pipeline.go",
 		from:  "if !r.hold && r.conflicts == 0 {",
 		to:    "if !r.hold {",
-		tests: "Cost_OfEachCommand/acquire_too_many"},
+		tests: "Cost_OfCommandsOfTheQueue/acquire_too_many"},
 	{name: "a change is answered with the event as it was remembered", file: "seats/inventory/plan.go",
 		from:  "\t\tif r.Event != nil {\n\t\t\tr.Event = &event\n\t\t}\n",
 		to:    "",

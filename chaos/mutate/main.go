@@ -26,7 +26,7 @@ import (
 
 type settings struct {
 	Only    string        `help:"Regular expression of the names of mutations to run."`
-	By      []string      `help:"What runs, in this order: tests are those that a mutation names." default:"tests,nemesis" enum:"tests,nemesis"`
+	By      []string      `help:"In this order: the tests of a mutation, the nemesis." default:"tests,nemesis" enum:"tests,nemesis"`
 	Seeds   []uint64      `help:"Seeds of the nemesis, tried one after the other until a checker finds the mutation." default:"1,2"`
 	Rounds  int           `help:"Rounds for each seed." default:"6"`
 	Limit   time.Duration `help:"Timeout of one seed, and of a mutation's tests." default:"6m"`

@@ -81,7 +81,7 @@ var eventMutations = []mutation{
 	{name: "decisions go by the process's clock", file: "internal/store/load.go",
 		from:  "s := inventory.State{Now: l.Event.Now.Time,",
 		to:    "s := inventory.State{Now: clock.System().Add(0 * l.Event.Now.Sub(time.Time{})),",
-		tests: "Load_ReadsEachNeed"},
+		tests: "Load_Reads"},
 }
 
 // lockMutations remove guards of internal/store on locks and bookings.
@@ -131,16 +131,16 @@ var lockMutations = []mutation{
 	{name: "locks that are not due are reclaimed", file: "internal/store/load.go",
 		from:  "mongodb.Match(isDue...), mongodb.Match(withWholeSeats),",
 		to:    "mongodb.Match(isDue[:2]...), mongodb.Match(withWholeSeats),",
-		tests: "Load_ReadsEachNeed"},
+		tests: "Load_Reads"},
 	{name: "a sweep ends locks that were extended meanwhile", file: "internal/store/load.go",
 		from:   `mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...)`,
 		to:     `mongodb.Match(append(isDue[:2], mongodb.In("_id", n.DueAmong))...)`,
-		tests:  "Load_ReadsEachNeed",
+		tests:  "Load_Reads",
 		faults: "MongoDB slow,concurrent sweeps"},
 	{name: "a sweep ends locks that have ended", file: "internal/store/load.go",
 		from:   `isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}`,
 		to:     "isDue := []bson.D{{}, ofEvent, due}",
-		tests:  "Load_ReadsEachNeed",
+		tests:  "Load_Reads",
 		faults: "concurrent sweeps,worker frozen"},
 	{name: "a sweep finds locks that are not due", file: "internal/store/due.go",
 		from: `mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due, after.filter("expiresAt")),`,

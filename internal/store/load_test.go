@@ -75,7 +75,7 @@ func TestLoad_ReadsTheEventItsLocksAndBookings(t *testing.T) {
 		}},
 		{"live bookings of locks", func(t *testing.T, f fixture, _ holdfast.ID) {
 			ended, none := ids.New(), ids.New()
-			f.Insert("bookings", bson.D{field("_id", ended), field("seatLockId", f.lock), field("status", "CANCELLED")})
+			w.Insert("bookings", bson.D{field("_id", ended), field("seatLockId", f.lock), field("status", "CANCELLED")})
 			s := f.load(inventory.Needs{LiveOf: list(f.lock, none)})
 			if live := s.LiveOf[f.lock]; len(live) != 1 || live[0] != f.booking || s.Bookings[f.booking] == nil || s.Bookings[ended] != nil {
 				t.Errorf("got %v of %+v", live, s.Bookings)
@@ -104,13 +104,6 @@ func TestLoad_ReadsKeysAndWhatUsersHold(t *testing.T) {
 				t.Errorf("an unused key: %+v", s.Keys)
 			}
 		}},
-	})
-}
-
-func TestLoad_ReadsWhatLocksAddUpTo(t *testing.T) {
-	t.Parallel()
-	past, ahead := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	runLoadCases(t, []loadCase{
 		{"what users hold", func(t *testing.T, f fixture, user holdfast.ID) {
 			none := ids.New()
 			for _, l := range []struct {
@@ -144,7 +137,7 @@ func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 				id    holdfast.ID
 				seats any
 			}{{second, 4.0}, {first, 3}, {poison, 1.5}} {
-				f.Insert("seatlocks", bson.D{field("_id", l.id), field("eventId", f.event), field("seats", l.seats), field("status", "ACTIVE"),
+				w.Insert("seatlocks", bson.D{field("_id", l.id), field("eventId", f.event), field("seats", l.seats), field("status", "ACTIVE"),
 					field("expiresAt", past.Add(-time.Duration(i)*time.Hour))})
 			}
 			all := []inventory.DueLock{{ID: first, Seats: 3}, {ID: second, Seats: 4}}
@@ -164,9 +157,9 @@ func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 		}},
 		{"seats taken", func(t *testing.T, f fixture, _ holdfast.ID) {
 			for status, seats := range map[string]any{"ACTIVE": 4.0, "CONSUMED": int64(5), "EXPIRED": 100, "RELEASED": 100} {
-				f.Insert("seatlocks", bson.D{field("eventId", f.event), field("seats", seats), field("status", status), field("expiresAt", past)})
+				w.Insert("seatlocks", bson.D{field("eventId", f.event), field("seats", seats), field("status", status), field("expiresAt", past)})
 			}
-			f.Insert("seatlocks", bson.D{field("eventId", f.event), field("seats", 2.5), field("status", "ACTIVE"), field("expiresAt", past)})
+			w.Insert("seatlocks", bson.D{field("eventId", f.event), field("seats", 2.5), field("status", "ACTIVE"), field("expiresAt", past)})
 			if s := f.load(inventory.Needs{Taken: true}); s.Taken == nil || *s.Taken != 11 {
 				t.Errorf("got %v, want 11", s.Taken)
 			}
