@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 			log.Fatal(err)
 		}
 		defer server.Stop()
-		os.Setenv(uri, server.URI) //nolint:errcheck // the examples fail without
+		os.Setenv(uri, server.URI) //nolint:errcheck // fails only for an invalid name
 	}
 	m.Run() // its result is the process's
 }
@@ -56,7 +56,7 @@ func open(ctx context.Context) (e *engine.Engine, event, user holdfast.ID) {
 func Example() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // an example
+	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
 
 	lock, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "cart-1"})
 	if err != nil {
@@ -83,7 +83,7 @@ func Example() {
 func ExampleCodeOf() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // an example
+	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
 
 	for range 2 {
 		_, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 60})
@@ -98,7 +98,7 @@ func ExampleCodeOf() {
 func ExampleEngine_Sweep() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // an example
+	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
 
 	past := holdfast.Until{At: time.Now().Add(-time.Minute)}
 	if _, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 5, Until: past}); err != nil {
@@ -116,7 +116,7 @@ func ExampleEngine_Sweep() {
 func ExampleEngine_Recover() {
 	ctx := context.Background()
 	e, _, _ := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // an example
+	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
 
 	report, err := e.Recover(ctx)
 	fmt.Println(report.Corrections, "counters were wrong,", err)

@@ -98,7 +98,7 @@ func connections() int64 {
 		return maxConnections
 	}
 	const share = 4                                              // one of so many is left
-	return min(maxConnections, int64(files.Cur-files.Cur/share)) //nolint:gosec // far below
+	return int64(min(maxConnections, files.Cur-files.Cur/share)) //nolint:gosec // G115: at most maxConnections
 }
 
 // isCrowded reports whether connections run short: then none is kept for a next

@@ -3,6 +3,7 @@ package mongodb
 import (
 	"context"
 	"encoding/base64"
+	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -91,11 +92,12 @@ func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipel
 func Each[T any](
 	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error,
 ) error {
-	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(projection).SetBatchSize(int32(size))) //nolint:gosec // some thousand
+	wireSize := int32(min(size, math.MaxInt32)) //nolint:gosec // G115: min bounds it
+	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(projection).SetBatchSize(wireSize))
 	if err != nil {
 		return err
 	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // read only
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
 	batch := make([]T, 0, size)
 	for cursor.Next(ctx) {
 		if batch = append(batch, read(cursor.Current)); len(batch) == size {

@@ -124,7 +124,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			db.endOrphansQuietly(ctx)
 			nextSearch = db.clock().Add(orphanSearchInterval)
 		}
-		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // jitter
+		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // G404: the jitter of a delay is not a secret
 			return Conflict, attempt, ConflictError(err)
 		}
 		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
