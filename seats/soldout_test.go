@@ -69,6 +69,12 @@ func TestSoldOut_RefusalsWaitForNoTransaction(t *testing.T) {
 	all.Wait()
 }
 
+func releaseFirst(w *testenv.Env, _ holdfast.ID, lock holdfast.Lock) {
+	if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 // Behind a sold-out event, every other answer is found all the same.
 func TestSoldOut_AnswersAreExact(t *testing.T) {
 	t.Parallel()
@@ -77,11 +83,7 @@ func TestSoldOut_AnswersAreExact(t *testing.T) {
 		ask    func(*holdfast.LockRequest)
 		want   holdfast.Code
 	}{
-		"a seat that was released": {change: func(w *testenv.Env, _ holdfast.ID, lock holdfast.Lock) {
-			if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
-				w.T.Fatal(err)
-			}
-		}},
+		"a seat that was released": {change: releaseFirst},
 		"a lock that is due": {change: func(w *testenv.Env, _ holdfast.ID, lock holdfast.Lock) {
 			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}})
 		}},

@@ -97,8 +97,8 @@ func connections() int64 {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return maxConnections
 	}
-	const share = 4                                              // one of so many is left
-	return int64(min(maxConnections, files.Cur-files.Cur/share)) //nolint:gosec // G115: at most maxConnections
+	const share = 4 // one of so many is left
+	return int64(min(maxConnections, files.Cur-files.Cur/share))
 }
 
 // isCrowded reports whether connections run short: then none is kept for a next
