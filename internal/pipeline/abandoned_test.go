@@ -23,11 +23,15 @@ type answer struct {
 // start submits a command, and returns where its answer will come.
 func start(ctx context.Context, p *pipeline.Pipeline, eventID holdfast.ID, c inventory.Command) <-chan answer {
 	answers := make(chan answer, 1)
+	startInto(ctx, answers, p, eventID, c)
+	return answers
+}
+
+func startInto(ctx context.Context, answers chan<- answer, p *pipeline.Pipeline, eventID holdfast.ID, c inventory.Command) {
 	go func() {
 		result, err := p.Submit(ctx, eventID, c)
 		answers <- answer{result, err}
 	}()
-	return answers
 }
 
 // waitUntilIdle waits until all commands have their answers, posted ones too.
@@ -55,9 +59,8 @@ func TestAbandoned_AfterTheLastLook(t *testing.T) {
 			eventID := w.Event(10)
 			ctx, giveUp := context.WithCancel(w.Ctx())
 			defer giveUp()
-			var answers <-chan answer
 			var commits atomic.Int32
-			told := make(chan answer, 1)
+			answers, told := make(chan answer, 1), make(chan answer, 1)
 			p := newProcess(t, watched(t, w, &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 				if e.CommandName == "commitTransaction" && commits.Add(1) == 1 {
 					giveUp()
@@ -65,7 +68,7 @@ func TestAbandoned_AfterTheLastLook(t *testing.T) {
 				}
 			}}))
 			request := acquire(eventID, 3, key)
-			answers = start(ctx, p, eventID, request)
+			startInto(ctx, answers, p, eventID, request)
 			wantCode(t, (<-told).err, c.told)
 			waitUntilIdle(t, p)
 			if lock := w.Lock(request.LockID); lock.Status != c.status {
