@@ -14,6 +14,9 @@ const (
 	Cancelled EventStatus = "CANCELLED"
 )
 
+// EventStatuses lists them.
+var EventStatuses = []EventStatus{OnSale, Closed, Cancelled}
+
 // MaxSeats is the largest capacity of an event.
 const MaxSeats = 10_000_000
 

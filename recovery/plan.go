@@ -25,11 +25,11 @@ type Plan struct {
 
 // Plan reads everything that a pass reads, and changes nothing.
 func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
-	err = r.planSales(ctx, func(page salesPlan) error {
+	err = r.planSales(ctx, oneAtATime(func(page salesPlan) error {
 		p.ActiveSales, p.EndedSales = append(p.ActiveSales, page.active...), append(p.EndedSales, page.ended...)
 		p.OrphanConsumed = append(p.OrphanConsumed, page.orphans...)
 		return nil
-	})
+	}))
 	if err != nil {
 		return p, err
 	}
@@ -39,7 +39,7 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 	if p.StaleBookings, err = r.store().CountDueBookings(ctx); err != nil {
 		return p, err
 	}
-	err = r.planCounters(ctx, func(page counterPlan) error {
+	err = r.planCounters(ctx, oneAtATime(func(page counterPlan) error {
 		p.EventsMeasured += int64(page.events)
 		p.PoisonEvents = append(p.PoisonEvents, page.poisonEvents...)
 		for _, poison := range page.poisonLocks {
@@ -49,7 +49,7 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 			p.Drifts = append(p.Drifts, c)
 		}
 		return page.err
-	})
+	}))
 	if err != nil {
 		return p, err
 	}
@@ -67,9 +67,8 @@ type salesPlan struct {
 }
 
 // planSales compares CONFIRMED bookings with their locks, and CONSUMED locks with their
-// bookings, several pages at a time. handle is called for one page at a time.
+// bookings, several pages at a time; handle is called for each.
 func (r *Recovery) planSales(ctx context.Context, handle func(salesPlan) error) error {
-	handle = oneAtATime(handle)
 	done := r.progress("Comparing CONFIRMED bookings with their locks", 0)
 	err := eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
 		return r.store().EachSale(ctx, idPageSize, func(sales []inventory.BookingRef) error {
@@ -114,10 +113,8 @@ type counterPlan struct {
 	suspects     []holdfast.ID
 }
 
-// planCounters proves all counters, several pages at a time. handle is called for one
-// page at a time.
+// planCounters proves all counters, several pages at a time; handle is called for each.
 func (r *Recovery) planCounters(ctx context.Context, handle func(counterPlan) error) error {
-	handle = oneAtATime(handle)
 	total, err := r.store().EventCount(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -103,7 +104,19 @@ func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger
 // pass applies a plan page by page, and counts what it does.
 type pass struct {
 	Recovery
+
+	mu     sync.Mutex // several pages are applied at a time
 	report Report
+}
+
+func (p *pass) count(r Report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Report = p.report.Add(r.Report)
+	p.report.Consumed += r.Consumed
+	p.report.Corrections += r.Corrections
+	p.report.Oversold += r.Oversold
+	p.report.Reported += r.Reported
 }
 
 func (r *Recovery) pass(runID string, log *slog.Logger) *pass {
@@ -116,7 +129,7 @@ func (r *Recovery) pass(runID string, log *slog.Logger) *pass {
 // bookings and locks contradict each other.
 func (p *pass) consumeSold(ctx context.Context) error {
 	return p.planSales(ctx, func(page salesPlan) error {
-		p.report.Reported += len(page.ended) + len(page.orphans)
+		p.count(Report{Reported: len(page.ended) + len(page.orphans)})
 		for _, sale := range page.ended {
 			p.log.WarnContext(ctx, "[RECOVERY] CONFIRMED booking whose lock has ended; left as it is", "bookingId", sale.Booking)
 		}
@@ -129,7 +142,7 @@ func (p *pass) consumeSold(ctx context.Context) error {
 				return err
 			}
 			if !result.Replayed {
-				p.report.Consumed++
+				p.count(Report{Consumed: 1})
 				p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking", "lockId", sale.Lock, "bookingId", sale.Booking)
 			}
 		}
@@ -143,13 +156,13 @@ func (p *pass) run(lines expiry.Lines) expiry.Run {
 
 func (p *pass) expireLocks(ctx context.Context) error {
 	swept, err := p.Sweeper.SweepLocks(ctx, p.run(staleLocks))
-	p.report.Report = p.report.Add(swept)
+	p.count(Report{Report: swept})
 	return err
 }
 
 func (p *pass) expireBookings(ctx context.Context) error {
 	swept, err := p.Sweeper.SweepBookings(ctx, p.run(staleBookings))
-	p.report.Report = p.report.Add(swept)
+	p.count(Report{Report: swept})
 	return err
 }
 
@@ -157,14 +170,13 @@ func (p *pass) expireBookings(ctx context.Context) error {
 func (p *pass) proveCounters(ctx context.Context) error {
 	err := p.planCounters(ctx, func(page counterPlan) error {
 		for _, poison := range page.poisonLocks {
-			p.report.Reported++
+			p.count(Report{Reported: 1})
 			p.log.WarnContext(ctx, "[RECOVERY] Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
 				"eventId", poison.EventID, "locks", poison.Count,
 			)
 		}
 		for _, id := range page.poisonEvents {
-			p.report.Reported++
-			p.log.WarnContext(ctx, "[RECOVERY] An event's totalSeats is no whole number ≥ 0; repair it manually", "eventId", id)
+			p.poisonEvent(ctx, id)
 		}
 		return p.correct(ctx, page)
 	})
@@ -173,7 +185,7 @@ func (p *pass) proveCounters(ctx context.Context) error {
 	}
 	n, err := p.store().OversoldEvents(ctx)
 	if n > 0 {
-		p.report.Oversold = int(n)
+		p.count(Report{Oversold: int(n)})
 		p.log.WarnContext(ctx, "[RECOVERY] Events with seats taken beyond their total; they sell no seat until that is paid down",
 			"events", n,
 		)
@@ -188,6 +200,9 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 		left[id] = true
 	}
 	if page.err != nil {
+		p.log.WarnContext(ctx, "[RECOVERY] Measuring events together failed; they are repaired one by one",
+			"events", len(page.suspects), "error", page.err,
+		)
 		for _, id := range page.suspects {
 			left[id] = true
 		}
@@ -219,10 +234,12 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 	c, err := p.Pipeline.Repair(ctx, id, p.runID)
 	switch {
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
+	case holdfast.HasCode(err, holdfast.CodeInvalid):
+		p.poisonEvent(ctx, id)
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		p.report.Errors++
+		p.count(Report{Report: expiry.Report{Errors: 1}})
 		p.log.ErrorContext(ctx, "[RECOVERY] Could not repair an event's counter", "eventId", id, "error", err)
 	case c != nil:
 		p.corrected(ctx, *c)
@@ -230,8 +247,13 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 	return nil
 }
 
+func (p *pass) poisonEvent(ctx context.Context, id holdfast.ID) {
+	p.count(Report{Reported: 1})
+	p.log.WarnContext(ctx, "[RECOVERY] An event's totalSeats is no whole number ≥ 0; repair it manually", "eventId", id)
+}
+
 func (p *pass) corrected(ctx context.Context, c inventory.Correction) {
-	p.report.Corrections++
+	p.count(Report{Corrections: 1})
 	if p.Corrected != nil {
 		p.Corrected()
 	}

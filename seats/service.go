@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -97,6 +98,9 @@ var ErrEventExists = errors.New("an event has this ID already")
 
 // CreateEvent puts an event on sale with all its seats, or fails with ErrEventExists.
 func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfast.Event, error) {
+	if err := checkChange(holdfast.EventChange{TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser}); err != nil {
+		return holdfast.Event{}, err
+	}
 	if n.ID.IsZero() {
 		n.ID = ids.New()
 	}
@@ -118,8 +122,25 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 // with EVENT_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE where a cancelled
 // event is to sell again.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
-	result, err := s.pipeline.Submit(ctx, id, inventory.ChangeEvent{EventChange: c})
+	if err := checkChange(c); err != nil {
+		return holdfast.Event{}, err
+	}
+	result, err := s.pipeline.Change(ctx, id, inventory.ChangeEvent{EventChange: c})
 	return orZero(result.Event), err
+}
+
+// checkChange refuses values that an event can't have.
+func checkChange(c holdfast.EventChange) error {
+	if n := c.TotalSeats; n != nil && (*n < 1 || *n > holdfast.MaxSeats) {
+		return holdfast.RefuseInput("body.totalSeats", "An event has between 1 and %d seats.", holdfast.MaxSeats)
+	}
+	if n := c.MaxSeatsPerUser; n != nil && *n < 0 {
+		return holdfast.RefuseInput("body.maxSeatsPerUser", "A limit is not below 0; 0 means no limit.")
+	}
+	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses, *s) {
+		return holdfast.RefuseInput("body.status", "A status is ON_SALE, CLOSED or CANCELLED.")
+	}
+	return nil
 }
 
 // GetEvent returns an event, or EVENT_NOT_FOUND.

@@ -97,8 +97,8 @@ var acquireMutations = []mutation{
 		to:    "if moved, ok := d.locks[next.ID]; ok && moved.Status == \"\" {",
 		tests: "."},
 	{name: "a lock that is due at once is not reclaimed for the next request", file: "seats/inventory/acquire.go",
-		from:  "if d.reclaimed == MaxReclaim || d.madeDue {",
-		to:    "if d.reclaimed == MaxReclaim {",
+		from:  "if len(*d.state.Due) >= MaxReclaim || d.madeDue {",
+		to:    "if len(*d.state.Due) >= MaxReclaim {",
 		tests: "."},
 }
 

@@ -2,6 +2,7 @@ package groupcommit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 )
@@ -27,13 +28,26 @@ func (q *Queue[K, C, R]) logPanic(message string, groups []group[K, C, R], p any
 }
 
 // fail answers all callers of the groups with an error.
-func fail[K comparable, C, R any](groups []group[K, C, R], err error) {
+func (q *Queue[K, C, R]) fail(groups []group[K, C, R], err error) {
 	var none R
 	for _, g := range groups {
 		for _, r := range g.requests {
-			r.answer(none, err)
+			if !r.answer(none, err) && errors.Is(err, ErrUnknown) {
+				q.unsettled(g, r)
+			}
 		}
 	}
+}
+
+// unsettled hands on a command that may have been carried out although no caller waits
+// for it.
+func (q *Queue[K, C, R]) unsettled(g group[K, C, R], r *request[C, R]) {
+	defer func() {
+		if p := recover(); p != nil {
+			q.logPanic("Handling an unsettled command panicked", []group[K, C, R]{g}, p)
+		}
+	}()
+	q.options.Unsettled(g.lane.key, r.command)
 }
 
 func forgetRevisions[K comparable, C, R any](groups []group[K, C, R]) {

@@ -36,6 +36,10 @@ type Options[K comparable, C, R any] struct {
 	// flight; nil is not called. It runs on the key's committer: it may call Post,
 	// and must not call Submit, which would wait for that committer.
 	Orphaned func(key K, command C, result R)
+	// Unsettled receives a command whose caller had given up while it was in flight, and
+	// whose outcome stays unknown (ErrUnknown); nil is not called. It runs on the key's
+	// committer, as Orphaned does.
+	Unsettled func(key K, command C)
 	// Log receives panics; slog.Default() if nil.
 	Log *slog.Logger
 
@@ -56,6 +60,9 @@ func (o Options[K, C, R]) withDefaults() Options[K, C, R] {
 	}
 	if o.Orphaned == nil {
 		o.Orphaned = func(K, C, R) {}
+	}
+	if o.Unsettled == nil {
+		o.Unsettled = func(K, C) {}
 	}
 	o.Log = cmp.Or(o.Log, slog.Default())
 	o.MaxBatch = cmp.Or(o.MaxBatch, defaultMaxBatch)

@@ -147,7 +147,7 @@ func (q *Queue[K, C, R]) commit(groups []group[K, C, R]) {
 		}
 	}
 	if err != nil {
-		fail(groups, err)
+		q.fail(groups, err)
 		return
 	}
 	q.deliver(groups, committed)

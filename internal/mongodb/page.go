@@ -29,6 +29,9 @@ func List[T any](
 		}
 		after = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: last}}}}
 	}
+	if page.Size < 0 || page.Size > holdfast.MaxPageSize {
+		return nil, "", holdfast.RefuseInput("query.pageSize", "A page has between 1 and %d items.", holdfast.MaxPageSize)
+	}
 	size := page.Size
 	if size == 0 {
 		size = holdfast.DefaultPageSize

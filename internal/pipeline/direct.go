@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -22,6 +23,13 @@ func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Resul
 // eventID is for bookings whose locks take no seats.
 func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
 	return p.one(ctx, eventID, c, true)
+}
+
+// Change changes an event, before all commands that wait in its queue.
+func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEvent) (inventory.Result, error) {
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
+		return p.one(ctx, eventID, c, true)
+	})
 }
 
 // Repair proves an event's counter, and corrects it where it is wrong; the correction
@@ -44,7 +52,7 @@ func (p *Pipeline) one(ctx context.Context, eventID ID, c inventory.Command, hol
 	t := &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
 	r := &run{pipeline: p, hold: hold, tasks: []*task{t}}
 	if err := r.do(ctx); err != nil {
-		return inventory.Result{}, err
+		return inventory.Result{}, explain(err, c)
 	}
 	return t.results[0], t.results[0].Err
 }

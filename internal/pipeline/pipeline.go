@@ -44,7 +44,10 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
 	ctx, end := traced(mongodb.WithFastRetry(ctx), b)
 	defer end()
-	r := &run{pipeline: p, hold: b.Settling, lookup: p.lookUp(ctx, b)}
+	r := &run{pipeline: p, hold: b.Settling}
+	if !b.Settling { // else the commit before this one knew its users
+		r.lookup = p.lookUp(ctx, b)
+	}
 	for _, g := range b.Groups {
 		r.tasks = append(r.tasks, &task{
 			eventID:   g.Key,
@@ -97,11 +100,10 @@ type task struct {
 	commands  func() []inventory.Command
 	abandoned func(i int) bool // nil: no caller can give up
 
-	needs    inventory.Needs
-	keyClash bool
-	plan     inventory.Plan
-	results  []inventory.Result
-	applied  store.Applied
+	needs   inventory.Needs
+	plan    inventory.Plan
+	results []inventory.Result
+	applied store.Applied
 }
 
 // run carries tasks through load, decide and apply, in one transaction.
@@ -110,10 +112,27 @@ type run struct {
 	tasks    []*task
 	lookup   *lookup
 	unknown  map[ID]*holdfast.Error // users that do not exist
+	keyClash bool                   // a key of the commands is in use
 	// hold: the transaction writes the events before it reads.
 	hold      bool
 	conflicts int // how often the plans went stale
+	faults    int // of these, in transactions that held their events
 }
+
+const (
+	// errAbandoned says that a caller has given up since its command was decided.
+	errAbandoned = mongodb.Abort("a caller has given up")
+	// errUnguarded says that a plan relies on a revision that no condition can match:
+	// only a transaction that holds the event can carry it out.
+	errUnguarded = mongodb.Abort("the event's revision is no whole number")
+	// errFault says that a plan went stale again and again although its transaction held
+	// the event: other software left a document that no condition of ours can match. The
+	// queue then commits the commands one by one.
+	errFault = mongodb.Abort("a document can't be guarded")
+)
+
+// maxFaults is how often a plan may go stale in a transaction that holds the event.
+const maxFaults = 3
 
 // errBlocked says that a read outside of a transaction failed.
 type errBlocked struct{ cause error }
@@ -130,13 +149,21 @@ func (r *run) do(ctx context.Context) error {
 		var blocked errBlocked
 		switch {
 		case errors.Is(err, store.ErrStale):
-		case errors.Is(err, store.ErrKeyInUse):
-			for _, t := range r.tasks {
-				t.keyClash = true
+			if r.hold {
+				r.faults++
 			}
+			if r.faults >= maxFaults {
+				return errFault
+			}
+		case errors.Is(err, errAbandoned):
+		case errors.Is(err, store.ErrKeyInUse):
+			if r.keyClash { // the keys were read: another unique index refuses a document
+				return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
+			}
+			r.keyClash = true
 		case errors.Is(err, errUnknownUsers):
 			r.unknown = r.lookup.unknown
-		case errors.As(err, &blocked) && ctx.Err() == nil:
+		case errors.Is(err, errUnguarded), errors.As(err, &blocked) && ctx.Err() == nil:
 			r.hold = true
 		default:
 			if err != nil {
@@ -196,6 +223,7 @@ func (r *run) attempt(ctx context.Context) error {
 func (r *run) decideAndApply(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
+		t.applied = store.Applied{}
 		if err := r.decide(ctx, t); err != nil {
 			return err
 		}
@@ -230,10 +258,13 @@ func (r *run) decide(ctx context.Context, t *task) error {
 		state.Event = r.pipeline.memory.recall(t.eventID)
 	}
 	for range maxLoads {
-		state.Settling, state.KeyClash, state.Unknown = t.settling, t.keyClash, r.unknown
+		state.Settling, state.KeyClash, state.Unknown = t.settling, r.keyClash, r.unknown
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
 		if needs.None() {
+			if w := t.plan.Event; w != nil && w.AsRead != nil && w.AsRead.Unguarded && !r.hold {
+				return errUnguarded
+			}
 			if state.Event != nil && t.plan.IsEmpty() {
 				r.pipeline.memory.keep(*state.Event)
 			}
@@ -245,13 +276,14 @@ func (r *run) decide(ctx context.Context, t *task) error {
 			return err
 		}
 	}
-	return holdfast.Refuse(holdfast.CodeUnavailable, "The event changes too fast; try again.")
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The request could not be decided; try again.")
 }
 
 func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 	if r.hold {
 		state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
-		state.Held, state.Fenced = true, true
+		held := !t.eventID.IsZero() // else no event was written, and none will be
+		state.Held, state.Fenced = held, held
 		return state, err
 	}
 	if t.needs.Fence {
@@ -260,7 +292,7 @@ func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 		defer cancel()
 	}
 	state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
-	if err != nil && !errors.Is(err, store.ErrStale) {
+	if err != nil {
 		err = errBlocked{err}
 	}
 	return state, err
@@ -281,7 +313,7 @@ func (r *run) beforeCommit() error {
 		}
 		for i, result := range t.results {
 			if result.Acquires() && t.abandoned(i) {
-				return store.ErrStale
+				return errAbandoned
 			}
 		}
 	}

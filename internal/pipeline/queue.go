@@ -28,8 +28,9 @@ func New(s *store.Store, o Options) *Pipeline {
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
 		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
-		IsRejected: mongodb.RejectedByServer,
+		IsRejected: func(err error) bool { return errors.Is(err, errFault) || mongodb.RejectedByServer(err) },
 		Orphaned:   p.releaseOrphan,
+		Unsettled:  p.releaseUnsettled,
 		Log:        s.DB().Log(),
 	})
 	return p
@@ -69,8 +70,18 @@ func explain(err error, c inventory.Command) error {
 			unknown = unknown.With(holdfast.UnknownLock{LockID: acquire.LockID})
 		}
 		return unknown
+	case errors.Is(err, errFault):
+		return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
 	default:
 		return err
+	}
+}
+
+// releaseUnsettled releases the lock that may have been made for a caller that had given
+// up, where the caller has no key to find it by. There may be no such lock.
+func (p *Pipeline) releaseUnsettled(eventID ID, c queued) {
+	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" {
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}})
 	}
 }
 

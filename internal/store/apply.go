@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -11,6 +13,12 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
+
+// reliesOnUnwrittenEvent reports whether a plan was decided on an event that it does not
+// write, and so does not guard: whether the event is cancelled.
+func reliesOnUnwrittenEvent(plans []EventPlan) bool {
+	return slices.ContainsFunc(plans, func(p EventPlan) bool { return p.Event == nil })
+}
 
 // wasValid reports whether a counter that was changed without being read was one that
 // can be.
@@ -107,7 +115,7 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 	}
 	err := s.db.Insert(ctx, locksName, docs)
 	if mongodb.IsDuplicate(err) {
-		err = ErrKeyInUse
+		err = fmt.Errorf("%w: %w", ErrKeyInUse, err)
 	}
 	return err
 }

@@ -36,7 +36,7 @@ type eventStatusDoc holdfast.EventStatus
 // UnmarshalBSONValue reads any value.
 func (s *eventStatusDoc) UnmarshalBSONValue(kind byte, data []byte) error {
 	v := bson.RawValue{Type: bson.Type(kind), Value: data}
-	if text, ok := v.StringValueOK(); ok {
+	if text, ok := v.StringValueOK(); ok && text != "" {
 		*s = eventStatusDoc(text)
 	} else if bson.Type(kind) != bson.TypeNull && bson.Type(kind) != bson.TypeUndefined {
 		*s = "?"
@@ -63,7 +63,8 @@ func (d eventDoc) inventory() inventory.Event {
 		HasTotal:  d.TotalSeats.Valid && d.TotalSeats.N >= 0,
 		Countable: d.AvailableSeats.Valid && !d.Oversold.Wrong,
 		Fixes:     d.Fixes.Pointer(), SweptAtRev: d.SweptRev.Pointer(),
-		Odd: d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
+		Unguarded: d.Rev.Wrong,
+		Odd:       d.Rev.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
 	}
 }
 

@@ -23,6 +23,8 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 		return mongodb.And(is, sameNumber("fixes", w.Drift.Fixes))
 	case before == nil:
 		return mongodb.And(is, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
+	case before.Unguarded: // the transaction holds it
+		return is
 	case !before.Countable || before.Odd:
 		return mongodb.And(is, numberOrAbsent("rev", before.Revision))
 	default:
@@ -53,10 +55,10 @@ func numberOrAbsent(field string, n int64) bson.D {
 	return mongodb.Is(field, n)
 }
 
-// sameNumber matches a field that is n; nil means that it is absent.
+// sameNumber matches a field that is n; nil means that it is no number.
 func sameNumber(field string, n *int64) bson.D {
 	if n == nil {
-		return mongodb.Is(field, nil)
+		return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "number"}}}}}}
 	}
 	return mongodb.Is(field, *n)
 }

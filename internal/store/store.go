@@ -161,7 +161,11 @@ type Applied struct {
 // ErrStale, ErrKeyInUse: nothing was written, see there. For other errors see
 // mongodb.InTx.
 func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
+	attempts := 0
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
+		if attempts++; attempts > 1 && reliesOnUnwrittenEvent(plans) {
+			return nil, ErrStale // the conflict took its time: the event is read again
+		}
 		began := s.db.Clock()()
 		applied := make([]Applied, len(plans))
 		for i, p := range plans {

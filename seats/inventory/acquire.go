@@ -153,7 +153,7 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 			return d.refuse(d.tooFew(c.Seats), c.userKey())
 		}
 		if !d.reclaim() {
-			if d.reclaimed == MaxReclaim || d.madeDue {
+			if len(*d.state.Due) >= MaxReclaim || d.madeDue {
 				d.full = true
 				return Result{Again: true}
 			}
@@ -187,7 +187,6 @@ func (d *decision) reclaim() bool {
 		if moved, ok := d.locks[next.ID]; ok && moved.Status != holdfast.LockActive {
 			continue
 		}
-		d.reclaimed++
 		d.expire(next, holdfast.EndedByReclaim, "")
 		return true
 	}

@@ -56,8 +56,7 @@ type decision struct {
 	holdings map[ID]Holding
 	acquired map[UserKey]int // keys that this batch has used
 
-	due       []DueLock // what is left to reclaim
-	reclaimed int
+	due []DueLock // what is left to reclaim
 	// madeDue: a lock of this batch is due at once. It can be reclaimed by the next.
 	madeDue bool
 	// full: a command waits for the next batch, and so do those that came after it.

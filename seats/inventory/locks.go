@@ -65,8 +65,8 @@ func (d *decision) release(lock Lock) Lock {
 	return d.locks[lock.ID]
 }
 
-// expire ends a lock that is due, and gives its seats back. Nothing can move such a
-// lock any more but another end, so its status is guard enough.
+// expire ends a lock that is due, and gives its seats back. It has to be ACTIVE and due
+// as it is written: a transaction that began in time may still have confirmed it.
 func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
 	lock := Lock{Lock: holdfast.Lock{ID: due.ID, Seats: due.Seats, Status: holdfast.LockActive}}
 	if read := d.state.Locks[due.ID]; read != nil {

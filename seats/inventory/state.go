@@ -47,6 +47,9 @@ type Event struct {
 	Countable  bool   // availableSeats and oversold are whole numbers
 	Fixes      *int64 // how often its counter was repaired; nil: never
 	SweptAtRev *int64 // the revision after the last sweep's transaction
+	// Unguarded: its revision is no whole number, so that no condition can match it. Only
+	// a transaction that holds the event can change it.
+	Unguarded bool
 	// Odd: other software left a field of a type that a condition in MongoDB would
 	// read otherwise than we do. Only the revision guards such an event.
 	Odd bool
