@@ -1,0 +1,127 @@
+package pipeline_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// Other software may leave an event that no condition of a plan can match. It sells all
+// the same, or it is refused, and nothing is decided again and again.
+func TestUnguarded_Events(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		field string
+		value any
+		code  holdfast.Code
+	}{
+		"a revision that is a fraction": {"rev", 1.5, ""},
+		"a revision beyond all numbers": {"rev", 1e300, ""},
+		"a status that is empty":        {"status", "", holdfast.CodeEventNotOnSale},
+		"a status that is a number":     {"status", 5, holdfast.CodeEventNotOnSale},
+		"a limit that is a fraction":    {"maxSeatsPerUser", 2.5, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			p := newProcess(t, w)
+			eventID := w.Event(10)
+			before := w.Take(eventID, 2, testenv.Soon())
+			w.Set("events", eventID, bson.D{{Key: c.field, Value: c.value}})
+			start := time.Now()
+			_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 3, ""))
+			wantCode(t, err, c.code)
+			_, err = p.Submit(w.Ctx(), eventID, inventory.Release{LockID: before.ID})
+			wantCode(t, err, "")
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			want := int64(7)
+			if c.code != "" {
+				want = 10
+			}
+			wantAvailable(t, w, eventID, want)
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
+
+// A lock that MongoDB can't change fails its own release, and no other command of the
+// batch.
+func TestUnguarded_ALockFailsAlone(t *testing.T) {
+	t.Parallel()
+	for name, revision := range map[string]any{"text": "3-abc", "a fraction": 1.5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			p := newProcess(t, w)
+			eventID := w.Event(100)
+			odd := w.Take(eventID, 1, testenv.Soon())
+			w.Set("seatlocks", odd.ID, bson.D{{Key: "rev", Value: revision}})
+			release := w.HoldEvent(eventID.String()) // so that the commands come together
+			start := time.Now()
+			var callers sync.WaitGroup
+			callers.Go(func() {
+				_, err := p.Submit(w.Ctx(), eventID, inventory.Release{LockID: odd.ID})
+				wantCode(t, err, holdfast.CodeUnavailable)
+			})
+			for range 10 {
+				callers.Go(func() {
+					_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 1, ""))
+					wantCode(t, err, "")
+				})
+			}
+			testenv.WaitFor(t, func() bool { return p.Queue().Waiting(eventID) >= 9 })
+			release()
+			callers.Wait()
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			wantAvailable(t, w, eventID, 89)
+		})
+	}
+}
+
+// A unique index of other software refuses a lock: only that one fails.
+func TestUnguarded_AForeignUniqueIndexFailsOneCommand(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p := newProcess(t, w)
+	eventID, user := w.Event(100), ids.New()
+	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "createIndexes", Value: "seatlocks"}, {Key: "indexes", Value: bson.A{
+		bson.D{{Key: "key", Value: bson.D{{Key: "userId", Value: 1}}}, {Key: "name", Value: "one a user"}, {Key: "unique", Value: true}},
+	}}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	mine := func() inventory.Acquire {
+		a := acquire(eventID, 1, "")
+		a.UserID = user
+		return a
+	}
+	_, err := p.Submit(w.Ctx(), eventID, mine())
+	wantCode(t, err, "")
+	start := time.Now()
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		_, err := p.Submit(w.Ctx(), eventID, mine())
+		wantCode(t, err, holdfast.CodeUnavailable)
+	})
+	for range 5 {
+		callers.Go(func() {
+			_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 1, ""))
+			wantCode(t, err, "")
+		})
+	}
+	callers.Wait()
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	wantAvailable(t, w, eventID, 94)
+}
