@@ -19,7 +19,8 @@ func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Resul
 	})
 }
 
-// Sweep carries out a command on an event that others write all the time. A zero
+// Sweep carries out a command in a transaction that writes the event before it reads, so
+// that it gets through on an event that other processes write all the time. A zero
 // eventID is for bookings whose locks take no seats.
 func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
 	return p.one(ctx, eventID, c, true)

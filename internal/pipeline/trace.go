@@ -11,7 +11,7 @@ import (
 )
 
 // traced begins the span of a batch's commit. It belongs to many requests at the same
-// time, so it has a trace of its own, which links to each of theirs.
+// time, so it has a trace of its own, with a link to the trace of each request.
 func traced(ctx context.Context, b *groupcommit.Batch[ID, queued]) (context.Context, func()) {
 	if !telemetry.Traced() {
 		return ctx, func() {}

@@ -28,7 +28,7 @@ func (c Acquire) decide(d *decision) Result {
 	if refusal := d.state.Unknown[c.UserID]; refusal != nil {
 		return Result{Err: refusal}
 	}
-	if !d.hasEvent() {
+	if !d.ensureEvent() {
 		return d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{})
 	}
 	if made, read := d.state.Locks[c.LockID]; d.state.Settling && !read {
@@ -144,7 +144,7 @@ func (c Acquire) beyondLimits(d *decision) (refusal *holdfast.Error, known bool)
 
 // fit claims the seats, and reclaims due locks for them, soonest expiry first.
 func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result {
-	if !d.hasCounter() {
+	if !d.ensureCounter() {
 		return Result{}
 	}
 	for !d.counter.acquire(c.Seats) {

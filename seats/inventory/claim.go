@@ -205,7 +205,7 @@ func (d *decision) bumpOpen(b holdfast.Booking, lock Lock) {
 
 func (d *decision) checkNotCancelled() error {
 	switch {
-	case !d.hasEvent():
+	case !d.ensureEvent():
 		return holdfast.NotFound(holdfast.CodeEventNotFound)
 	case d.event.Status == holdfast.Cancelled:
 		return errNotOnSale()

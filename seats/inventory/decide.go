@@ -78,18 +78,18 @@ func (d *decision) openEvent() {
 	}
 }
 
-// hasEvent reports whether the event exists; where that is not known yet, it is needed.
-func (d *decision) hasEvent() bool {
+// ensureEvent reports whether the event exists; false also where it is needed first.
+func (d *decision) ensureEvent() bool {
 	if d.state.Event == nil && !d.state.Missing {
 		d.needs.Event = true
 	}
 	return d.state.Event != nil
 }
 
-// hasCounter reports whether the counter can be relied on. Other software may leave
-// one that can't be: then the locks are summed, and the counter is set to what they
-// say. Whatever moves seats asks this first.
-func (d *decision) hasCounter() bool {
+// ensureCounter makes the counter one that can be relied on; false: that needs the sum
+// of the locks first. Other software may leave a counter that can't be: it is set to what
+// the locks say. Whatever moves seats asks this first.
+func (d *decision) ensureCounter() bool {
 	isNumber := d.event.HasTotal && d.event.Countable
 	if d.state.Taken == nil {
 		d.needs.Taken = d.needs.Taken || !isNumber || !d.counter.valid()
@@ -104,12 +104,12 @@ func (d *decision) hasCounter() bool {
 
 // restore gives seats back to the event, if it exists.
 func (d *decision) restore(seats int64) {
-	if d.state.Event == nil || !d.hasCounter() {
+	if d.state.Event == nil || !d.ensureCounter() {
 		return
 	}
 	d.asRead = true
 	d.counter.restore(seats)
-	d.hasCounter() // more came back than were taken: the counter was wrong before
+	d.ensureCounter() // more came back than were taken: the counter was wrong before
 }
 
 // refuse answers a command of the event's queue with a refusal. It has to be true at

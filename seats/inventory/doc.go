@@ -16,6 +16,10 @@
 // guards are checked as it is written. A refusal writes nothing that could be
 // checked, so it needs a state that was read after its request came (see refuse).
 //
+// ExpireLocks, ExpireBookings, ChangeEvent and Repair are decided alone, and the sweeps
+// in a transaction that has written the event before it reads (State.Held). A caller that
+// gives up is marked by Acquire.Abandoned; package internal/pipeline says what it is told.
+//
 // Each command has a file that says what it does: acquire.go, release.go (releases
 // and cancellations), claim.go (extend, book, pay, confirm), expire.go, event.go
 // (changes of an event, repairs of its counter).

@@ -8,14 +8,14 @@ import (
 type ChangeEvent struct{ holdfast.EventChange }
 
 func (c ChangeEvent) decide(d *decision) Result {
-	if !d.hasEvent() {
+	if !d.ensureEvent() {
 		return d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{})
 	}
 	if c.Status != nil && *c.Status != holdfast.Cancelled && d.event.Status == holdfast.Cancelled {
 		return d.refuse(holdfast.Refuse(holdfast.CodeEventNotOnSale, "The event is cancelled, which is final."), UserKey{})
 	}
 	if c.TotalSeats != nil {
-		if !d.hasCounter() {
+		if !d.ensureCounter() {
 			return Result{}
 		}
 		taken := d.counter.total - d.counter.available + d.counter.oversold
@@ -63,7 +63,7 @@ func (c Repair) decide(d *decision) Result {
 		d.needs.Taken = true
 		return Result{}
 	}
-	if !d.hasEvent() {
+	if !d.ensureEvent() {
 		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
 	if !d.event.HasTotal {
@@ -82,7 +82,7 @@ func (c Repair) decide(d *decision) Result {
 		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Fixes: d.event.Fixes}}
 	default:
 		d.plan.Event = &EventWrite{RunID: c.RunID}
-		d.hasCounter()
+		d.ensureCounter()
 	}
 	return result
 }

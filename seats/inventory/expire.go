@@ -30,10 +30,10 @@ func (c ExpireLocks) decide(d *decision) Result {
 		}
 		return Result{}
 	}
-	if !d.hasEvent() {
+	if !d.ensureEvent() {
 		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
-	if !d.hasCounter() {
+	if !d.ensureCounter() {
 		return Result{}
 	}
 	result := Result{Ended: make([]Ended, 0, len(d.due))}

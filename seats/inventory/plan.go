@@ -29,7 +29,8 @@ func (p Plan) IsEmpty() bool {
 // that it conflicts with every other change. A Drift is the exception: it does not raise
 // the revision. Its guard is the number of repairs, and AsRead notices it by the counter.
 type EventWrite struct {
-	// The guard. AsRead: the event is exactly as the state has it. Else it is on sale,
+	// The guard. AsRead: the event has the revision, counter and status that the state has.
+	// Else it is on sale,
 	// limits no customer, and has AtLeast seats; or, for a Drift, no repair came first.
 	AsRead  *Event
 	AtLeast int64
@@ -70,10 +71,10 @@ type LockGuard int
 
 // The guards of a lock.
 const (
-	AnyRevision    LockGuard = iota // its status is enough
+	AnyRevision    LockGuard = iota // its status is enough: the transaction holds the event
 	IsDue                           // by the database's clock, as it is written
-	AtRevision                      // nobody has changed it
-	LiveAtRevision                  // nobody has changed it, and it is not due as it is written
+	AtRevision                      // it has not changed since it was read
+	LiveAtRevision                  // it has not changed, and it is not due as it is written
 )
 
 // BookingWrite changes a booking that has the status From.

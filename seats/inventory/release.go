@@ -13,7 +13,7 @@ type Release struct{ LockID ID }
 func (c Release) decide(d *decision) Result {
 	lock, exists, read := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
-	if !read || !d.readEvent() {
+	if !read || !d.knowsEvent() {
 		return Result{}
 	}
 	if !exists {
@@ -38,9 +38,9 @@ func (c Release) decide(d *decision) Result {
 	return Result{Lock: &released.Lock}
 }
 
-// readEvent reports whether it is known if the event exists. A lock whose event was
+// knowsEvent reports whether it is known if the event exists. A lock whose event was
 // deleted is released all the same.
-func (d *decision) readEvent() bool { return d.hasEvent() || d.state.Missing }
+func (d *decision) knowsEvent() bool { return d.ensureEvent() || d.state.Missing }
 
 // Cancel ends a booking, open or confirmed, and gives its seats back. On a cancelled
 // booking it changes nothing.
@@ -49,7 +49,7 @@ type Cancel struct{ BookingID, LockID ID }
 func (c Cancel) decide(d *decision) Result {
 	b, exists, read := d.booking(c.BookingID)
 	lock, hasLock, lockRead := d.lock(c.LockID)
-	if !read || !lockRead || !d.readEvent() {
+	if !read || !lockRead || !d.knowsEvent() {
 		return Result{}
 	}
 	if !exists {
