@@ -81,7 +81,7 @@ var eventMutations = []mutation{
 	{name: "decisions go by the process's clock", file: "internal/store/load.go",
 		from:  "s := inventory.State{Now: l.Event.Now.Time,",
 		to:    "s := inventory.State{Now: clock.System().Add(0 * l.Event.Now.Sub(time.Time{})),",
-		tests: "Load_Reads"},
+		tests: "Load_TheTime"},
 }
 
 // lockMutations remove guards of internal/store on locks and bookings.

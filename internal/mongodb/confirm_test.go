@@ -2,8 +2,11 @@ package mongodb_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -72,5 +75,26 @@ func TestConfirmRefusal_WithoutAPrimaryIsUnavailable(t *testing.T) {
 	mongod.Wake()
 	if !holdfast.HasCode(err, holdfast.CodeUnavailable) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Only a linearizable read asks the majority whether the primary is still the primary.
+func TestBarrier_IsALinearizableRead(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var level atomic.Value
+	process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Monitor = &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			if e.CommandName == "find" {
+				found, _ := e.Command.Lookup("readConcern", "level").StringValueOK()
+				level.Store(found)
+			}
+		}}
+	})
+	if err := process.DB.Barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if level.Load() != "linearizable" {
+		t.Errorf("the read has the read concern %v", level.Load())
 	}
 }

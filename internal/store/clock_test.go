@@ -1,0 +1,26 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// The time of a state is the database's, whatever the process's clock says.
+func TestLoad_TheTimeIsTheDatabases(t *testing.T) {
+	database := time.Date(2030, time.March, 4, 5, 6, 7, 0, time.UTC)
+	event := eventDoc{ID: ids.New(), Now: mongodb.Date{Time: database}}
+	for name, read := range map[string]loaded{
+		"an event":             {Event: event},
+		"an event by its lock": {Event: eventDoc{Now: event.Now}, Events: []eventDoc{{ID: event.ID}}, Locks: []lockDoc{{ID: ids.New()}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if s := read.state(inventory.Needs{}); !s.Now.Equal(database) || s.Event == nil {
+				t.Errorf("it is %v in %+v, want %v", s.Now, s, database)
+			}
+		})
+	}
+}
