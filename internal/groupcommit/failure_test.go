@@ -136,6 +136,29 @@ func TestSettle_TimesOutWithTheCause(t *testing.T) {
 	})
 }
 
+// The outcome stays unknown, and a caller that gave up is not told: the command is handed
+// on, so that what it may have made is undone.
+func TestCommit_UnknownOutcomeIsHandedOnWhereTheCallerGaveUp(t *testing.T) {
+	unsettled := make(chan int, 2)
+	o := testOptions{Unsettled: func(_ string, command int) { unsettled <- command }}
+	onStage(t, o, func(s *stage) {
+		first := s.submit("k", 1)
+		commit := s.next()
+		gone, patient := s.submit("k", 2), s.submit("k", 3)
+		commit.succeed()
+		first.wantResult("ok 1")
+		commit = s.nextIs(2, 3)
+		gone.giveUp()
+		gone.wantError(ErrInFlight)
+		commit.panic("the commit is broken")
+		patient.wantError(ErrUnknown)
+		synctest.Wait()
+		if len(unsettled) != 1 || <-unsettled != 2 {
+			t.Error("want command 2 handed on, and no other")
+		}
+	})
+}
+
 func TestSettle_PanicEndsIt(t *testing.T) {
 	onStage(t, testOptions{}, func(s *stage) {
 		c := s.submit("k", 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -223,4 +224,36 @@ func TestApply_RefusesAKeyOrAnIDThatIsInUse(t *testing.T) {
 // newLock is a new lock on seats of the fixture's event.
 func (f fixture) newLock(seats int64, key string) holdfast.Lock {
 	return holdfast.Lock{ID: ids.New(), EventID: f.event, UserID: ids.New(), Seats: seats, Status: holdfast.LockActive, Key: key}
+}
+
+// After a conflict, an event that the plan does not write may have been cancelled: it has
+// to be read again. A plan that writes the event is guarded, and goes on.
+func TestApply_IsStaleAfterAConflictWhereTheEventIsNotGuarded(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for name, row := range map[string]struct {
+		event *inventory.EventWrite
+		want  error
+	}{
+		"the plan does not write the event": {nil, store.ErrStale},
+		"the plan writes the event":         {&inventory.EventWrite{AtLeast: 1, Available: -1}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, w, nil)
+			plan := inventory.Plan{Event: row.event, Locks: []inventory.LockWrite{{
+				ID: f.lock, From: holdfast.LockActive, To: holdfast.LockActive, Guard: inventory.LiveAtRevision,
+				Revision: f.read.Locks[f.lock].Revision, ExpiresAt: time.Now().Add(2 * time.Hour),
+			}}}
+			attempts := 0
+			_, err := w.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: f.event, Plan: plan}}, func() error {
+				if attempts++; attempts == 1 {
+					return mongodb.ErrRetry
+				}
+				return nil
+			})
+			if !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v", err, row.want)
+			}
+		})
+	}
 }

@@ -132,7 +132,7 @@ func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	checkLoads(t, w, []loadCase{
 		{"due locks", func(t *testing.T, f fixture, _ holdfast.ID) {
-			first, second, poison := ids.New(), ids.New(), ids.New()
+			first, second, poison, released := ids.New(), ids.New(), ids.New(), ids.New()
 			for i, l := range []struct {
 				id    holdfast.ID
 				seats any
@@ -140,6 +140,8 @@ func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 				w.Insert("seatlocks", bson.D{field("_id", l.id), field("eventId", f.event), field("seats", l.seats), field("status", "ACTIVE"),
 					field("expiresAt", past.Add(-time.Duration(i)*time.Hour))})
 			}
+			w.Insert("seatlocks", bson.D{field("_id", released), field("eventId", f.event), field("seats", 5), field("status", "RELEASED"),
+				field("expiresAt", past.Add(-24*time.Hour))})
 			all := []inventory.DueLock{{ID: first, Seats: 3}, {ID: second, Seats: 4}}
 			for name, n := range map[string]struct {
 				needs inventory.Needs
@@ -147,7 +149,7 @@ func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 			}{
 				"all, soonest expiry first": {inventory.Needs{Due: 10}, all},
 				"the first":                 {inventory.Needs{Due: 1}, all[:1]},
-				"among some":                {inventory.Needs{DueAmong: list(f.lock, second, poison)}, all[1:]},
+				"among some":                {inventory.Needs{DueAmong: list(f.lock, second, poison, released)}, all[1:]},
 				"among some that are not":   {inventory.Needs{DueAmong: list(f.lock)}, []inventory.DueLock{}},
 			} {
 				if s := f.load(n.needs); s.Due == nil || !reflect.DeepEqual(*s.Due, n.want) {
