@@ -29,7 +29,7 @@ func (p Plan) Findings() []Finding {
 		{Kind: Ordinary, What: "locks that are due", Count: p.StaleLocks, Action: "expire them"},
 		{Kind: Ordinary, What: "PAYMENT_PENDING bookings that are due", Count: p.StaleBookings, Action: "expire them"},
 		{
-			Kind: Repairable, What: "counters that do not agree with their locks",
+			Kind: Repairable, What: "counters that don't agree with their locks",
 			Count:  int64(len(p.Drifts)),
 			Action: "correct them",
 			Detail: p.driftDetail(),
