@@ -11,7 +11,7 @@ var jobMutations = []mutation{
 	{name: "leases are not renewed", file: "jobs/lease/keep.go",
 		from:  "\treturn l.Renew(ctx)\n",
 		to:    "\treturn nil\n",
-		tests: "Keeper|Lease_Renewals"},
+		tests: "Keeper_DeadlineCounts"},
 	{name: "a frozen leader goes on as leader", file: "jobs/elector.go",
 		from:  "return until != nil && e.runner.Clock().Before(*until)",
 		to:    "return until != nil",

@@ -92,6 +92,9 @@ func TestKeeper_DeadlineCountsFromTheRequest(t *testing.T) {
 		if want := start.Add(terms.RenewInterval() + terms.HolderTTL()); !deadline.Equal(want) {
 			t.Errorf("the deadline is %v after the start, want %v", deadline.Sub(start), want.Sub(start))
 		}
+		if l.renewals != 1 {
+			t.Errorf("the store was asked for %d renewals, want 1", l.renewals)
+		}
 	})
 }
 
