@@ -28,7 +28,7 @@ var streamMutations = []mutation{
 	{name: "a restarted change stream trusts its old state", file: "live/hub.go",
 		from: "\tfor _, t := range topics {\n\t\tif err := t.load(",
 		to:   "\tfor _, t := range topics[:0] {\n\t\tif err := t.load(",
-		pkg:  "./httpapi", tests: "Stream|Hub"},
+		pkg:  "./httpapi", tests: "Stream_ContinuesAfter"},
 	{name: "changes during the first read are lost", file: "live/topic.go",
 		from: "t.early = append(t.early, c)",
 		to:   "t.early = nil",
