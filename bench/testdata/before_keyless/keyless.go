@@ -12,8 +12,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/users"
 )
 
 func init() {
@@ -32,7 +33,7 @@ func init() {
 		}, clients, 1, 1)
 	})
 	add("sold-out-http", func(s settings) *result {
-		r := overHTTP(s, engineName, 1, 1, func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (measure, error) {
+		r := overHTTP(s, engineName, 1, 1, func(ctx context.Context, servers []*server, event ids.ID, user users.User) (measure, error) {
 			address := servers[0].address
 			connection := &fasthttp.HostClient{Addr: address, MaxConns: clients, ReadTimeout: time.Minute, DisableHeaderNamesNormalizing: true}
 			defer connection.CloseIdleConnections()
@@ -47,11 +48,11 @@ func init() {
 
 type keyless struct{ engine }
 
-func (k keyless) lock(ctx context.Context, event, user holdfast.ID, n int64, _ string) (bool, error) {
+func (k keyless) lock(ctx context.Context, event, user ids.ID, n int64, _ string) (bool, error) {
 	return k.engine.lock(ctx, event, user, n, "")
 }
 
-func postKeyless(c *fasthttp.HostClient, address string, event, user holdfast.ID) (granted bool, err error) {
+func postKeyless(c *fasthttp.HostClient, address string, event, user ids.ID) (granted bool, err error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
