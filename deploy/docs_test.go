@@ -158,9 +158,17 @@ func TestDocs_ListEveryMutation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := os.ReadFile("../chaos/mutate/mutations.go")
+	files, err := filepath.Glob("../chaos/mutate/*.go")
 	if err != nil {
 		t.Fatal(err)
+	}
+	var code []byte
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code = append(code, text...)
 	}
 	listed := pairs(regexp.MustCompile("(?m)^\\| ([^|`]+) \\| `([^`]+\\.go)` \\|"), page)
 	declared := pairs(regexp.MustCompile(`name: "([^"]+)",\s+file: "([^"]+)"`), code)
