@@ -368,3 +368,22 @@ func TestStream_ShowsThatAnEventIsNoLongerOversold(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 }
+
+// A repair removes the field oversold, which is a change too.
+func TestStream_ShowsThatARepairRemovedOversold(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event := s.w.Event(10)
+	s.w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}, {Key: "oversold", Value: 2}})
+	s.w.Insert("seatlocks", bson.D{
+		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 9}, {Key: "status", Value: "CONSUMED"},
+	})
+	l := s.listen(event.String(), "")
+	if m := l.next(); m.state.Oversold != 2 {
+		t.Errorf("the first message is %+v", m)
+	}
+	s.w.Recover()
+	if m := l.waitForSeats(1); m.state.Oversold != 0 {
+		t.Errorf("got %+v", m)
+	}
+}

@@ -44,5 +44,5 @@ var streamMutations = []mutation{
 	{name: "removed fields are not noticed as a change", file: "internal/store/watch.go",
 		from: `if slices.Contains(c.removed, "oversold") {`,
 		to:   `if slices.Contains(c.removed, "nothing") {`,
-		pkg:  "./httpapi", tests: "Stream_ShowsThat"},
+		pkg:  "./httpapi", tests: "Stream_ShowsThatARepair"},
 }
