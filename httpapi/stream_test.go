@@ -229,7 +229,9 @@ func TestStream_ContinuesAfterTheChangeStreamEnds(t *testing.T) {
 	hub := live.NewHub(w.Store, slog.New(w.Log))
 	defer hub.Close()
 	event := w.Event(100)
-	l, err := hub.Listen(t.Context(), event, 0)
+	ctx, cancel := context.WithTimeout(t.Context(), streamTimeout)
+	defer cancel()
+	l, err := hub.Listen(ctx, event, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
