@@ -18,6 +18,7 @@
 //	Sweep    ends of due locks and bookings, on an event that others write all the
 //	         time: the transaction writes the event before it reads
 //	Repair   corrections of a counter
+//	Change   changes of an event: before all that waits in its queue
 //
 // # What happens to a caller that gives up
 //
