@@ -34,7 +34,7 @@ func TestUntil_From(t *testing.T) {
 	}
 }
 
-func TestUntil_CheckRefusesWhatCannotBeMeant(t *testing.T) {
+func TestUntil_CheckRefusesInvalidDurations(t *testing.T) {
 	const longest = time.Hour
 	for _, row := range []struct {
 		name   string

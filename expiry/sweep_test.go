@@ -190,7 +190,7 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 
 // A counter that would pass the total is wrong, and the lock is not: the lock ends, and
 // the counter is set to what the locks say.
-func TestSweepLocks_RecountsACounterThatWouldPassTheTotal(t *testing.T) {
+func TestSweepLocks_RecountsACounterThatWouldExceedTheTotal(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
@@ -300,7 +300,7 @@ func TestSweep_GoesByTheDatabasesClock(t *testing.T) {
 
 // Between a sweep's read and its transaction, a lock may be released, sold or extended
 // by a transaction that had begun in time: the sweep leaves it at once.
-func TestSweepLocks_LeavesALockThatHasMovedMeanwhile(t *testing.T) {
+func TestSweepLocks_LeavesALockThatHasChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)

@@ -194,7 +194,7 @@ func TestStream_ResumesAfterTheLastID(t *testing.T) {
 }
 
 // Clients that do not read their streams delay neither requests nor other listeners.
-func TestStream_SlowListenersDelayNobody(t *testing.T) {
+func TestStream_SlowListenersDelayNoOtherListener(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	event, user := s.event(10_000), s.user()

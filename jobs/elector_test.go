@@ -160,7 +160,7 @@ func (k *ticks) count(pod string) (n int) {
 
 // A leader that was paused for longer than its lease stops to lead by its clock alone,
 // before it sends any request.
-func TestElector_PausedLeaderStopsToLead(t *testing.T) {
+func TestElector_PausedLeaderStopsLeading(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
 	var offset atomic.Int64

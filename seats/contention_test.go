@@ -80,7 +80,7 @@ func TestAcquire_LastSeatGoesToOne(t *testing.T) {
 
 // 500 customers want one to four of 100 seats through three services, as three
 // processes would: no more are sold, and no request that fits is refused.
-func TestAcquire_StampedeSellsExactlyTheSeatsThatThereAre(t *testing.T) {
+func TestAcquire_StampedeSellsExactlyAllSeats(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)

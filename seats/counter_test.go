@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-func TestValidators_RefuseCountersAndStatusesThatCannotBe(t *testing.T) {
+func TestValidators_RefuseInvalidCountersAndStatuses(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
@@ -39,7 +39,7 @@ func TestValidators_RefuseCountersAndStatusesThatCannotBe(t *testing.T) {
 
 // A counter that other software raised beyond the total sells no seats that are not
 // there: it is proved first, however many seats it offers.
-func TestAcquire_ImpossibleCounterIsProvedAgainstTheLocks(t *testing.T) {
+func TestAcquire_ImpossibleCounterIsComparedWithTheLocks(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]bson.D{
 		"beyond the total": {{Key: "availableSeats", Value: 105}},

@@ -49,7 +49,7 @@ func TestAcquire_SameKeyTakesSeatsOnce(t *testing.T) {
 	}
 }
 
-func TestAcquire_KeyAnswersWhateverHasBecomeOfTheLock(t *testing.T) {
+func TestAcquire_KeyReturnsTheLockInItsPresentState(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event, user := w.Event(2), ids.New()

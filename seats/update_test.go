@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-func TestUpdateEvent_CapacityMovesInMidSale(t *testing.T) {
+func TestUpdateEvent_CapacityChangesDuringTheSale(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)

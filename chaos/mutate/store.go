@@ -58,7 +58,7 @@ var eventMutations = []mutation{
 		from:  "inc, set, unset := bson.D{{Key: \"rev\", Value: int64(1)}}, bson.D{}, bson.D{}",
 		to:    "inc, set, unset := bson.D{}, bson.D{}, bson.D{}",
 		tests: "Apply_Writes"},
-	{name: "the last look does not end the transaction", file: "internal/store/store.go",
+	{name: "the last check does not end the transaction", file: "internal/store/store.go",
 		from:  "if err := beforeCommit(); err != nil {",
 		to:    "if err := beforeCommit(); false {",
 		tests: "Apply_AnErrorBeforeTheCommit"},
@@ -85,7 +85,7 @@ var eventMutations = []mutation{
 	{name: "decisions go by the process's clock", file: "internal/store/load.go",
 		from:  "s := inventory.State{Now: l.Event.Now.Time,",
 		to:    "s := inventory.State{Now: clock.System().Add(0 * l.Event.Now.Sub(time.Time{})),",
-		tests: "Load_TheTime"},
+		tests: "Load_UsesTheDatabasesClock"},
 }
 
 // lockMutations remove guards of internal/store on locks and bookings.
@@ -129,7 +129,7 @@ var lockMutations = []mutation{
 		tests:  "Apply_BookingGuards",
 		faults: "MongoDB slow"},
 	{name: "two repairs at once subtract a drift twice", file: "internal/store/statements.go",
-		from:  `return mongodb.And(is, sameNumber("fixes", w.Drift.Fixes))`,
+		from:  `return mongodb.And(is, sameNumber("fixes", w.Drift.Repairs))`,
 		to:    "return is",
 		tests: "Apply_Drift"},
 	{name: "locks that are not due are reclaimed", file: "internal/store/load.go",

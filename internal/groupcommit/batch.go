@@ -5,8 +5,8 @@ import "time"
 // Batch is what one commit carries.
 type Batch[K comparable, C any] struct {
 	Groups []Group[K, C] // one for each key; never empty
-	// Settling: an earlier commit of the same commands, in the same order, may be
-	// in place already, or may still arrive until this one is committed.
+	// Settling: an earlier commit of the same commands, in the same order, got no
+	// answer. It may be in place, or may still arrive until this one is committed.
 	Settling bool
 }
 
@@ -29,7 +29,7 @@ type Committed[R any] struct {
 	Groups []GroupResult[R]
 }
 
-// GroupResult is what became of a group's commands.
+// GroupResult is the outcome of a group's commands.
 type GroupResult[R any] struct {
 	Outcomes []Outcome[R] // parallel to Group.Commands
 	// Revision is that of the key's document after the commit, 0 if unknown. Each
@@ -39,12 +39,12 @@ type GroupResult[R any] struct {
 	Took time.Duration
 }
 
-// Outcome is what became of a command.
+// Outcome is the result of a command, or says that there is none yet.
 type Outcome[R any] struct {
 	Result R
-	// Again: the transaction could not decide the command, and did nothing for it.
-	// It goes first in the key's next batch; Result is ignored.
-	Again bool
+	// Undecided: the transaction could not decide the command, and did nothing for
+	// it. The command goes first in the key's next batch; Result is ignored.
+	Undecided bool
 }
 
 // group is what a Group is made from. The queue builds the Batch anew for each

@@ -9,7 +9,7 @@
 //
 //	caller ── Submit ──► waiting ──► taken up ──► Commit ──► outcome ──► caller
 //	                        │            ▲            │
-//	                   caller gives      └── Again ───┘
+//	                   caller gives      └─Undecided──┘
 //	                   up: dropped
 //
 // What a caller is told, and what it may infer:
@@ -24,10 +24,10 @@
 //	the outcome is unknown, settling times out    ErrUnknown         perhaps
 //	Commit panics                                 ErrUnknown         perhaps
 //
-// What becomes of a batch:
+// What happens to a batch:
 //
 //	Commit returns           then
-//	outcomes                 each caller gets its result; Again commands go first in the next batch
+//	outcomes                 each caller gets its result; Undecided commands go first in the next batch
 //	error, IsUnknown         settle: Commit is called again with the same commands and Settling set
 //	error, IsRejected        split: each group by itself, then each command by itself
 //	any other error          each caller gets that error

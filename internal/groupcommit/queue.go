@@ -199,7 +199,7 @@ func (q *Queue[K, C, R]) deliver(groups []group[K, C, R], committed Committed[R]
 		g.lane.pace.observe(result.Revision, result.Took)
 		for j, r := range g.requests {
 			switch o := result.Outcomes[j]; {
-			case o.Again:
+			case o.Undecided:
 				g.lane.undecided = append(g.lane.undecided, r)
 			case !r.answer(o.Result, nil):
 				q.orphaned(g, r)

@@ -175,7 +175,7 @@ func (c *call) answer(r testResult) { c.reply <- reply{committed: r} }
 func (c *call) undecided(indexes ...int) {
 	r := succeeded(c.batch)
 	for _, i := range indexes {
-		r.Groups[0].Outcomes[i] = Outcome[string]{Again: true}
+		r.Groups[0].Outcomes[i] = Outcome[string]{Undecided: true}
 	}
 	c.answer(r)
 }

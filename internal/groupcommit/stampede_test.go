@@ -86,7 +86,7 @@ func (l *ledger) commit(_ context.Context, b *testBatch) (testResult, error) {
 	r := succeeded(b)
 	for i, c := range g.Commands {
 		if now == undecidedFault && i%3 == 0 && !b.Settling {
-			r.Groups[0].Outcomes[i] = Outcome[string]{Again: true}
+			r.Groups[0].Outcomes[i] = Outcome[string]{Undecided: true}
 			continue
 		}
 		if l.carried[c] == 0 || !b.Settling {

@@ -14,7 +14,7 @@ import (
 )
 
 // A refusal that may come from old data is decided twice, and nothing else is.
-func TestConfirmRefusal_DecidesAgainWhatIsInDoubt(t *testing.T) {
+func TestConfirmRefusal_DecidesDoubtfulRefusalsAgain(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	gone, consumed := holdfast.Refuse(holdfast.CodeLockNotFound, "gone"), holdfast.Refuse(holdfast.CodeLockConsumed, "consumed")

@@ -56,7 +56,7 @@ func TestInTx_JoinsTheTransactionThatItIsCalledIn(t *testing.T) {
 	}
 }
 
-func TestInTx_ConflictsAreRepeatedUntilAllAreDone(t *testing.T) {
+func TestInTx_ConflictsAreRetriedUntilAllAreDone(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
@@ -84,7 +84,7 @@ func TestInTx_ConflictsAreRepeatedUntilAllAreDone(t *testing.T) {
 	}
 }
 
-func TestInTx_ObeysItsContextBetweenRepetitions(t *testing.T) {
+func TestInTx_ObeysItsContextBetweenRetries(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	ctx, cancel := context.WithTimeout(w.Ctx(), 200*time.Millisecond)

@@ -43,7 +43,7 @@ func waitUntilIdle(t *testing.T, p *pipeline.Pipeline) {
 // A caller that gives up while its commit is on the way, too late for the last look:
 // a lock with a key waits for the caller, who finds it by the key. A lock without a
 // key is released at once.
-func TestAbandoned_AfterTheLastLook(t *testing.T) {
+func TestAbandoned_AfterTheLastCheck(t *testing.T) {
 	t.Parallel()
 	for key, c := range map[string]struct {
 		told      holdfast.Code
@@ -89,7 +89,7 @@ func TestAbandoned_AfterTheLastLook(t *testing.T) {
 
 // A caller that gives up before the last look may have asked elsewhere, and been
 // refused there: it is not granted seats any more, with or without a key.
-func TestAbandoned_BeforeTheLastLook(t *testing.T) {
+func TestAbandoned_BeforeTheLastCheck(t *testing.T) {
 	t.Parallel()
 	for key, told := range map[string]holdfast.Code{"": holdfast.CodeUnavailable, "key": holdfast.CodeOutcomeUnknown} {
 		t.Run("key="+key, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAbandoned_ReleaseInFlightIsCarriedOut(t *testing.T) {
 	wantAvailable(t, w, eventID, 10)
 }
 
-func TestAbandoned_ACallerWithoutTimeIsNotQueued(t *testing.T) {
+func TestAbandoned_EndedContextIsNotQueued(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	eventID := w.Event(10)

@@ -51,7 +51,7 @@ func TestKey_UsedInAnotherProcess(t *testing.T) {
 }
 
 // The lock of a key is returned as it is by now, and its request takes no seats.
-func TestKey_WhateverBecameOfItsLock(t *testing.T) {
+func TestKey_ReturnsItsLockInItsPresentState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		becomes func(w *env, lock holdfast.Lock)

@@ -68,7 +68,7 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 			group.Revision = t.applied.Event.Revision
 		}
 		for i, result := range t.results {
-			group.Outcomes[i] = groupcommit.Outcome[inventory.Result]{Result: result, Again: result.Again}
+			group.Outcomes[i] = groupcommit.Outcome[inventory.Result]{Result: result, Undecided: result.Undecided}
 		}
 		committed.Groups = append(committed.Groups, group)
 	}
@@ -262,7 +262,7 @@ func (r *run) decide(ctx context.Context, t *task) error {
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
 		if needs.None() {
-			if w := t.plan.Event; w != nil && w.AsRead != nil && w.AsRead.Unguarded && !r.hold {
+			if w := t.plan.Event; w != nil && w.IfUnchanged != nil && w.IfUnchanged.Unguarded && !r.hold {
 				return errUnguarded
 			}
 			if state.Event != nil && t.plan.IsEmpty() {

@@ -173,7 +173,7 @@ func TestSettle_ACommitThatArrivesTooLate(t *testing.T) {
 }
 
 // Other commands may have taken the seats since.
-func TestSettle_RefusesWhatIsGoneMeanwhile(t *testing.T) {
+func TestSettle_RefusesIfTheSeatsAreGone(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	eventID := w.Event(10)

@@ -15,7 +15,7 @@ import (
 
 // Other software may leave an event that no condition of a plan can match. It sells all
 // the same, or it is refused, and nothing is decided again and again.
-func TestUnguarded_Events(t *testing.T) {
+func TestUnguarded_EventsAreAnsweredInTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		field string

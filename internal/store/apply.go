@@ -23,7 +23,7 @@ func reliesOnUnwrittenEvent(plans []EventPlan) bool {
 // wasValid reports whether a counter that was changed without being read was one that
 // can be.
 func wasValid(after inventory.Event, w inventory.EventWrite) bool {
-	if w.AsRead != nil || w.Drift != nil {
+	if w.IfUnchanged != nil || w.Drift != nil {
 		return true
 	}
 	after.AvailableSeats -= w.Available

@@ -81,7 +81,7 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			f := newFixture(t, w, c.arrange)
 			before := f.document("events", f.event)
 			if c.write.Drift == nil {
-				c.write.AsRead = f.read.Event
+				c.write.IfUnchanged = f.read.Event
 			}
 			applied, err := f.apply(inventory.Plan{Event: &c.write})
 			if err != nil {

@@ -107,8 +107,8 @@ func (s *Store) ApplyDrifts(
 	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
 	corrected = make(map[ID]holdfast.Event, len(after))
 	for _, d := range after {
-		before := writes[d.ID].Drift.Fixes
-		if raised := before == nil && d.Fixes.N == 1 || before != nil && d.Fixes.N == *before+1; raised { // no other repair since
+		before := writes[d.ID].Drift.Repairs
+		if raised := before == nil && d.Repairs.N == 1 || before != nil && d.Repairs.N == *before+1; raised { // no other repair since
 			corrected[d.ID] = d.event()
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // The time of a state is the database's, whatever the process's clock says.
-func TestLoad_TheTimeIsTheDatabases(t *testing.T) {
+func TestLoad_UsesTheDatabasesClock(t *testing.T) {
 	database := time.Date(2030, time.March, 4, 5, 6, 7, 0, time.UTC)
 	event := eventDoc{ID: ids.New(), Now: mongodb.Date{Time: database}}
 	for name, read := range map[string]loaded{

@@ -22,7 +22,7 @@ type eventDoc struct {
 	MaxSeatsPerUser mongodb.Whole  `bson:"maxSeatsPerUser"`
 	CreatedAt       mongodb.Date   `bson:"createdAt"`
 	UpdatedAt       mongodb.Date   `bson:"updatedAt"`
-	Fixes           mongodb.Whole  `bson:"fixes"`    // raised by every repair of the counter
+	Repairs         mongodb.Whole  `bson:"fixes"`    // raised by every repair of the counter
 	Rev             mongodb.Whole  `bson:"rev"`      // raised by every transaction
 	SweptRev        mongodb.Whole  `bson:"sweptRev"` // rev after the last sweep's transaction
 
@@ -60,11 +60,11 @@ func (d eventDoc) event() holdfast.Event {
 func (d eventDoc) inventory() inventory.Event {
 	return inventory.Event{
 		Event: d.event(), Revision: d.Rev.Or(0),
-		HasTotal:  d.TotalSeats.Valid && d.TotalSeats.N >= 0,
-		Countable: d.AvailableSeats.Valid && !d.Oversold.Wrong,
-		Fixes:     d.Fixes.Pointer(), SweptAtRev: d.SweptRev.Pointer(),
-		Unguarded: d.Rev.Wrong,
-		Odd:       d.Rev.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
+		HasTotal:     d.TotalSeats.Valid && d.TotalSeats.N >= 0,
+		Countable:    d.AvailableSeats.Valid && !d.Oversold.Wrong,
+		Repairs:      d.Repairs.Pointer(), SweptAtRev: d.SweptRev.Pointer(),
+		Unguarded:    d.Rev.Wrong,
+		Incomparable: d.Rev.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
 	}
 }
 

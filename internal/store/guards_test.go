@@ -49,7 +49,7 @@ func checkGuards(t *testing.T, cases []guardCase) {
 	}
 }
 
-func TestApply_EventGuardOfAFreshRequestHolds(t *testing.T) {
+func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 	t.Parallel()
 	acquire := func(f fixture) inventory.Plan {
 		return inventory.Plan{
@@ -77,11 +77,11 @@ func TestApply_EventGuardOfAFreshRequestHolds(t *testing.T) {
 	})
 }
 
-func TestApply_EventGuardOfADecisionOnWhatWasReadHolds(t *testing.T) {
+func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 	t.Parallel()
 	// The locks are not written: the guard of the event has to hold by itself.
 	restore := func(f fixture) inventory.Plan {
-		return inventory.Plan{Event: &inventory.EventWrite{AsRead: f.read.Event, Available: 1}}
+		return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Available: 1}}
 	}
 	set := func(name string, value any) func(fixture) { return func(f fixture) { f.setEvent(field(name, value)) } }
 	checkGuards(t, []guardCase{
@@ -102,16 +102,16 @@ func TestApply_EventGuardOfADecisionOnWhatWasReadHolds(t *testing.T) {
 		{"a closed event is cancelled", set("status", "CLOSED"), restore, set("status", "CANCELLED")},
 		{"an event with a limit that is no number is changed", set("maxSeatsPerUser", "four"), restore, set("rev", 1)},
 		{"an event without a number of seats is changed", set("availableSeats", "eight"), func(f fixture) inventory.Plan {
-			return inventory.Plan{Event: &inventory.EventWrite{AsRead: f.read.Event, Counter: &inventory.Counter{AvailableSeats: 8}}}
+			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Counter: &inventory.Counter{AvailableSeats: 8}}}
 		}, set("rev", 1)},
 		{"the event is deleted", nil, restore, func(f fixture) { f.remove("events", f.event) }},
 	})
 }
 
-func TestApply_DriftIsTakenOffOnce(t *testing.T) {
+func TestApply_DriftIsSubtractedOnce(t *testing.T) {
 	t.Parallel()
 	repair := func(f fixture) inventory.Plan {
-		return inventory.Plan{Event: &inventory.EventWrite{Drift: &inventory.Drift{Amount: 1, Fixes: f.read.Event.Fixes}}}
+		return inventory.Plan{Event: &inventory.EventWrite{Drift: &inventory.Drift{Amount: 1, Repairs: f.read.Event.Repairs}}}
 	}
 	fixes := func(n int) func(fixture) { return func(f fixture) { f.setEvent(field("fixes", n)) } }
 	checkGuards(t, []guardCase{

@@ -180,8 +180,8 @@ func TestLoad_ReadsDocumentsOfOtherSoftware(t *testing.T) {
 	w := testenv.New(t)
 	allowAnyCounter(t, w)
 	type known struct {
-		Status                   holdfast.EventStatus
-		HasTotal, Countable, Odd bool
+		Status                            holdfast.EventStatus
+		HasTotal, Countable, Incomparable bool
 	}
 	usual := known{Status: holdfast.OnSale, HasTotal: true, Countable: true}
 	with := func(change func(k *known)) known {
@@ -197,18 +197,18 @@ func TestLoad_ReadsDocumentsOfOtherSoftware(t *testing.T) {
 		"a status of its own":       {field("status", "DRAFT"), with(func(k *known) { k.Status = "DRAFT" })},
 		"a status that is no text":  {field("status", 7), with(func(k *known) { k.Status = "?" })},
 		"a double total":            {field("totalSeats", 10.0), usual},
-		"a total that is no number": {field("totalSeats", "ten"), with(func(k *known) { k.HasTotal, k.Odd = false, true })},
+		"a total that is no number": {field("totalSeats", "ten"), with(func(k *known) { k.HasTotal, k.Incomparable = false, true })},
 		"a negative total":          {field("totalSeats", -1), with(func(k *known) { k.HasTotal = false })},
 		"a fraction available":      {field("availableSeats", 7.5), with(func(k *known) { k.Countable = false })},
 		"oversold is no number":     {field("oversold", "x"), with(func(k *known) { k.Countable = false })},
 		"oversold is null":          {field("oversold", nil), with(func(k *known) { k.Countable = false })},
-		"a limit that is no number": {field("maxSeatsPerUser", "four"), with(func(k *known) { k.Odd = true })},
-		"a negative limit":          {field("maxSeatsPerUser", -4), with(func(k *known) { k.Odd = true })},
+		"a limit that is no number": {field("maxSeatsPerUser", "four"), with(func(k *known) { k.Incomparable = true })},
+		"a negative limit":          {field("maxSeatsPerUser", -4), with(func(k *known) { k.Incomparable = true })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, w, func(f fixture) { f.setEvent(c.set) })
 			e := f.read.Event
-			if got := (known{e.Status, e.HasTotal, e.Countable, e.Odd}); got != c.want {
+			if got := (known{e.Status, e.HasTotal, e.Countable, e.Incomparable}); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})

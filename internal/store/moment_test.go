@@ -130,7 +130,7 @@ func TestLoad_IsOneReadAtOneSnapshot(t *testing.T) {
 }
 
 // While seats move between counter and locks, both are read as they were together.
-func TestLoad_ReadsCounterAndLocksOfOneMoment(t *testing.T) {
+func TestLoad_ReadsCounterAndLocksOfOneSnapshot(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	const total = 200

@@ -18,14 +18,14 @@ var incRevision = bson.E{Key: "$inc", Value: bson.D{{Key: "rev", Value: int64(1)
 // eventGuard matches the event as the plan wants it.
 func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	is := mongodb.Is("_id", id)
-	switch before := w.AsRead; {
+	switch before := w.IfUnchanged; {
 	case w.Drift != nil:
-		return mongodb.And(is, sameNumber("fixes", w.Drift.Fixes))
+		return mongodb.And(is, sameNumber("fixes", w.Drift.Repairs))
 	case before == nil:
 		return mongodb.And(is, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
 	case before.Unguarded: // the transaction holds it
 		return is
-	case !before.Countable || before.Odd:
+	case !before.Countable || before.Incomparable:
 		return mongodb.And(is, numberOrAbsent("rev", before.Revision))
 	default:
 		return mongodb.And(is, numberOrAbsent("rev", before.Revision), mongodb.Is("totalSeats", before.TotalSeats),

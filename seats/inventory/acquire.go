@@ -7,16 +7,16 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// MaxReclaim bounds the due locks that one transaction reclaims; a request that still
-// does not fit goes on in the next one.
+// MaxReclaim bounds the due locks that one transaction reclaims. A request that still does
+// not fit continues in the next transaction.
 const MaxReclaim = 1000
 
 // Acquire asks for a lock on seats.
 type Acquire struct {
 	holdfast.LockRequest
 	LockID ID // of the lock to be made
-	// Abandoned: the caller has given up. It may have asked elsewhere since, and been
-	// told something else: nothing is granted.
+	// Abandoned: the caller has given up. Another process may have refused it since, so
+	// nothing is granted.
 	Abandoned bool
 }
 
@@ -55,8 +55,8 @@ func (c Acquire) decide(d *decision) Result {
 	} else if refusal != nil {
 		return d.refuse(refusal, c.userKey())
 	}
-	if d.full {
-		return Result{Again: true}
+	if d.deferRest {
+		return Result{Undecided: true}
 	}
 	return c.fit(d, lock, ttl)
 }
@@ -78,8 +78,8 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 		result.Lock = &d.plan.Acquired[result.acquired-1]
 	} else if made != nil {
 		present := made.Lock
-		if i, planned := d.moved[made.ID]; planned {
-			present = d.plan.Locks[i].changed(*made).Lock
+		if i, ok := d.planned[made.ID]; ok {
+			present = d.plan.Locks[i].applyTo(*made).Lock
 		}
 		result.Lock = &present
 	} else {
@@ -91,8 +91,8 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 	return result, true
 }
 
-// newLock is the lock that is asked for. A lock with a relative time expires so long
-// after it is written, by the database's clock.
+// newLock is the lock that the request asks for. A relative time counts from the write, by
+// the database's clock.
 func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, err error) {
 	longest := d.rules.MaxLockTTL
 	lock = holdfast.Lock{
@@ -107,7 +107,7 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 		return lock, ttl, nil
 	}
 	lock.ExpiresAt = c.Until.From(d.state.Now)
-	earliest := lock.ExpiresAt.Add(-longest) // before this it would be beyond the cap
+	earliest := lock.ExpiresAt.Add(-longest) // written before this, the lock would exceed the cap
 	if !d.state.Now.IsZero() && d.state.Now.Before(earliest) {
 		return lock, 0, c.Until.TooLate(holdfast.LockFields, longest)
 	}
@@ -117,8 +117,8 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 	return lock, 0, nil
 }
 
-// beyondLimits refuses what is more than one customer may hold. known is false where
-// the customer's holding has to be read first.
+// beyondLimits refuses a request for more than a customer may hold. known is false if the
+// customer's holding has to be read first.
 func (c Acquire) beyondLimits(d *decision) (refusal *holdfast.Error, known bool) {
 	if most := d.rules.MaxSeatsPerLock; most > 0 && c.Seats > most {
 		return limitReached(most, nil, "A lock may claim %d seats at most.", most), true
@@ -127,7 +127,7 @@ func (c Acquire) beyondLimits(d *decision) (refusal *holdfast.Error, known bool)
 	if maxSeats == 0 && maxLocks == 0 {
 		return nil, true
 	}
-	d.asRead = true
+	d.ifUnchanged = true
 	held, read := d.holdings[c.UserID]
 	if !read {
 		d.needs.Holdings = append(d.needs.Holdings, c.UserID)
@@ -154,8 +154,8 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 		}
 		if !d.reclaim() {
 			if len(*d.state.Due) >= MaxReclaim || d.madeDue {
-				d.full = true
-				return Result{Again: true}
+				d.deferRest = true
+				return Result{Undecided: true}
 			}
 			return d.refuse(d.tooFew(c.Seats), c.userKey())
 		}
@@ -184,7 +184,7 @@ func (d *decision) reclaim() bool {
 	for len(d.due) > 0 {
 		next := d.due[0]
 		d.due = d.due[1:]
-		if moved, ok := d.locks[next.ID]; ok && moved.Status != holdfast.LockActive {
+		if changed, ok := d.locks[next.ID]; ok && changed.Status != holdfast.LockActive {
 			continue
 		}
 		d.expire(next, holdfast.EndedByReclaim, "")

@@ -139,7 +139,7 @@ func TestAcquire_ARememberedEventBoundsTheTimeOfTheWrite(t *testing.T) {
 	}
 }
 
-func TestAcquire_RefusedForWantOfSeatsSaysHowManyThereAre(t *testing.T) {
+func TestAcquire_RefusalForTooFewSeatsSaysHowManyAreAvailable(t *testing.T) {
 	s := newStore(5).withLock(9, 2, holdfast.LockConsumed, begin)
 	p := &pipeline{store: s, rules: theRules}
 	results := p.batch(t, acquire(1, 2), acquire(2, 2), acquire(3, 1), acquire(4, 1))

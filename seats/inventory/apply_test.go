@@ -31,7 +31,7 @@ func (s *store) writeEvent(p inventory.Plan) error {
 	if e == nil || !guardHolds(*e, w) || s.now.Before(p.NotBefore) {
 		return errStale
 	}
-	if w.AsRead == nil && w.Drift == nil && !e.Valid() {
+	if w.IfUnchanged == nil && w.Drift == nil && !e.Valid() {
 		return errStale
 	}
 	e.Revision++
@@ -39,12 +39,12 @@ func (s *store) writeEvent(p inventory.Plan) error {
 	e.Oversold += w.Oversold
 	if c := w.Counter; c != nil {
 		e.AvailableSeats, e.Oversold, e.Countable = c.AvailableSeats, c.Oversold, true
-		e.Fixes = raised(e.Fixes)
+		e.Repairs = raised(e.Repairs)
 	}
 	if w.Drift != nil {
 		net := e.AvailableSeats - e.Oversold - w.Drift.Amount
 		e.AvailableSeats, e.Oversold = max(0, net), max(0, -net)
-		e.Fixes = raised(e.Fixes)
+		e.Repairs = raised(e.Repairs)
 	}
 	if w.RunID != "" {
 		s.runID = w.RunID
@@ -77,18 +77,18 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 		e.Status = *c.Status
 	}
 	if c.MaxSeatsPerUser != nil {
-		e.MaxSeatsPerUser, e.Odd = *c.MaxSeatsPerUser, false
+		e.MaxSeatsPerUser, e.Incomparable = *c.MaxSeatsPerUser, false
 	}
 }
 
 // guardHolds is the condition of an event's write.
 func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
-	switch before := w.AsRead; {
+	switch before := w.IfUnchanged; {
 	case w.Drift != nil:
-		return same(e.Fixes, w.Drift.Fixes)
+		return same(e.Repairs, w.Drift.Repairs)
 	case before == nil:
-		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && !e.Odd && e.AvailableSeats >= w.AtLeast
-	case !before.Countable || before.Odd:
+		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && !e.Incomparable && e.AvailableSeats >= w.AtLeast
+	case !before.Countable || before.Incomparable:
 		return e.Revision == before.Revision
 	default:
 		return e.Revision == before.Revision && e.TotalSeats == before.TotalSeats && e.AvailableSeats == before.AvailableSeats &&

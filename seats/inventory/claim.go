@@ -100,7 +100,7 @@ func (c Pay) decide(d *decision) Result {
 	}
 	now := d.state.Now
 	action := holdfast.PayBooking
-	if b.Status == holdfast.BookingPending { // a repeat; what ends an open booking ends it for a repeat too
+	if b.Status == holdfast.BookingPending { // a repeat, which gets the same answer while booking and lock are live
 		if !b.Due(lock.Lock, now) && lock.Status == holdfast.LockActive {
 			return Result{Booking: &b}
 		}
@@ -122,8 +122,8 @@ func (c Pay) decide(d *decision) Result {
 	return Result{Booking: &b}
 }
 
-// Confirm sells the booking's seats while neither the booking nor its lock is due.
-// Again with the same reference, or with none, it answers the same.
+// Confirm sells the booking's seats while neither the booking nor its lock is due. A repeat
+// with the same reference, or with none, gets the same answer.
 type Confirm struct {
 	BookingID ID
 	Reference string
@@ -154,14 +154,14 @@ func (c Confirm) decide(d *decision) Result {
 	d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: LiveAtRevision})
 	b = d.moveBooking(b, holdfast.ConfirmBooking, BookingWrite{
 		PaymentReference: c.Reference,
-		WindowOpen:       !b.PaymentExpiresAt.IsZero(), // other software may have written none: the lock's time holds
+		WindowOpen:       !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
 	})
 	b.PaymentReference = c.Reference
 	return Result{Booking: &b}
 }
 
-// ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED,
-// due or not: other software died between the two. Replayed: there was nothing to do.
+// ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED, due or
+// not: other software may crash between the two writes. Result.Replayed: nothing was to do.
 type ConsumeSold struct {
 	LockID ID
 	RunID  string
@@ -182,8 +182,7 @@ func (c ConsumeSold) decide(d *decision) Result {
 	return Result{Replayed: true}
 }
 
-// bookingAndLock are a booking and its lock. The lock of a booking whose lock does not
-// exist counts as expired.
+// bookingAndLock returns a booking and its lock. A lock that does not exist counts as expired.
 func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists, read bool) {
 	b, exists, read = d.booking(id)
 	if !exists {
@@ -196,7 +195,7 @@ func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists,
 	return b, lock, true, lockRead
 }
 
-// bumpOpen raises the revision of an open booking's lock as its booking is refused.
+// bumpOpen is bump for the lock of a booking, if the booking is open.
 func (d *decision) bumpOpen(b holdfast.Booking, lock Lock) {
 	if b.Status.IsOpen() {
 		d.bump(lock)

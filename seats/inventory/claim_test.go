@@ -191,7 +191,7 @@ func TestConfirm_WithoutAWindowTheLocksTimeHolds(t *testing.T) {
 
 // A plan that was made in time is stale once the lock or the window has passed, or
 // once another transaction has changed the lock.
-func TestClaim_PlansAreGuardedAsTheyAreWritten(t *testing.T) {
+func TestClaim_PlansAreGuardedAtTheWrite(t *testing.T) {
 	late := func(s *store) { s.now = in(minutes(10)) }
 	changed := func(s *store) { s.locks[lockID(1)].Revision = pointer(int64(7)) }
 	windowPassed := func(s *store) { s.bookings[bookingID(1)].PaymentExpiresAt = begin }

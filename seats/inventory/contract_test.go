@@ -90,7 +90,7 @@ func TestContract_AReleaseFreesTheSeatsAndCancelsTheBooking(t *testing.T) {
 	s.wantCounter(t, 5, 0)
 }
 
-func TestContract_ABookOfALockThatHasABookingAnswersWithIt(t *testing.T) {
+func TestContract_BookingALockAgainReturnsItsBooking(t *testing.T) {
 	for state, status := range map[string]holdfast.BookingStatus{
 		"ACTIVE and booked": holdfast.BookingPending, "CONSUMED": holdfast.BookingConfirmed, "ACTIVE and sold": holdfast.BookingConfirmed,
 	} {

@@ -12,8 +12,7 @@ func (c *counter) acquire(n int64) bool {
 	return true
 }
 
-// restore brings n seats back: seats that were sold beyond the total are paid down
-// first.
+// restore returns n seats. Seats that were sold beyond the total are paid down first.
 func (c *counter) restore(n int64) {
 	paid := min(n, c.oversold)
 	c.oversold -= paid
@@ -37,7 +36,7 @@ func (e Event) counter() counter {
 // Valid reports whether the event's counter may be committed as it is.
 func (e Event) Valid() bool { return e.Countable && e.counter().valid() }
 
-// Drift is what the counter says too much, where the locks take so many seats.
+// Drift is how many seats too many the counter shows, if the locks take that many seats.
 func (e Event) Drift(taken int64) int64 {
 	return (e.AvailableSeats - e.Oversold) - (e.TotalSeats - taken)
 }

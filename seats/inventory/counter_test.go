@@ -34,7 +34,7 @@ func aCounter(set func(*inventory.Event)) *store {
 
 // A counter that can't be is set to what the locks say by the first command that asks for
 // seats or frees some; one that only drifted is left to a repair.
-func TestCounter_ThatCannotBeIsSetToWhatTheLocksSay(t *testing.T) {
+func TestCounter_ImpossibleOneIsReplacedByTheSumOfTheLocks(t *testing.T) {
 	for _, row := range counters {
 		for _, command := range []struct {
 			inventory.Command
@@ -61,7 +61,7 @@ func TestCounter_ThatCannotBeIsSetToWhatTheLocksSay(t *testing.T) {
 				if s.event.AvailableSeats != want {
 					t.Errorf("%d seats are available, want %d", s.event.AvailableSeats, want)
 				}
-				if got := s.event.Fixes; (got == nil) != (fixes == 0) {
+				if got := s.event.Repairs; (got == nil) != (fixes == 0) {
 					t.Errorf("repaired %v times, want %d", got, fixes)
 				}
 			})
@@ -70,19 +70,19 @@ func TestCounter_ThatCannotBeIsSetToWhatTheLocksSay(t *testing.T) {
 }
 
 // The counter that the process remembers can't be, the one that is read is right.
-func TestCounter_ThatIsRightAfterAllIsMovedByEachCommand(t *testing.T) {
+func TestCounter_RightOneIsMovedDespiteAWrongMemory(t *testing.T) {
 	s := aCounter(func(*inventory.Event) {})
 	p := &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event)}
 	p.remembered.Oversold = 1
 	p.batch(t, acquire(8, 1), acquire(9, 2), release)
 	s.wantCounter(t, 6, 0)
-	if s.event.Fixes != nil {
+	if s.event.Repairs != nil {
 		t.Error("the counter was repaired")
 	}
 }
 
 // A refusal from a counter that can't be is by what the locks say.
-func TestCounter_ARefusalIsByTheLocks(t *testing.T) {
+func TestCounter_RefusalsCountTheLocks(t *testing.T) {
 	s := aCounter(func(e *inventory.Event) { e.AvailableSeats = -1 })
 	r := s.one(t, acquire(9, 8))
 	wantCode(t, r, holdfast.CodeSeatsUnavailable)
@@ -92,7 +92,7 @@ func TestCounter_ARefusalIsByTheLocks(t *testing.T) {
 }
 
 // More seats come back than the counter has taken: it was wrong before.
-func TestCounter_ThatOverflowsIsSetToWhatTheLocksSay(t *testing.T) {
+func TestCounter_OverflowingOneIsReplacedByTheSumOfTheLocks(t *testing.T) {
 	sweep := inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}
 	for _, command := range []inventory.Command{release, sweep, acquire(9, 10)} {
 		t.Run(fmt.Sprintf("%T", command), func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestCounter_ThatOverflowsIsSetToWhatTheLocksSay(t *testing.T) {
 			p.batch(t, command)
 			s.wantLock(t, 1, s.locks[lockID(1)].Status)
 			s.wantCounter(t, 10-s.taken(), 0)
-			if s.locks[lockID(1)].Status == holdfast.LockActive || s.event.Fixes == nil {
-				t.Errorf("the lock is %+v, fixes %v", s.locks[lockID(1)], s.event.Fixes)
+			if s.locks[lockID(1)].Status == holdfast.LockActive || s.event.Repairs == nil {
+				t.Errorf("the lock is %+v, fixes %v", s.locks[lockID(1)], s.event.Repairs)
 			}
 		})
 	}
@@ -113,14 +113,14 @@ func TestCounter_ThatOverflowsIsSetToWhatTheLocksSay(t *testing.T) {
 
 // A capacity that is no number says nothing: nothing is sold, and nothing is counted
 // until it is set. Then the locks count.
-func TestCounter_WithoutACapacity(t *testing.T) {
+func TestCounter_WithoutACapacityNothingIsSold(t *testing.T) {
 	for _, counter := range []func(*inventory.Event){
 		func(e *inventory.Event) { e.AvailableSeats = 0 },
 		func(e *inventory.Event) { e.AvailableSeats = 7 },
 		func(e *inventory.Event) { e.AvailableSeats, e.Oversold = 0, 3 },
 	} {
 		s := aCounter(func(e *inventory.Event) {
-			e.TotalSeats, e.HasTotal, e.Odd = 0, false, true
+			e.TotalSeats, e.HasTotal, e.Incomparable = 0, false, true
 			counter(e)
 		})
 		before := *s.event
@@ -136,7 +136,7 @@ func TestCounter_WithoutACapacity(t *testing.T) {
 }
 
 func TestCounter_WithoutACapacityLocksAreReleased(t *testing.T) {
-	s := aCounter(func(e *inventory.Event) { e.TotalSeats, e.HasTotal, e.AvailableSeats, e.Odd = 0, false, 7, true })
+	s := aCounter(func(e *inventory.Event) { e.TotalSeats, e.HasTotal, e.AvailableSeats, e.Incomparable = 0, false, 7, true })
 	wantCode(t, s.one(t, release), "")
 	s.wantLock(t, 1, holdfast.LockReleased)
 	if s.event.AvailableSeats != 7 || s.event.Revision != 1 {
@@ -144,7 +144,7 @@ func TestCounter_WithoutACapacityLocksAreReleased(t *testing.T) {
 	}
 }
 
-func TestRepair_SetsTheCounterToWhatTheLocksSay(t *testing.T) {
+func TestRepair_SetsTheCounterToTheSumOfTheLocks(t *testing.T) {
 	for _, row := range counters {
 		t.Run(row.name, func(t *testing.T) {
 			s := aCounter(row.event)
@@ -164,10 +164,10 @@ func TestRepair_SetsTheCounterToWhatTheLocksSay(t *testing.T) {
 			if isDrift { // what the event could sell
 				want.Before = before.AvailableSeats - before.Oversold
 			}
-			if w := p.plan.Event; (w.Drift != nil) != isDrift || (w.AsRead == nil) != isDrift {
+			if w := p.plan.Event; (w.Drift != nil) != isDrift || (w.IfUnchanged == nil) != isDrift {
 				t.Errorf("the event's write is %+v: a drift is taken off beside sales, another counter is replaced", w)
 			}
-			if r.Correction == nil || *r.Correction != want || s.runID != "recovery-1" || s.event.Fixes == nil || *s.event.Fixes != 1 {
+			if r.Correction == nil || *r.Correction != want || s.runID != "recovery-1" || s.event.Repairs == nil || *s.event.Repairs != 1 {
 				t.Errorf("got %+v, want %+v; the event is %+v", r.Correction, want, s.event)
 			}
 			if again := s.one(t, inventory.Repair{}); again.Correction != nil {
@@ -177,7 +177,7 @@ func TestRepair_SetsTheCounterToWhatTheLocksSay(t *testing.T) {
 	}
 }
 
-func TestRepair_SaysWhatIsOversold(t *testing.T) {
+func TestRepair_ReportsOversoldSeats(t *testing.T) {
 	s := newStore(2).withLock(1, 5, "CONSUMED", begin)
 	s.event.AvailableSeats = 1
 	r := s.one(t, inventory.Repair{})
@@ -189,7 +189,7 @@ func TestRepair_SaysWhatIsOversold(t *testing.T) {
 
 // Sales go on beside a repair: they move counter and locks together, so the drift stays
 // what it was. Another repair takes it away.
-func TestRepair_BesideOthers(t *testing.T) {
+func TestRepair_BesideOtherWritersCorrectsOnce(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		event func(*inventory.Event)
@@ -211,8 +211,8 @@ func TestRepair_BesideOthers(t *testing.T) {
 			}
 			p.batch(t, inventory.Repair{RunID: "recovery-1"})
 			s.wantCounter(t, s.event.TotalSeats-s.taken(), 0)
-			if *s.event.Fixes != 1 {
-				t.Errorf("repaired %d times, want once", *s.event.Fixes)
+			if *s.event.Repairs != 1 {
+				t.Errorf("repaired %d times, want once", *s.event.Repairs)
 			}
 		})
 	}

@@ -8,18 +8,17 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Command is what a caller, a sweep or a repair wants of an event. Its method has the
-// rules for it.
+// Command is what a caller, a sweep or a repair asks for. Its method decide has the rules.
 type Command interface {
 	decide(d *decision) Result
 }
 
-// Decide carries out the commands in order of arrival. Where needs is not None, plan
-// and results count nothing: call it again with a state that has what is needed.
+// Decide carries out the commands in order of arrival. If needs is not None, plan and
+// results are not valid: load what is needed, and call Decide again.
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
 	d := &decision{
 		state: s, rules: rules, commands: len(commands),
-		locks: map[ID]Lock{}, moved: map[ID]int{}, bookings: map[ID]holdfast.Booking{},
+		locks: map[ID]Lock{}, planned: map[ID]int{}, bookings: map[ID]holdfast.Booking{},
 	}
 	d.openEvent()
 	results = make([]Result, len(commands))
@@ -38,31 +37,31 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 	return d.plan, results, Needs{}
 }
 
-// decision is a state while commands are carried out on it.
+// decision is the working state of one call of Decide.
 type decision struct {
 	state    State
 	rules    Rules
-	commands int // how many there are
+	commands int // their number
 	plan     Plan
 	needs    Needs
 
 	event    Event // a working copy, if there is one
 	counter  counter
-	repaired bool // the counter was wrong; it is set to what the locks say
+	repaired bool // the counter was wrong, and was replaced by the sum of the locks
 
-	locks    map[ID]Lock // working copies of the ones that have changed
-	moved    map[ID]int  // where a lock stands in plan.Locks
+	locks    map[ID]Lock // working copies of the locks that this batch has changed
+	planned  map[ID]int  // a lock's index in plan.Locks
 	bookings map[ID]holdfast.Booking
 	holdings map[ID]Holding
-	acquired map[UserKey]int // keys that this batch has used
+	acquired map[UserKey]int // keys that this batch has used: 1 + the index in plan.Acquired
 
-	due []DueLock // what is left to reclaim
-	// madeDue: a lock of this batch is due at once. It can be reclaimed by the next.
+	due []DueLock // the locks that are left to reclaim
+	// madeDue: a new lock of this batch is due at once. The next batch can reclaim it.
 	madeDue bool
-	// full: a command waits for the next batch, and so do those that came after it.
-	full bool
-	// asRead: something was decided that another change of the event would make wrong.
-	asRead bool
+	// deferRest: a request for seats waits for the next batch, and so do all later ones.
+	deferRest bool
+	// ifUnchanged: the plan is right only if the event is unchanged at the write.
+	ifUnchanged bool
 }
 
 // openEvent makes working copies of what the commands change.
@@ -78,7 +77,8 @@ func (d *decision) openEvent() {
 	}
 }
 
-// ensureEvent reports whether the event exists; false also where it is needed first.
+// ensureEvent reports whether the event exists. If the event was not read, it is needed,
+// and the result is false.
 func (d *decision) ensureEvent() bool {
 	if d.state.Event == nil && !d.state.Missing {
 		d.needs.Event = true
@@ -86,9 +86,9 @@ func (d *decision) ensureEvent() bool {
 	return d.state.Event != nil
 }
 
-// ensureCounter makes the counter one that can be relied on; false: that needs the sum
-// of the locks first. Other software may leave a counter that can't be: it is set to what
-// the locks say. Whatever moves seats asks this first.
+// ensureCounter makes sure that the counter can be relied on. It returns false if that
+// needs the sum of the locks first. Other software may leave an impossible counter: it is
+// replaced by that sum. Every command that moves seats calls this first.
 func (d *decision) ensureCounter() bool {
 	isNumber := d.event.HasTotal && d.event.Countable
 	if d.state.Taken == nil {
@@ -97,30 +97,34 @@ func (d *decision) ensureCounter() bool {
 	}
 	counted, hasMoved := counterOf(d.counter.total, *d.state.Taken), d.counter != d.startCounter()
 	if !d.repaired && !hasMoved && (!isNumber || d.counter != counted) {
-		d.counter, d.repaired, d.asRead = counted, true, true
+		d.counter, d.repaired, d.ifUnchanged = counted, true, true
 	}
 	return true
 }
 
-// restore gives seats back to the event, if it exists.
+// restore returns seats to the event, if the event exists.
 func (d *decision) restore(seats int64) {
 	if d.state.Event == nil || !d.ensureCounter() {
 		return
 	}
-	d.asRead = true
+	d.ifUnchanged = true
 	d.counter.restore(seats)
-	d.ensureCounter() // more came back than were taken: the counter was wrong before
+	d.ensureCounter() // if more seats come back than were taken, the counter was wrong before
 }
 
-// refuse answers a command of the event's queue with a refusal. It has to be true at
-// a moment after the request came, so a remembered state will not do. And it must not
-// be granted elsewhere afterwards: a request with a key may have been sent to another
-// process before, which still tries to grant it. The fence, a write of the event, waits
-// for that process's transaction, or makes it conflict and look again whether its
-// caller is still there. A request for seats without a key is never the same request
-// twice; any other refusal is fenced.
+// refuse answers a command of the event's queue with a refusal.
+//
+// A refusal has to be true at a moment after its request arrived. So it is never decided on
+// a remembered state.
+//
+// A refused request must not be granted elsewhere afterwards. The client may have sent it,
+// with the same key, to another process that still tries to grant it. So the event is
+// written before the refusal is decided: the fence. It waits for the other process's
+// transaction, or makes it conflict. That process then checks again whether its caller has
+// given up. Two requests for seats without a key are never the same request, so they need
+// no fence where too few seats are available. Every other refusal is fenced.
 func (d *decision) refuse(err error, key UserKey) Result {
-	if d.state.Event == nil { // there is none to fence, or it is to be read first
+	if d.state.Event == nil { // the event does not exist, or has to be read first
 		return Result{Err: err}
 	}
 	if d.state.Now.IsZero() {
@@ -132,11 +136,11 @@ func (d *decision) refuse(err error, key UserKey) Result {
 	if !d.state.Fenced && (key.Key != "" || !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable)) {
 		d.needs.Fence = true
 	}
-	d.asRead = true
+	d.ifUnchanged = true
 	return Result{Err: err}
 }
 
-// closeEvent plans the write of the event, where the plan moves its seats.
+// closeEvent plans the write of the event, if the event has to be written.
 func (d *decision) closeEvent() {
 	before, write := d.state.Event, d.plan.Event
 	moves := d.state.Settling || write != nil || len(d.plan.Acquired) > 0 || d.counter != d.startCounter() || d.ends()
@@ -152,12 +156,12 @@ func (d *decision) closeEvent() {
 		return
 	case d.repaired && d.event.HasTotal:
 		write.Counter = &Counter{AvailableSeats: d.counter.available, Oversold: d.counter.oversold}
-	case d.repaired: // its capacity says nothing: nothing is counted until that is repaired manually
+	case d.repaired: // without totalSeats the counter has no meaning, so it stays as it is
 	default:
 		write.Available, write.Oversold = d.counter.available-before.AvailableSeats, d.counter.oversold-before.Oversold
 	}
-	if d.asRead || d.state.Held || d.event.Odd {
-		write.AsRead = before
+	if d.ifUnchanged || d.state.Held || d.event.Incomparable {
+		write.IfUnchanged = before
 		return
 	}
 	write.AtLeast = -write.Available
@@ -170,12 +174,12 @@ func (d *decision) startCounter() counter {
 	return d.state.Event.counter()
 }
 
-// ends reports whether a lock ends: it may have had no seats, and is a change all the same.
+// ends reports whether the plan ends a lock. Even a lock without seats then changes the event.
 func (d *decision) ends() bool {
 	return slices.ContainsFunc(d.plan.Locks, func(w LockWrite) bool { return w.From != w.To && w.To != holdfast.LockConsumed })
 }
 
-// later is the later one of two times.
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

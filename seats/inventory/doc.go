@@ -7,20 +7,20 @@
 // and holdings that were read. Decide carries out the commands on a copy of it, in
 // order, and answers
 //
-//   - a plan: what to write, and the conditions under which that is right,
+//   - a plan: what to write, and the guards under which that is right,
 //   - a result for each command,
-//   - or what it needs to know besides. It is then called again with that.
+//   - or its needs: what else has to be read before Decide is called again.
 //
-// Nothing tells Decide where a state comes from. A state that the process remembers
-// from its last commit is good for commands that are granted, because the plan's
-// guards are checked as it is written. A refusal writes nothing that could be
-// checked, so it needs a state that was read after its request came (see refuse).
+// Nothing tells Decide where a state comes from. A state that the process remembers from
+// its last commit is enough to grant a command, because the plan's guards are checked at
+// the write. A refusal writes nothing, so no guard checks it. It needs a state that was
+// read after its request arrived (see refuse).
 //
-// ExpireLocks, ExpireBookings, ChangeEvent and Repair are decided alone, and the sweeps
-// in a transaction that has written the event before it reads (State.Held). A caller that
-// gives up is marked by Acquire.Abandoned; package internal/pipeline says what it is told.
+// ExpireLocks, ExpireBookings, ChangeEvent and Repair are decided alone. Except for Repair,
+// their transaction writes the event before it reads (State.Held). Acquire.Abandoned marks a
+// caller that has given up; package internal/pipeline says what that caller is told.
 //
-// Each command has a file that says what it does: acquire.go, release.go (releases
-// and cancellations), claim.go (extend, book, pay, confirm), expire.go, event.go
-// (changes of an event, repairs of its counter).
+// Each kind of command has a file: acquire.go, release.go (releases and cancellations),
+// claim.go (extend, book, pay, confirm), expire.go, event.go (changes of an event, repairs
+// of its counter).
 package inventory

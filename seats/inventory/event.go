@@ -4,7 +4,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// ChangeEvent changes an event, in mid-sale too: the seats taken stay taken.
+// ChangeEvent changes an event, also during a sale: the seats taken stay taken.
 type ChangeEvent struct{ holdfast.EventChange }
 
 func (c ChangeEvent) decide(d *decision) Result {
@@ -28,13 +28,13 @@ func (c ChangeEvent) decide(d *decision) Result {
 	if d.plan.Event == nil {
 		d.plan.Event = &EventWrite{}
 	}
-	d.asRead = true
+	d.ifUnchanged = true
 	d.plan.Event.change(c.EventChange, &d.event)
 	after := d.event.Event
 	return Result{Event: &after}
 }
 
-// change adds a change to the ones before it in the batch, and makes it on the event.
+// change adds a change to the write, after earlier changes of the batch, and applies it to e.
 func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	if c.Name != nil {
 		w.Fields.Name, e.Name = c.Name, *c.Name
@@ -53,9 +53,8 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	}
 }
 
-// Repair proves the event's counter against its locks, and corrects it where it is
-// wrong. An ordinary drift is taken off without stopping the sale; a counter that is
-// no number is replaced.
+// Repair compares the event's counter with its locks, and corrects it if it is wrong. A
+// drift is subtracted while the sale goes on. A counter that is not a number is replaced.
 type Repair struct{ RunID string }
 
 func (c Repair) decide(d *decision) Result {
@@ -79,7 +78,7 @@ func (c Repair) decide(d *decision) Result {
 	case drift == 0 && d.event.Valid():
 		return Result{}
 	case d.event.Countable && d.event.Oversold >= 0:
-		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Fixes: d.event.Fixes}}
+		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Repairs: d.event.Repairs}}
 	default:
 		d.plan.Event = &EventWrite{RunID: c.RunID}
 		d.ensureCounter()

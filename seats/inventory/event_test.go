@@ -76,7 +76,7 @@ func TestChangeEvent_ACancelledEventStaysCancelled(t *testing.T) {
 	}
 }
 
-func TestChangeEvent_OfACancelledEventsOtherFields(t *testing.T) {
+func TestChangeEvent_ACancelledEventsOtherFieldsCanChange(t *testing.T) {
 	s := newStore(5)
 	s.event.Status = holdfast.Cancelled
 	wantCode(t, s.one(t, change(holdfast.EventChange{Name: pointer("Called off")})), "")
@@ -85,7 +85,7 @@ func TestChangeEvent_OfACancelledEventsOtherFields(t *testing.T) {
 	}
 }
 
-func TestChangeEvent_ChangesWhatIsNotNil(t *testing.T) {
+func TestChangeEvent_ChangesFieldsThatAreNotNil(t *testing.T) {
 	all := holdfast.EventChange{
 		Name: pointer("New"), TotalSeats: pointer(int64(8)), EventDate: pointer(in(time.Hour)),
 		Status: pointer(holdfast.Closed), MaxSeatsPerUser: pointer(int64(3)),
@@ -112,7 +112,7 @@ func TestChangeEvent_ChangesWhatIsNotNil(t *testing.T) {
 	}
 }
 
-func TestChangeEvent_CommandsAfterItInTheBatchMeetIt(t *testing.T) {
+func TestChangeEvent_AppliesToLaterCommandsOfTheBatch(t *testing.T) {
 	closed, limit, more := holdfast.Closed, int64(1), int64(9)
 	for _, row := range []struct {
 		name  string

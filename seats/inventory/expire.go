@@ -12,9 +12,9 @@ type Run struct {
 	ID string
 }
 
-// ExpireLocks ends due locks of the event: those of LockIDs that are still due, or,
-// where UpTo is above their number, as many as UpTo, soonest expiry first. The run's
-// ID, and the revision that it leaves, stay on the event.
+// ExpireLocks ends due locks of the event. If UpTo is above the number of LockIDs, it ends up
+// to UpTo due locks, soonest expiry first. Otherwise it ends the locks of LockIDs that are
+// still due. The event keeps the run's ID, and the revision that the run leaves.
 type ExpireLocks struct {
 	Run
 	LockIDs []ID
@@ -45,9 +45,9 @@ func (c ExpireLocks) decide(d *decision) Result {
 	return result
 }
 
-// ExpireBookings ends open bookings that are due, with their locks if they are still
-// ACTIVE. All of the locks are of one event, or take no seats. Nothing ends where a
-// lock takes seats of an event that does not exist.
+// ExpireBookings ends open bookings that are due, and their locks if they are still ACTIVE.
+// The locks all belong to one event, or take no seats. Nothing ends if a lock takes seats of
+// an event that does not exist.
 type ExpireBookings struct {
 	Run
 	Bookings []BookingRef
@@ -80,7 +80,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 		ended := Ended{Booking: b.ID, Lock: b.LockID}
 		if hasLock && lock.Status == holdfast.LockActive {
 			if lock.Seats == 0 {
-				continue // no whole number of seats: left to people
+				continue // its seats are not a whole number: left to an operator
 			}
 			if d.state.Event != nil && lock.EventID == d.event.ID && (lock.BookingID.IsZero() || lock.BookingID == b.ID) {
 				ended.Seats = lock.Seats
@@ -105,8 +105,8 @@ func (d *decision) takesSeats(ref BookingRef) bool {
 	return exists && b.Status.IsOpen() && lock.Status == holdfast.LockActive && lock.Seats > 0 && !lock.EventID.IsZero()
 }
 
-// isBookingDue: the payment window has passed, or the booking is INITIATED and its
-// lock has ended or is due.
+// isBookingDue reports whether the payment window has passed, or the booking is INITIATED
+// and its lock has ended or is due.
 func (d *decision) isBookingDue(b holdfast.Booking, lock Lock, hasLock bool) bool {
 	if b.Status == holdfast.BookingInitiated && (!hasLock || lock.Ended(d.state.Now) != nil) {
 		return true
@@ -114,9 +114,9 @@ func (d *decision) isBookingDue(b holdfast.Booking, lock Lock, hasLock bool) boo
 	return b.WindowPassed(d.state.Now)
 }
 
-// noteSweep leaves the run's ID on the event, and the revision that it has then, by
-// which the next sweep sees whether others write the event too. A sweep's transaction
-// raises the revision once before it reads.
+// noteSweep writes the run's ID and the revision after this transaction to the event. By that
+// revision the next sweep sees whether other processes write the event too. A sweep's
+// transaction raises the revision once before it reads.
 func (d *decision) noteSweep(run Run, ended int) (busy bool) {
 	if ended == 0 {
 		return false

@@ -80,7 +80,7 @@ func TestExpireLocks_EndsTheDueOnes(t *testing.T) {
 }
 
 // What a sweep ends is guarded by the database's clock as it is written.
-func TestExpireLocks_LeavesALockThatIsNotDueAsItIsWritten(t *testing.T) {
+func TestExpireLocks_LeavesALockThatIsNotDueAtTheWrite(t *testing.T) {
 	s := newStore(5).withLock(1, 2, "ACTIVE", begin)
 	p := &pipeline{store: s, rules: theRules}
 	var needs inventory.Needs
@@ -99,7 +99,7 @@ func TestExpireLocks_WhereTheEventDoesNotExist(t *testing.T) {
 }
 
 // A sweep's transaction raises the revision twice: before it reads, and as it writes.
-func TestSweep_IsBusyWhereOthersWroteTheEventSinceTheSweepBefore(t *testing.T) {
+func TestSweep_IsBusyIfOtherProcessesWroteTheEvent(t *testing.T) {
 	for _, command := range []inventory.Command{
 		inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)},
 		inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(1)}}},
@@ -213,7 +213,7 @@ func TestExpireBookings_LeavesLocksThatAreNotItsOwn(t *testing.T) {
 }
 
 // What is left alone does not keep the others from their end.
-func TestExpireBookings_GoesOnBehindOneThatIsLeftAlone(t *testing.T) {
+func TestExpireBookings_GoesOnAfterBookingsThatAreLeftAlone(t *testing.T) {
 	past := in(-time.Minute)
 	s := newStore(9).
 		withLock(1, 2, "ACTIVE", past).withBooking(1, "CANCELLED", past).

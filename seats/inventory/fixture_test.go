@@ -83,7 +83,7 @@ func (s *store) one(t rapid.TB, c inventory.Command) reply {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules}
 	results := p.batch(t, c)
-	if results[0].Again {
+	if results[0].Undecided {
 		t.Fatalf("%+v has to wait for the next batch", c)
 	}
 	return results[0]

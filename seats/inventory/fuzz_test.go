@@ -14,8 +14,8 @@ import (
 // wrong that was right.
 func FuzzDecide(f *testing.F) { f.Fuzz(rapid.MakeFuzz(decideAnything)) }
 
-// TestDecide_OnAnythingOtherSoftwareLeaves is FuzzDecide with drawn input.
-func TestDecide_OnAnythingOtherSoftwareLeaves(t *testing.T) { rapid.Check(t, decideAnything) }
+// TestDecide_OnDocumentsOfOtherSoftware is FuzzDecide with drawn input.
+func TestDecide_OnDocumentsOfOtherSoftware(t *testing.T) { rapid.Check(t, decideAnything) }
 
 func decideAnything(t *rapid.T) {
 	g := newWorld(t, true)

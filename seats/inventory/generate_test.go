@@ -55,7 +55,7 @@ func newWorld(t *rapid.T, foul bool) *generator {
 		e.AvailableSeats += int64(draw(g, "drift", 0, 0, -1, 1, 3))
 		e.Oversold += int64(draw(g, "oversold", 0, 0, 0, -1, 2))
 		e.HasTotal, e.Countable = draw(g, "HasTotal", true, true, false), draw(g, "Countable", true, true, false)
-		e.Odd = draw(g, "Odd", !e.HasTotal, true)
+		e.Incomparable = draw(g, "Incomparable", !e.HasTotal, true)
 		if !e.HasTotal {
 			e.TotalSeats = 0
 		}

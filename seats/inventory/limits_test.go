@@ -96,7 +96,7 @@ func TestLimits_HoldWithinABatch(t *testing.T) {
 	}
 }
 
-func TestLimits_OfLocksCountTheActiveOnes(t *testing.T) {
+func TestLimits_OfLocksCountActiveLocks(t *testing.T) {
 	soon := in(time.Minute)
 	cancel := inventory.Cancel{BookingID: bookingID(9), LockID: lockID(9)}
 	for _, row := range []struct {

@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// lock is a lock as this decision has left it. read is false where it has to be read
-// first, and exists where there is none.
+// lock returns a lock as this decision has left it. exists is false if there is no such lock,
+// and read is false if it has to be read first.
 func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
-	if moved, ok := d.locks[id]; ok {
-		return moved, true, true
+	if changed, ok := d.locks[id]; ok {
+		return changed, true, true
 	}
 	found, read := d.state.Locks[id]
 	if !read {
@@ -23,27 +23,27 @@ func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
 	return *found, true, true
 }
 
-// write plans a change of a lock. Where its revision was to be raised already, this is
-// the change that raises it.
+// write plans a change of a lock. It replaces an earlier write of the same lock, such as a
+// bump, and keeps that write's guard.
 func (d *decision) write(lock Lock, w LockWrite) {
 	w.ID = lock.ID
-	if i, planned := d.moved[lock.ID]; planned {
+	if i, planned := d.planned[lock.ID]; planned {
 		before := d.plan.Locks[i]
 		w.From, w.Guard, w.Revision = before.From, before.Guard, before.Revision
 		d.plan.Locks[i] = w
 	} else {
-		d.moved[lock.ID] = len(d.plan.Locks)
+		d.planned[lock.ID] = len(d.plan.Locks)
 		w.From = lock.Status
 		if w.Guard == AtRevision || w.Guard == LiveAtRevision {
 			w.Revision = lock.Revision
 		}
 		d.plan.Locks = append(d.plan.Locks, w)
 	}
-	d.locks[lock.ID] = w.changed(lock)
+	d.locks[lock.ID] = w.applyTo(lock)
 }
 
-// changed is the lock as the write leaves it.
-func (w LockWrite) changed(lock Lock) Lock {
+// applyTo returns the lock as the write leaves it.
+func (w LockWrite) applyTo(lock Lock) Lock {
 	lock.Status = w.To
 	if !w.ExpiresAt.IsZero() {
 		lock.ExpiresAt = w.ExpiresAt
@@ -56,7 +56,7 @@ func (w LockWrite) changed(lock Lock) Lock {
 	return lock
 }
 
-// release ends a lock whose seats are taken, and gives them back.
+// release ends a lock whose seats are taken, and restores its seats.
 func (d *decision) release(lock Lock) Lock {
 	to, _ := lock.Status.Next(holdfast.ReleaseLock)
 	d.subtractHolding(lock.Lock)
@@ -65,8 +65,8 @@ func (d *decision) release(lock Lock) Lock {
 	return d.locks[lock.ID]
 }
 
-// expire ends a lock that is due, and gives its seats back. It has to be ACTIVE and due
-// as it is written: a transaction that began in time may still have confirmed it.
+// expire ends a lock that is due, and restores its seats. The lock must be ACTIVE and due at
+// the write, because a transaction that began in time may have confirmed it meanwhile.
 func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
 	lock := Lock{Lock: holdfast.Lock{ID: due.ID, Seats: due.Seats, Status: holdfast.LockActive}}
 	if read := d.state.Locks[due.ID]; read != nil {
@@ -76,16 +76,16 @@ func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
 	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: IsDue, EndedBy: by, RunID: runID})
 }
 
-// bump raises the revision of a lock that is ACTIVE and due, and changes nothing else:
-// a transaction that began in time, and would confirm or extend it yet, conflicts.
-// Every refusal for reasons of time needs it.
+// bump raises the revision of an ACTIVE lock, and changes nothing else. Every refusal because
+// of time needs it: a transaction that began in time, and would still confirm or extend the
+// lock, then conflicts.
 func (d *decision) bump(lock Lock) {
-	if _, planned := d.moved[lock.ID]; !planned && lock.Status == holdfast.LockActive {
+	if _, planned := d.planned[lock.ID]; !planned && lock.Status == holdfast.LockActive {
 		d.write(lock, LockWrite{To: lock.Status, Guard: AtRevision})
 	}
 }
 
-// subtractHolding takes a lock off what its user holds.
+// subtractHolding subtracts a lock from what its user holds.
 func (d *decision) subtractHolding(lock holdfast.Lock) {
 	held, read := d.holdings[lock.UserID]
 	switch {
@@ -99,10 +99,10 @@ func (d *decision) subtractHolding(lock holdfast.Lock) {
 	d.holdings[lock.UserID] = held
 }
 
-// booking is a booking as this decision has left it; see lock.
+// booking returns a booking as this decision has left it; see lock.
 func (d *decision) booking(id ID) (b holdfast.Booking, exists, read bool) {
-	if moved, ok := d.bookings[id]; ok {
-		return moved, true, true
+	if changed, ok := d.bookings[id]; ok {
+		return changed, true, true
 	}
 	found, read := d.state.Bookings[id]
 	if !read {
@@ -115,8 +115,8 @@ func (d *decision) booking(id ID) (b holdfast.Booking, exists, read bool) {
 	return *found, true, true
 }
 
-// liveBookings are the live bookings of a lock, as this decision has left them; where
-// they have to be read first, they are needed.
+// liveBookings returns the live bookings of a lock, as this decision has left them. If they
+// were not read, they are needed, and the result is empty.
 func (d *decision) liveBookings(lock ID) (live []holdfast.Booking) {
 	ids, read := d.state.LiveOf[lock]
 	if !read {
@@ -144,8 +144,8 @@ func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w B
 	return b
 }
 
-// checkBooking refuses an action on a booking: by its status, then its time, then its
-// lock. Repeats are answered before.
+// checkBooking refuses an action on a booking: by its status, then its time, then its lock.
+// The command has answered repeats before.
 func checkBooking(b holdfast.Booking, a holdfast.BookingAction, lock holdfast.Lock, now time.Time) error {
 	if _, allowed := b.Status.Next(a); !allowed {
 		return b.Refusal()

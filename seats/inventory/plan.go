@@ -6,17 +6,17 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Plan is what a decision writes, in one transaction and in this order: the event,
-// the locks that change, new locks, bookings. A condition that does not hold when it
-// is written makes the whole plan stale, and the commands are decided again.
+// Plan is what a decision writes, in one transaction and in this order: the event, the
+// locks that change, new locks, bookings. If one of its guards does not hold at the write,
+// the whole plan is stale, nothing is written, and the commands are decided again.
 type Plan struct {
 	Event       *EventWrite // nil: the event is not written
 	Locks       []LockWrite
-	Acquired    []holdfast.Lock // new; where ExpiresAt is zero, it is the write's time plus TTL
+	Acquired    []holdfast.Lock // new locks; a zero ExpiresAt means the time of the write plus TTL
 	TTL         []time.Duration // parallel to Acquired
 	Bookings    []BookingWrite
 	NewBookings []holdfast.Booking
-	// NotBefore is a bound on the database's clock as the event is written.
+	// NotBefore is a guard: the database's clock at the write of the event is not earlier.
 	NotBefore time.Time
 }
 
@@ -25,14 +25,14 @@ func (p Plan) IsEmpty() bool {
 	return p.Event == nil && len(p.Locks)+len(p.Acquired)+len(p.Bookings)+len(p.NewBookings) == 0
 }
 
-// EventWrite changes an event. It raises the event's revision, whatever else it does, so
-// that it conflicts with every other change. A Drift is the exception: it does not raise
-// the revision. Its guard is the number of repairs, and AsRead notices it by the counter.
+// EventWrite changes an event and raises its revision, so that it conflicts with every
+// other change. Only a Drift does not raise the revision: an IfUnchanged guard notices a
+// drift by the counter.
 type EventWrite struct {
-	// The guard. AsRead: the event has the revision, counter and status that the state has.
-	// Else it is on sale,
-	// limits no customer, and has AtLeast seats; or, for a Drift, no repair came first.
-	AsRead  *Event
+	// IfUnchanged is a guard: the event has this revision, counter and status.
+	IfUnchanged *Event
+	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, has no limit per
+	// user, and has at least so many available seats. The guard of a Drift is in Drift.
 	AtLeast int64
 
 	Available, Oversold int64 // added to the counter
@@ -46,11 +46,12 @@ type EventWrite struct {
 // Counter replaces an event's counter, which was wrong.
 type Counter struct{ AvailableSeats, Oversold int64 }
 
-// Drift is taken off an event's counter, whatever it says by then: traffic moves
-// counter and locks together, so it does not change the drift. Another repair does.
+// Drift is subtracted from an event's counter, whatever the counter is by then. Sales move
+// counter and locks together, so they do not change the drift. Another repair does.
 type Drift struct {
 	Amount int64
-	Fixes  *int64 // as it was when the drift was measured
+	// Repairs is the guard: the event was not repaired since the drift was measured.
+	Repairs *int64
 }
 
 // LockWrite changes a lock that has the status From.
@@ -59,47 +60,47 @@ type LockWrite struct {
 	From, To     holdfast.LockStatus
 	Guard        LockGuard
 	Revision     *int64    // for AtRevision and LiveAtRevision
-	ExpiresAt    time.Time // zero: as it is
-	BookingID    ID        // zero: as it is
+	ExpiresAt    time.Time // zero: unchanged
+	BookingID    ID        // zero: unchanged
 	ClearBooking bool
 	EndedBy      holdfast.EndedBy
 	RunID        string
 }
 
-// LockGuard is the condition on a lock, besides its status.
+// LockGuard is the condition on a lock in addition to its status.
 type LockGuard int
 
-// The guards of a lock.
+// The guards of a lock. Whether a lock is due is decided by the database's clock at the write.
 const (
-	AnyRevision    LockGuard = iota // its status is enough: the transaction holds the event
-	IsDue                           // by the database's clock, as it is written
-	AtRevision                      // it has not changed since it was read
-	LiveAtRevision                  // it has not changed, and it is not due as it is written
+	AnyRevision    LockGuard = iota // the status is enough, because the transaction holds the event
+	IsDue                           // the lock is due
+	AtRevision                      // the lock has not changed since it was read
+	LiveAtRevision                  // the lock has not changed, and is not due
 )
 
 // BookingWrite changes a booking that has the status From.
 type BookingWrite struct {
 	ID               ID
 	From, To         holdfast.BookingStatus
-	WindowOpen       bool      // guard: its payment window has not passed as it is written
-	PaymentExpiresAt time.Time // zero: as it is
-	PaymentReference string    // "": as it is
+	WindowOpen       bool      // guard: its payment window has not passed at the write
+	PaymentExpiresAt time.Time // zero: unchanged
+	PaymentReference string    // "": unchanged
 	RunID            string
 }
 
-// Result is what became of a command. Of Lock, Booking and Event it has the one that
-// the command is about, unless it is refused.
+// Result is the outcome of a command. Unless the command is refused, it has the lock, the
+// booking or the event that the command is about.
 type Result struct {
 	Err      error // a refusal
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
 	Event    *holdfast.Event
 	Replayed bool // an earlier request made the lock or the booking
-	// Again: the command is undecided; it goes first in the next batch.
-	Again bool
+	// Undecided: the command has no result yet. It goes first in the next batch.
+	Undecided bool
 
 	Ended      []Ended     // by a sweep
-	Busy       bool        // others wrote the event since the sweep's transaction before
+	Busy       bool        // other processes wrote the event since the previous sweep
 	Correction *Correction // by a repair
 
 	acquired int // 1 + the index in Plan.Acquired
@@ -120,8 +121,8 @@ type Correction struct {
 	Before, After, Oversold int64
 }
 
-// Complete fills in what is known only once the plan is written: the database's
-// clock, and the event after it. Results point to the plan's locks.
+// Complete fills in what is known only after the plan was written: the database's clock,
+// and the event. Results point to the plan's locks.
 func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) {
 	for i := range plan.Acquired {
 		plan.Acquired[i] = plan.AcquiredAt(i, now)

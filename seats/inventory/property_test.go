@@ -14,7 +14,7 @@ import (
 
 // Whatever batches come, results and documents are those of the model, which carries
 // the commands out one after the other; and no batch breaks an invariant.
-func TestDecide_IsTheModel(t *testing.T) {
+func TestDecide_AgreesWithTheModel(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		remember bool
@@ -93,7 +93,7 @@ func (r *replay) run(t *rapid.T, commands ...inventory.Command) {
 		var again []inventory.Command
 		clear(r.model.fresh)
 		for i, c := range commands {
-			if results[i].Again {
+			if results[i].Undecided {
 				if len(again) == 0 { // what it has reclaimed so far stays reclaimed
 					r.model.reclaimFor(c.(inventory.Acquire).Seats)
 				}

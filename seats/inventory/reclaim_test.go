@@ -134,7 +134,7 @@ func TestReclaim_ALockThatIsDueAtOnceWaitsForTheNextBatch(t *testing.T) {
 		results := p.batch(t, slices.Concat([]inventory.Command{dueAtOnce}, later)...)
 		wantCode(t, results[0], "")
 		for _, r := range results[1:] {
-			if !r.Again || r.Err != nil || r.Acquires() {
+			if !r.Undecided || r.Err != nil || r.Acquires() {
 				t.Errorf("got %+v, want it undecided", r)
 			}
 		}
@@ -156,7 +156,7 @@ func TestReclaim_IsBoundedInOneBatch(t *testing.T) {
 	p := &pipeline{store: s, rules: theRules}
 	results := p.batch(t, all, one, keyed(5003, 99_999, "key"))
 	for _, r := range results {
-		if !r.Again {
+		if !r.Undecided {
 			t.Errorf("got %+v, want it undecided", r)
 		}
 	}
@@ -178,9 +178,9 @@ func TestReclaim_WhileOneCommandWaitsOthersAreAnswered(t *testing.T) {
 	p := &pipeline{store: s, rules: theRules}
 	p.rules.MaxSeatsPerLock = 5
 	results := p.batch(t, dueAtOnce, acquire(2, 2), unkeyed, keyed(4, 1, "key"), inventory.Release{LockID: lockID(9)}, acquire(5, 1))
-	for i, again := range []bool{false, true, false, false, false, true} {
-		if results[i].Again != again {
-			t.Errorf("command %d: undecided is %v, want %v", i, results[i].Again, again)
+	for i, undecided := range []bool{false, true, false, false, false, true} {
+		if results[i].Undecided != undecided {
+			t.Errorf("command %d: undecided is %v, want %v", i, results[i].Undecided, undecided)
 		}
 	}
 	wantCode(t, results[2], holdfast.CodeSeatLimitReached)

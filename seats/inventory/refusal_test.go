@@ -112,7 +112,7 @@ func TestRefusal_IsFenced(t *testing.T) {
 }
 
 // In a transaction that has written the event, no fence is needed.
-func TestRefusal_OfAStateThatIsFencedNeedsNothingMore(t *testing.T) {
+func TestRefusal_OnAFencedStateNeedsNoMore(t *testing.T) {
 	state := newStore(0).load(inventory.Needs{Keys: []inventory.UserKey{{User: alice, Key: "k"}}, Due: 1})
 	commands := []inventory.Command{keyed(1, 1, "k")}
 	if _, _, needs := inventory.Decide(state, commands, theRules); !needs.Fence {
@@ -136,7 +136,7 @@ func TestRefusal_ChangesNothing(t *testing.T) {
 
 // A refusal for reasons of time alone raises the lock's revision: a transaction that
 // began in time, and would extend or confirm it yet, conflicts.
-func TestRefusal_ForReasonsOfTimeRaisesTheLocksRevision(t *testing.T) {
+func TestRefusal_BecauseOfTimeRaisesTheLocksRevision(t *testing.T) {
 	past, soon := in(-time.Minute), in(time.Minute)
 	window := holdfast.Until{For: time.Minute}
 	request := holdfast.BookingRequest{UserID: alice, EventID: eventID, LockID: lockID(1)}

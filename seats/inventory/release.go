@@ -24,7 +24,7 @@ func (c Release) decide(d *decision) Result {
 		return Result{Lock: &lock.Lock}
 	}
 	confirmed := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
-	if err == nil && confirmed { // other software died between booking and lock
+	if err == nil && confirmed { // other software crashed between booking and lock
 		err = holdfast.Refuse(holdfast.CodeLockConsumed, "The lock's booking is confirmed.")
 	}
 	if err != nil {
@@ -38,12 +38,12 @@ func (c Release) decide(d *decision) Result {
 	return Result{Lock: &released.Lock}
 }
 
-// knowsEvent reports whether it is known if the event exists. A lock whose event was
-// deleted is released all the same.
+// knowsEvent reports whether the event was looked up. A lock whose event does not exist can
+// still be released.
 func (d *decision) knowsEvent() bool { return d.ensureEvent() || d.state.Missing }
 
-// Cancel ends a booking, open or confirmed, and gives its seats back. On a cancelled
-// booking it changes nothing.
+// Cancel ends a booking, open or confirmed, and restores its seats. On a cancelled booking it
+// changes nothing.
 type Cancel struct{ BookingID, LockID ID }
 
 func (c Cancel) decide(d *decision) Result {
@@ -58,7 +58,7 @@ func (c Cancel) decide(d *decision) Result {
 	if b.Status == holdfast.BookingCancelled {
 		return Result{Booking: &b}
 	}
-	if !hasLock { // it ended long ago
+	if !hasLock { // it ended long ago and was purged
 		lock = endedLock(b)
 	}
 	err := checkBooking(b, holdfast.CancelBooking, lock.Lock, d.state.Now)
@@ -77,7 +77,7 @@ func (c Cancel) decide(d *decision) Result {
 	return Result{Booking: &b}
 }
 
-// endedLock stands for the lock of a booking whose lock does not exist.
+// endedLock stands in for the lock of a booking, if that lock does not exist.
 func endedLock(b holdfast.Booking) Lock {
 	return Lock{Lock: holdfast.Lock{ID: b.LockID, EventID: b.EventID, Status: holdfast.LockExpired}}
 }

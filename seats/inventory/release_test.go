@@ -96,7 +96,7 @@ func TestRelease_PaysDownWhatIsOversold(t *testing.T) {
 }
 
 // A release of a lock that does not exist on an event that does not exist.
-func TestRelease_OfNothing(t *testing.T) {
+func TestRelease_OfALockThatDoesNotExist(t *testing.T) {
 	s := newStore(5)
 	s.event = nil
 	wantCode(t, s.one(t, release), holdfast.CodeLockNotFound)

@@ -75,7 +75,7 @@ func withoutHash(c inventory.Acquire) func(*inventory.Lock) {
 	}
 }
 
-func TestReplay_AKeyIsOneUsersOwn(t *testing.T) {
+func TestReplay_KeysAreUniquePerUser(t *testing.T) {
 	s := newStore(5).withLock(9, 2, holdfast.LockActive, in(minutes(10)), keyedBy(keyed(9, 2, "key")), ofUser(bob))
 	if r := s.one(t, keyed(1, 2, "key")); r.Replayed || r.Lock.ID != lockID(1) {
 		t.Errorf("got %+v, want a new lock", r)

@@ -76,7 +76,7 @@ func (r *race) step() {
 	r.note()
 	results := r.pipeline.batch(r.T, commands...)
 	for i, c := range commands {
-		if results[i].Again {
+		if results[i].Undecided {
 			continue
 		}
 		if !r.isRightAtSomeMoment(commands, results, i) {
@@ -104,7 +104,7 @@ func (r *race) outcome(at *model, commands []inventory.Command, results []reply,
 	m := at.clone()
 	waits := false
 	for j, c := range commands[:i] {
-		if !results[j].Again {
+		if !results[j].Undecided {
 			m.do(c)
 		} else if !waits {
 			waits = true

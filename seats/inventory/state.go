@@ -9,24 +9,25 @@ import (
 // ID names an event, a user, a lock or a booking.
 type ID = holdfast.ID
 
-// State is what is known of one event. A map has an entry for each thing that was
-// looked for; what does not exist is nil in it.
+// State is what is known of one event. A map has an entry for every ID or key that was
+// looked up; the entry is nil if nothing was found.
 type State struct {
-	// Now is the database's clock at the read; zero where the event is remembered
-	// from the process's last commit.
+	// Now is the database's clock at the read. It is zero if the event is remembered from
+	// the process's last commit.
 	Now time.Time
-	// Fenced: before the read, the event was written. What was not committed by then
-	// can't be granted any more without this process noticing.
+	// Fenced: the event was written before the read. A transaction that had not committed
+	// by then conflicts with that write, and checks its callers again before it commits.
 	Fenced bool
-	// Held: this transaction has written the event before the read, so that no other
-	// can change it any more.
+	// Held: this transaction wrote the event before the read. Until it ends, no other
+	// transaction can change the event.
 	Held bool
-	// Settling: an earlier commit of the same commands may have happened, or happen yet.
+	// Settling: an earlier commit of the same commands got no answer. It may be in place,
+	// or may still arrive.
 	Settling bool
-	// KeyClash: a key of the commands turned out to be in use.
+	// KeyClash: an idempotency key of the commands turned out to be in use.
 	KeyClash bool
 
-	Event   *Event // nil: not known, or missing
+	Event   *Event // nil: not read, or missing
 	Missing bool   // there is no such event
 
 	Locks    map[ID]*Lock
@@ -39,29 +40,33 @@ type State struct {
 	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
 }
 
-// Event is an event as it was read.
+// Event is an event as it was read. Other software may have left values that can't be used
+// as they are. Four flags say which:
+//
+//	HasTotal      totalSeats is a whole number ≥ 0. Otherwise no seat is sold, and the
+//	              counter is not written until an operator sets totalSeats.
+//	Countable     availableSeats and oversold are whole numbers. Otherwise the next command
+//	              that moves seats replaces the counter by the sum of the locks.
+//	Incomparable  a field has a value that a condition in MongoDB compares differently than
+//	              this program. A guard can compare the revision only.
+//	Unguarded     the revision is such a value too, so no guard can match. Only a transaction
+//	              that holds the event can change it. Unguarded implies Incomparable.
 type Event struct {
 	holdfast.Event
 	Revision   int64
-	HasTotal   bool   // totalSeats is a whole number ≥ 0
-	Countable  bool   // availableSeats and oversold are whole numbers
-	Fixes      *int64 // how often its counter was repaired; nil: never
+	Repairs    *int64 // how often its counter was repaired; nil: never
 	SweptAtRev *int64 // the revision after the last sweep's transaction
-	// Unguarded: its revision is no whole number, so that no condition can match it. Only
-	// a transaction that holds the event can change it.
-	Unguarded bool
-	// Odd: other software left a field of a type that a condition in MongoDB would
-	// read otherwise than we do. Only the revision guards such an event.
-	Odd bool
+
+	HasTotal, Countable, Incomparable, Unguarded bool
 }
 
 // Lock is a lock as it was read.
 type Lock struct {
 	holdfast.Lock
-	Revision *int64 // nil where the document has none
+	Revision *int64 // nil if the document has none
 }
 
-// DueLock is a lock that is due and has whole seats.
+// DueLock is a due lock whose seats are a whole number ≥ 1.
 type DueLock struct {
 	ID    ID
 	Seats int64
@@ -73,22 +78,22 @@ type UserKey struct {
 	Key  string
 }
 
-// Holding is what a user has of an event.
+// Holding is what a user holds of an event.
 type Holding struct {
-	Seats int64 // of CONSUMED locks, and of ACTIVE ones that are not due
+	Seats int64 // of CONSUMED locks, and of ACTIVE locks that are not due
 	Locks int64 // ACTIVE and not due
 }
 
 // Rules are the limits that the operator sets.
 type Rules struct {
-	DefaultLockTTL time.Duration // of a lock that asks for no time
+	DefaultLockTTL time.Duration // of a lock whose request gives no time
 	MaxLockTTL     time.Duration // from the lock's creation
 	MaxPaymentTTL  time.Duration // from the booking's creation
-	// MaxSeatsPerLock, and MaxLocksPerUser ACTIVE at a time of one event; 0: no limit.
+	// MaxLocksPerUser counts a user's ACTIVE locks of one event. 0 means no limit.
 	MaxSeatsPerLock, MaxLocksPerUser int64
 }
 
-// Needs is what a decision has to know besides. The event itself is read with any need.
+// Needs is what a decision still has to know. The event is read with every need.
 type Needs struct {
 	Event    bool
 	Fence    bool
@@ -98,8 +103,8 @@ type Needs struct {
 	Bookings []ID
 	Holdings []ID
 	Keys     []UserKey
-	Due      int  // so many due locks of the event, soonest expiry first
-	DueAmong []ID // the due ones of these locks
+	Due      int  // up to this many due locks of the event, soonest expiry first
+	DueAmong []ID // the locks among these that are due
 }
 
 // None reports whether nothing is needed.
@@ -108,8 +113,8 @@ func (n Needs) None() bool {
 		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong) == 0
 }
 
-// And joins two needs. What was needed once is read again with the rest, so that a
-// state is always of one moment.
+// And joins two needs. Everything is then read again together, so that a state is always
+// of one snapshot.
 func (n Needs) And(o Needs) Needs {
 	return Needs{
 		Event: n.Event || o.Event, Fence: n.Fence || o.Fence, Taken: n.Taken || o.Taken, Due: max(n.Due, o.Due),
