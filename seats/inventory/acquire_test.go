@@ -28,41 +28,41 @@ func TestAcquire_MakesALockAndTakesItsSeats(t *testing.T) {
 	s.wantCounter(t, 7, 0)
 }
 
-// Each row names a reason to refuse, in the order of the contract. A request that has
-// this reason and all that come after it is refused for this one.
+// Each row names a reason to refuse, in the order of the contract. A request with this
+// reason and all later ones is refused for this one.
 func TestAcquire_ChecksInTheOrderOfTheContract(t *testing.T) {
 	rules := theRules
 	rules.MaxSeatsPerLock, rules.MaxLocksPerUser = 5, 1
-	type world struct {
+	type setup struct {
 		*pipeline
 		ask *inventory.Acquire
 	}
 	reasons := []struct {
 		code  holdfast.Code
-		cause func(world)
+		cause func(setup)
 	}{
-		{holdfast.CodeUserNotFound, func(w world) {
+		{holdfast.CodeUserNotFound, func(w setup) {
 			w.unknown = map[ID]*holdfast.Error{alice: holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")}
 		}},
-		{holdfast.CodeEventNotFound, func(w world) { w.store.event = nil }},
-		{holdfast.CodeOutcomeUnknown, func(w world) { w.ask.Abandoned = true }},
-		{holdfast.CodeIdempotencyKeyReused, func(w world) {
+		{holdfast.CodeEventNotFound, func(w setup) { w.store.event = nil }},
+		{holdfast.CodeOutcomeUnknown, func(w setup) { w.ask.Abandoned = true }},
+		{holdfast.CodeIdempotencyKeyReused, func(w setup) {
 			w.store.withLock(9, 1, holdfast.LockReleased, begin, keyedBy(keyed(9, 1, w.ask.Key)))
 		}},
-		{holdfast.CodeEventNotOnSale, func(w world) { w.store.event.Status = holdfast.Closed }},
-		{holdfast.CodeInvalid, func(w world) { w.ask.Until.At = in(theRules.MaxLockTTL + time.Millisecond) }},
-		{"SEAT_LIMIT_REACHED of 5", func(w world) { w.ask.Seats = 6 }},
-		{"SEAT_LIMIT_REACHED of 2", func(w world) { w.store.event.MaxSeatsPerUser = 2 }},
-		{"SEAT_LIMIT_REACHED of 1", func(w world) { w.store.withLock(8, 1, holdfast.LockActive, in(time.Minute)) }},
-		{holdfast.CodeSeatsUnavailable, func(w world) {
+		{holdfast.CodeEventNotOnSale, func(w setup) { w.store.event.Status = holdfast.Closed }},
+		{holdfast.CodeInvalid, func(w setup) { w.ask.Until.At = in(theRules.MaxLockTTL + time.Millisecond) }},
+		{"SEAT_LIMIT_REACHED of 5", func(w setup) { w.ask.Seats = 6 }},
+		{"SEAT_LIMIT_REACHED of 2", func(w setup) { w.store.event.MaxSeatsPerUser = 2 }},
+		{"SEAT_LIMIT_REACHED of 1", func(w setup) { w.store.withLock(8, 1, holdfast.LockActive, in(time.Minute)) }},
+		{holdfast.CodeSeatsUnavailable, func(w setup) {
 			w.store.event.TotalSeats, w.store.event.AvailableSeats = 2+w.store.taken(), 2
 		}},
-		{"", func(world) {}},
+		{"", func(setup) {}},
 	}
 	for i, want := range reasons {
 		t.Run(fmt.Sprintf("%d %s", i, want.code), func(t *testing.T) {
 			ask := keyed(1, 3, "key")
-			w := world{&pipeline{store: newStore(10), rules: rules}, &ask}
+			w := setup{&pipeline{store: newStore(10), rules: rules}, &ask}
 			for _, reason := range slices.Backward(reasons[i:]) {
 				reason.cause(w)
 			}
@@ -119,8 +119,8 @@ func TestAcquire_ADefaultBeyondTheCapIsRefused(t *testing.T) {
 	wantCode(t, p.batch(t, acquire(1, 1))[0], holdfast.CodeInvalid)
 }
 
-// An absolute time is checked against the cap as the plan is written, where the event
-// is remembered: the latest of the bounds holds for all.
+// If the event is remembered, an absolute time is checked against the cap when the plan
+// is written: by the latest of the bounds.
 func TestAcquire_ARememberedEventBoundsTheTimeOfTheWrite(t *testing.T) {
 	state := inventory.State{Event: newStore(10).event}
 	commands := []inventory.Command{}
@@ -163,8 +163,8 @@ func TestAcquire_FromAnOversoldEventIsRefused(t *testing.T) {
 	wantCode(t, s.one(t, acquire(1, 1)), holdfast.CodeSeatsUnavailable)
 }
 
-// A commit whose outcome is unknown is decided again: locks that it made are found by
-// their IDs, the others are made now.
+// A commit with an unknown outcome is decided again: the locks that it made are found by
+// their IDs, the missing ones are made now.
 func TestAcquire_SettlesAnEarlierCommit(t *testing.T) {
 	for _, row := range []struct {
 		name string

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// apply writes a plan as one transaction: all of it, or nothing with errStale or
-// errKeyInUse. Another error says that the plan contradicts itself.
+// apply writes a plan as one transaction. With errStale or errKeyInUse it writes nothing.
+// Another error says that the plan contradicts itself.
 func (s *store) apply(p inventory.Plan) error {
 	tx := s.clone()
 	for _, write := range []func(inventory.Plan) error{tx.writeEvent, tx.writeLocks, tx.insertLocks, tx.writeBookings} {

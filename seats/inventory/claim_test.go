@@ -15,7 +15,7 @@ func invalidField(err error) string {
 	return ""
 }
 
-// untilRow is a time that is asked for, and where that brings an expiry.
+// untilRow is a requested time, and the expiry that results.
 type untilRow struct {
 	name  string
 	until holdfast.Until
@@ -108,7 +108,7 @@ func TestBook_OfALockOfAnotherUserOrEventIsNotFound(t *testing.T) {
 	}
 }
 
-// A booking that contradicts its lock is no answer: the lock's code is.
+// If a booking contradicts its lock, the answer is the lock's code.
 func TestBook_WhereBookingAndLockContradictEachOther(t *testing.T) {
 	soon := in(minutes(10))
 	for _, row := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// The tables of the contract, cell by cell: what each action answers, by the state of
-// the lock or of the booking.
+// The tables of the contract, cell by cell: the answer to each action in each state of
+// the lock or the booking.
 
 var (
 	window  = holdfast.Until{For: minutes(30)}
@@ -24,7 +24,7 @@ var (
 	cancel  = inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}
 )
 
-// aLock has lock 1 in a column of the contract's first table.
+// aLock is a store whose lock 1 is in a state: a column of the contract's first table.
 func aLock(state string) *store {
 	s := newStore(5)
 	switch state {
@@ -170,7 +170,7 @@ func TestContract_ActionsOnABooking(t *testing.T) {
 	}
 }
 
-// Where other software ended the lock of an open booking, the lock's code answers.
+// If other software ended the lock of an open booking, the answer is the lock's code.
 func TestContract_TheCodeOfALockThatOtherSoftwareEnded(t *testing.T) {
 	soon := in(minutes(10))
 	for status, code := range map[holdfast.LockStatus]holdfast.Code{

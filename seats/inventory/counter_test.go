@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// counters that other software may leave, of an event whose locks take 3 of 10 seats.
+// counters are written by other software for an event whose locks take 3 of 10 seats.
 var counters = []struct {
 	name  string
 	event func(*inventory.Event)
-	// wrong: a command that moves seats finds it out by itself.
+	// wrong: impossible, so that the first command that moves seats replaces it.
 	wrong bool
 }{
 	{"right", func(*inventory.Event) {}, false},
@@ -32,8 +32,8 @@ func aCounter(set func(*inventory.Event)) *store {
 	return s
 }
 
-// A counter that can't be is set to what the locks say by the first command that asks for
-// seats or frees some; one that only drifted is left to a repair.
+// The first command that asks for seats or frees some replaces an impossible counter by
+// the sum of the locks. A possible counter that drifted waits for a repair.
 func TestCounter_ImpossibleOneIsReplacedByTheSumOfTheLocks(t *testing.T) {
 	for _, row := range counters {
 		for _, command := range []struct {
@@ -51,25 +51,25 @@ func TestCounter_ImpossibleOneIsReplacedByTheSumOfTheLocks(t *testing.T) {
 				before := s.event.AvailableSeats
 				p := &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event)}
 				p.batch(t, command.Command)
-				want, fixes := before+command.moves, int64(0)
+				want, repairs := before+command.moves, int64(0)
 				if row.wrong {
-					want, fixes = s.event.TotalSeats-s.taken(), 1
+					want, repairs = s.event.TotalSeats-s.taken(), 1
 				}
-				if p.plan.Event == nil { // a refusal that leaves the counter as it is written
-					fixes = 0
+				if p.plan.Event == nil { // a refusal writes no counter
+					repairs = 0
 				}
 				if s.event.AvailableSeats != want {
 					t.Errorf("%d seats are available, want %d", s.event.AvailableSeats, want)
 				}
-				if got := s.event.Repairs; (got == nil) != (fixes == 0) {
-					t.Errorf("repaired %v times, want %d", got, fixes)
+				if got := s.event.Repairs; (got == nil) != (repairs == 0) {
+					t.Errorf("repaired %v times, want %d", got, repairs)
 				}
 			})
 		}
 	}
 }
 
-// The counter that the process remembers can't be, the one that is read is right.
+// The counter that the process remembers is impossible, the stored one is right.
 func TestCounter_RightOneIsMovedDespiteAWrongMemory(t *testing.T) {
 	s := aCounter(func(*inventory.Event) {})
 	p := &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event)}
@@ -81,7 +81,7 @@ func TestCounter_RightOneIsMovedDespiteAWrongMemory(t *testing.T) {
 	}
 }
 
-// A refusal from a counter that can't be is by what the locks say.
+// A refusal that reads an impossible counter reports the sum of the locks.
 func TestCounter_RefusalsCountTheLocks(t *testing.T) {
 	s := aCounter(func(e *inventory.Event) { e.AvailableSeats = -1 })
 	r := s.one(t, acquire(9, 8))
@@ -91,7 +91,7 @@ func TestCounter_RefusalsCountTheLocks(t *testing.T) {
 	}
 }
 
-// More seats come back than the counter has taken: it was wrong before.
+// A release frees more seats than the counter has taken: the counter was wrong.
 func TestCounter_OverflowingOneIsReplacedByTheSumOfTheLocks(t *testing.T) {
 	sweep := inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}
 	for _, command := range []inventory.Command{release, sweep, acquire(9, 10)} {
@@ -105,14 +105,14 @@ func TestCounter_OverflowingOneIsReplacedByTheSumOfTheLocks(t *testing.T) {
 			s.wantLock(t, 1, s.locks[lockID(1)].Status)
 			s.wantCounter(t, 10-s.taken(), 0)
 			if s.locks[lockID(1)].Status == holdfast.LockActive || s.event.Repairs == nil {
-				t.Errorf("the lock is %+v, fixes %v", s.locks[lockID(1)], s.event.Repairs)
+				t.Errorf("the lock is %+v, repairs %v", s.locks[lockID(1)], s.event.Repairs)
 			}
 		})
 	}
 }
 
-// A capacity that is no number says nothing: nothing is sold, and nothing is counted
-// until it is set. Then the locks count.
+// While the capacity is no number, nothing is sold and nothing is counted. Once it is
+// set, the counter is the sum of the locks.
 func TestCounter_WithoutACapacityNothingIsSold(t *testing.T) {
 	for _, counter := range []func(*inventory.Event){
 		func(e *inventory.Event) { e.AvailableSeats = 0 },
@@ -165,7 +165,7 @@ func TestRepair_SetsTheCounterToTheSumOfTheLocks(t *testing.T) {
 				want.Before = before.AvailableSeats - before.Oversold
 			}
 			if w := p.plan.Event; (w.Drift != nil) != isDrift || (w.IfUnchanged == nil) != isDrift {
-				t.Errorf("the event's write is %+v: a drift is taken off beside sales, another counter is replaced", w)
+				t.Errorf("the event's write is %+v: a drift is subtracted, an impossible counter replaced", w)
 			}
 			if r.Correction == nil || *r.Correction != want || s.runID != "recovery-1" || s.event.Repairs == nil || *s.event.Repairs != 1 {
 				t.Errorf("got %+v, want %+v; the event is %+v", r.Correction, want, s.event)
@@ -187,8 +187,8 @@ func TestRepair_ReportsOversoldSeats(t *testing.T) {
 	s.wantCounter(t, 0, 3)
 }
 
-// Sales go on beside a repair: they move counter and locks together, so the drift stays
-// what it was. Another repair takes it away.
+// Sales go on during a repair: they change counter and locks together, so the drift
+// stays. Another repair removes it.
 func TestRepair_BesideOtherWritersCorrectsOnce(t *testing.T) {
 	for _, row := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// What a committer pays for the decision of a batch of 256 requests.
+// The time that the decision of a batch of 256 requests costs.
 func BenchmarkDecide(b *testing.B) {
 	const requests = 256
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -79,7 +79,7 @@ func TestExpireLocks_EndsTheDueOnes(t *testing.T) {
 	}
 }
 
-// What a sweep ends is guarded by the database's clock as it is written.
+// The write that ends a lock or booking is guarded by the database's clock.
 func TestExpireLocks_LeavesALockThatIsNotDueAtTheWrite(t *testing.T) {
 	s := newStore(5).withLock(1, 2, "ACTIVE", begin)
 	p := &pipeline{store: s, rules: theRules}
@@ -114,7 +114,7 @@ func TestSweep_IsBusyIfOtherProcessesWroteTheEvent(t *testing.T) {
 			}
 			s.event.Revision += others
 			if r := s.sweep(t, command); r.Busy != busy {
-				t.Errorf("%T after %d writes of others: busy is %v", command, others, r.Busy)
+				t.Errorf("%T after %d other writes: busy is %v", command, others, r.Busy)
 			}
 		}
 	}
@@ -179,8 +179,8 @@ func TestExpireBookings_EndsTheDueOnes(t *testing.T) {
 	}
 }
 
-// A booking's sweep ends no lock that another booking has, and leaves locks to people
-// whose seats are no whole number.
+// A sweep of bookings does not end another booking's lock. A lock without a whole number
+// of seats is left to an operator.
 func TestExpireBookings_LeavesLocksThatAreNotItsOwn(t *testing.T) {
 	past := in(-time.Minute)
 	for _, row := range []struct {
@@ -212,7 +212,7 @@ func TestExpireBookings_LeavesLocksThatAreNotItsOwn(t *testing.T) {
 	}
 }
 
-// What is left alone does not keep the others from their end.
+// A booking that must be left as it is does not keep the next ones from expiring.
 func TestExpireBookings_GoesOnAfterBookingsThatAreLeftAlone(t *testing.T) {
 	past := in(-time.Minute)
 	s := newStore(9).
@@ -251,8 +251,7 @@ func TestExpireBookings_SeveralFreeEachLockOnce(t *testing.T) {
 	s.wantCounter(t, 9, 0)
 }
 
-// The reference of a booking to its lock may be out of date: the booking says which
-// lock it has.
+// A command's lock ID may be out of date: the booking names its lock.
 func TestExpireBookings_TheBookingSaysWhichLockItHas(t *testing.T) {
 	s := newStore(9).withLock(1, 2, "ACTIVE", begin).withBooking(1, "INITIATED", time.Time{})
 	r := s.sweep(t, inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(2)}}})
@@ -262,8 +261,8 @@ func TestExpireBookings_TheBookingSaysWhichLockItHas(t *testing.T) {
 	s.wantCounter(t, 9, 0)
 }
 
-// Where the event does not exist, locks that take seats are left to people, with their
-// bookings.
+// If the event does not exist, locks that take seats and their bookings are left to an
+// operator.
 func TestExpireBookings_WhereTheEventDoesNotExist(t *testing.T) {
 	past := in(-time.Minute)
 	for _, row := range []struct {

@@ -43,8 +43,8 @@ func keyed(n int, seats int64, key string) inventory.Acquire {
 	return c
 }
 
-// withLock puts Alice's lock number n into the store; its seats are taken off the
-// counter if it takes any.
+// withLock puts Alice's lock number n into the store. The counter is reduced by the
+// seats that it takes.
 func (s *store) withLock(n int, seats int64, status holdfast.LockStatus, expires time.Time, change ...func(*inventory.Lock)) *store {
 	lock := &inventory.Lock{Revision: pointer(int64(0)), Lock: holdfast.Lock{
 		ID: lockID(n), EventID: eventID, UserID: alice, Seats: seats, Status: status, ExpiresAt: expires, CreatedAt: begin.Add(-minutes(5)),
@@ -78,15 +78,39 @@ func keyedBy(c inventory.Acquire) func(*inventory.Lock) {
 
 func ofUser(user ID) func(*inventory.Lock) { return func(l *inventory.Lock) { l.UserID = user } }
 
-// one carries out one command that is expected to end in one batch.
+// one carries out one command that one batch decides.
 func (s *store) one(t rapid.TB, c inventory.Command) reply {
 	t.Helper()
 	p := &pipeline{store: s, rules: theRules}
 	results := p.batch(t, c)
 	if results[0].Undecided {
-		t.Fatalf("%+v has to wait for the next batch", c)
+		t.Fatalf("%+v is left undecided", c)
 	}
 	return results[0]
+}
+
+// reply is a result whose values can be compared: they are zero where it has none.
+type reply struct {
+	inventory.Result
+
+	Lock    holdfast.Lock
+	Booking holdfast.Booking
+	Event   holdfast.Event
+}
+
+func repliesOf(results []inventory.Result) []reply {
+	replies := make([]reply, len(results))
+	for i, r := range results {
+		replies[i] = reply{Result: r, Lock: orZero(r.Lock), Booking: orZero(r.Booking), Event: orZero(r.Event)}
+	}
+	return replies
+}
+
+func orZero[T any](of *T) (value T) {
+	if of != nil {
+		value = *of
+	}
+	return value
 }
 
 func wantCode(t rapid.TB, r reply, want holdfast.Code) {

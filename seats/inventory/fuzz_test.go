@@ -8,17 +8,17 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// FuzzDecide decides commands on states that other software may have left: counters
-// that can't be, capacities that are no number, locks and bookings that contradict each
-// other. Decide never panics, asks for more a bounded number of times, and makes nothing
-// wrong that was right.
+// FuzzDecide decides commands on documents of other software: impossible counters,
+// capacities that are no number, locks and bookings that contradict each other. Decide
+// never panics, asks for more a bounded number of times, and breaks no invariant that
+// held.
 func FuzzDecide(f *testing.F) { f.Fuzz(rapid.MakeFuzz(decideAnything)) }
 
 // TestDecide_OnDocumentsOfOtherSoftware is FuzzDecide with drawn input.
 func TestDecide_OnDocumentsOfOtherSoftware(t *testing.T) { rapid.Check(t, decideAnything) }
 
 func decideAnything(t *rapid.T) {
-	g := newWorld(t, true)
+	g := newGenerator(t, true)
 	p := &pipeline{store: g.store, rules: g.rules, remember: draw(g, "remember", false, true)}
 	for range g.number("batches", 1, 4) {
 		g.store.now = g.store.now.Add(minutes(draw(g, "minutes pass", 0, 1, 12)))

@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// checkCommit compares two committed states, one transaction apart, by the invariants
-// of the contract. What other software left wrong before may stay wrong, but nothing
-// becomes wrong.
+// checkCommit compares the states before and after a transaction by the invariants of
+// the contract. Documents of other software that break one may stay as they are, but the
+// transaction breaks none.
 func (s *store) checkCommit(t rapid.TB, before *store) {
 	t.Helper()
 	s.checkCounter(t, before)
@@ -51,8 +51,8 @@ var (
 	}
 )
 
-// checkCounter: what the counter says beyond the locks does not change, unless the
-// counter was repaired; and what was written can be committed.
+// checkCounter: the counter's drift from the locks does not change unless the counter
+// was repaired, and the counter is valid after it was written.
 func (s *store) checkCounter(t rapid.TB, before *store) {
 	t.Helper()
 	if s.event == nil || !s.event.HasTotal || !s.event.Countable {
@@ -72,8 +72,8 @@ func (s *store) checkCounter(t rapid.TB, before *store) {
 	}
 }
 
-// checkSales: a CONFIRMED booking's lock is CONSUMED and the other way round, a lock
-// has one live booking at most, and nothing was confirmed after its time.
+// checkSales: the lock of a CONFIRMED booking is CONSUMED and vice versa, a lock has at
+// most one live booking, and no booking was confirmed after its time.
 func (s *store) checkSales(t rapid.TB, before *store) {
 	t.Helper()
 	live, wasLive := s.liveBookings(), before.liveBookings()

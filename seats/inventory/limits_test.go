@@ -123,7 +123,7 @@ func TestLimits_OfLocksCountActiveLocks(t *testing.T) {
 	}
 }
 
-// The holdings that a state has are not the decision's to change.
+// The decision does not change the holdings of the state.
 func TestLimits_TheStateStaysAsItWas(t *testing.T) {
 	event := newStore(9).event
 	event.MaxSeatsPerUser = 4

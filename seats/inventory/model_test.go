@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// model is the contract, carried out by the book: one command after the other, on all
-// documents, slowly. It shares no code with the package under test: counters are sums,
-// rules are written out.
+// model carries out the contract literally: one command after the other, with a search
+// of all documents. It shares no code with the package under test.
 type model struct {
 	now      time.Time
 	rules    inventory.Rules
@@ -20,7 +19,7 @@ type model struct {
 	event    *holdfast.Event // its counter is not used
 	locks    map[ID]*modelLock
 	bookings map[ID]*holdfast.Booking
-	// fresh: made in this batch. Such a lock can't be reclaimed before it is committed.
+	// fresh: locks of this batch, which can't be reclaimed before the commit.
 	fresh map[ID]bool
 }
 
@@ -29,7 +28,7 @@ type modelLock struct {
 	ending
 }
 
-// outcome is what a caller learns.
+// outcome is the answer to a caller.
 type outcome struct {
 	code     holdfast.Code
 	details  any
@@ -56,7 +55,7 @@ func (o outcome) String() string {
 
 func refused(code holdfast.Code) outcome { return outcome{code: code} }
 
-// modelOf is the model in the state that a store is in.
+// modelOf is the model with the documents of a store.
 func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *model {
 	m := &model{
 		now: s.now, rules: rules, unknown: unknown,
@@ -107,7 +106,7 @@ func (m *model) do(command inventory.Command) outcome {
 	}
 }
 
-// taken sums what takes seats of the event.
+// taken is the sum of the seats that locks take.
 func (m *model) taken() (sum int64) {
 	for _, l := range m.locks {
 		if l.EventID == m.event.ID && (l.Status == "ACTIVE" || l.Status == "CONSUMED") {
@@ -121,8 +120,8 @@ func (m *model) available() int64 { return max(0, m.event.TotalSeats-m.taken()) 
 
 func (m *model) isDue(expires time.Time) bool { return !expires.After(m.now) }
 
-// holding is what a user has of the event: seats of CONSUMED and of live ACTIVE locks,
-// and the number of the latter.
+// holding sums a user's seats in CONSUMED locks and in ACTIVE locks that are not due; it
+// counts the ACTIVE ones.
 func (m *model) holding(user ID) (seats, locks int64) {
 	for _, l := range m.locks {
 		if l.EventID != m.event.ID || l.UserID != user {
@@ -156,7 +155,7 @@ func (m *model) reclaim() bool {
 	return true
 }
 
-// reclaimFor reclaims until so many seats fit, or nothing is left to reclaim.
+// reclaimFor reclaims until the seats fit, or no due lock is left.
 func (m *model) reclaimFor(seats int64) (fits bool) {
 	for m.available() < seats {
 		if !m.reclaim() {
@@ -223,7 +222,7 @@ func (m *model) limits(c inventory.Acquire) outcome {
 	}
 }
 
-// lockCode is the column of the contract's table that is not ACTIVE.
+// lockCode refuses an action on a lock that is due or not ACTIVE.
 func (m *model) lockCode(l *modelLock) holdfast.Code {
 	switch {
 	case l.Status == "CONSUMED":
@@ -285,28 +284,28 @@ func (m *model) extend(c inventory.Extend) outcome {
 	if code := m.eventCode(); code != "" {
 		return refused(code)
 	}
-	expires := m.reckon(c.Until)
+	expires := m.timeOf(c.Until)
 	if expires.After(lock.CreatedAt.Add(m.rules.MaxLockTTL)) {
 		return refused("VALIDATION_FAILED")
 	}
-	m.prolong(lock, expires)
+	m.extendTo(lock, expires)
 	return outcome{lock: lock.Lock}
 }
 
-func (m *model) prolong(l *modelLock, until time.Time) {
+func (m *model) extendTo(l *modelLock, until time.Time) {
 	if until.After(l.ExpiresAt) {
 		l.ExpiresAt = until
 	}
 }
 
-func (m *model) reckon(u holdfast.Until) time.Time {
+func (m *model) timeOf(u holdfast.Until) time.Time {
 	if u.At.IsZero() {
 		return m.now.Add(u.For)
 	}
 	return u.At
 }
 
-// eventCode refuses what a cancelled event refuses.
+// eventCode refuses an action on a missing or cancelled event.
 func (m *model) eventCode() holdfast.Code {
 	switch {
 	case m.event == nil:

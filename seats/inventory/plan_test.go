@@ -36,8 +36,8 @@ func TestPlan_IsEmptyWhereItWritesNothing(t *testing.T) {
 	}
 }
 
-// The event's guard is as weak as the decision allows: at least so many seats if the batch
-// only acquires locks, otherwise an unchanged event.
+// The event's guard is as weak as the decision allows: enough seats if the batch only
+// acquires locks, otherwise an unchanged event.
 func TestPlan_GuardsTheEvent(t *testing.T) {
 	soon, past := in(time.Minute), in(-time.Minute)
 	for _, row := range []struct {
@@ -82,7 +82,7 @@ func TestPlan_GuardsTheEvent(t *testing.T) {
 	}
 }
 
-// Nothing is written where nothing moves.
+// A batch that moves no seats does not write the event.
 func TestPlan_DoesNotWriteTheEventIfNothingMoves(t *testing.T) {
 	for name, c := range map[string]inventory.Command{
 		"extend": extend, "book": book, "consume": inventory.ConsumeSold{LockID: lockID(1)},
@@ -122,7 +122,7 @@ func TestComplete_FillsInTheClockAndTheEvent(t *testing.T) {
 	}
 }
 
-// needs are the single things that a decision may need.
+// needs has one entry for each kind of need.
 var needs = []inventory.Needs{
 	{Event: true}, {Fence: true}, {Taken: true}, {Due: 3}, {Locks: locksOf(1)}, {LiveOf: locksOf(2)}, {Bookings: []ID{bookingID(1)}},
 	{Holdings: []ID{alice}}, {Keys: []inventory.UserKey{{User: alice, Key: "k"}}}, {DueAmong: locksOf(3)},

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Whatever batches come, results and documents are those of the model, which carries
-// the commands out one after the other; and no batch breaks an invariant.
+// The model carries out the same commands one after the other. Results and documents
+// are equal, and no batch breaks an invariant.
 func TestDecide_AgreesWithTheModel(t *testing.T) {
 	for _, row := range []struct {
 		name     string
@@ -21,12 +21,12 @@ func TestDecide_AgreesWithTheModel(t *testing.T) {
 	}{{"the state is always read", false}, {"the event is remembered, at times wrongly", true}} {
 		t.Run(row.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				g := newWorld(t, false)
+				g := newGenerator(t, false)
 				unknown := map[ID]*holdfast.Error{}
 				if draw(g, "unknown user", false, false, true) {
 					unknown[userID(3)] = holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
 				}
-				r := &replay{
+				r := &comparison{
 					pipeline: &pipeline{store: g.store, rules: g.rules, unknown: unknown, remember: row.remember},
 					model:    modelOf(g.store, g.rules, unknown),
 				}
@@ -38,14 +38,14 @@ func TestDecide_AgreesWithTheModel(t *testing.T) {
 	}
 }
 
-// replay carries the same commands through the pipeline and the model.
-type replay struct {
+// comparison carries out the same commands in the pipeline and in the model.
+type comparison struct {
 	*pipeline
 	model *model
 	seen  []*inventory.Event // that a process may remember
 }
 
-func (r *replay) step(g *generator) {
+func (r *comparison) step(g *generator) {
 	r.store.now = r.store.now.Add(minutes(draw(g, "minutes pass", 0, 0, 1, 5, 12)))
 	r.model.now = r.store.now
 	g.known = g.last
@@ -76,32 +76,32 @@ func (r *replay) step(g *generator) {
 	}
 }
 
-// presumed is an event that a process knows nothing of.
+// presumed is the event that a process presumes if it has not read it.
 func presumed() *inventory.Event {
 	e := newStore(1 << 40).event
 	e.Name = ""
 	return e
 }
 
-// run carries out a batch, and the commands that it leaves to the next one.
-func (r *replay) run(t *rapid.T, commands ...inventory.Command) {
+// run carries out a batch, and then the commands that it left undecided.
+func (r *comparison) run(t *rapid.T, commands ...inventory.Command) {
 	for round := 0; len(commands) > 0; round++ {
 		if round > maxLoads {
-			t.Fatalf("%+v wait for ever", commands)
+			t.Fatalf("%+v are never decided", commands)
 		}
 		results := r.batch(t, commands...)
-		var again []inventory.Command
+		var undecided []inventory.Command
 		clear(r.model.fresh)
 		for i, c := range commands {
 			if results[i].Undecided {
-				if len(again) == 0 { // what it has reclaimed so far stays reclaimed
+				if len(undecided) == 0 { // the locks reclaimed so far stay reclaimed
 					r.model.reclaimFor(c.(inventory.Acquire).Seats)
 				}
-				again = append(again, c)
+				undecided = append(undecided, c)
 				continue
 			}
 			want := r.model.do(c)
-			if got := seenBy(c, results[i]); !equal(got, want) {
+			if got := outcomeOf(c, results[i]); !equal(got, want) {
 				t.Fatalf("%T%+v\ngot  %v (%v)\nwant %v", c, c, got, results[i].Err, want)
 			}
 			if _, changes := c.(inventory.ChangeEvent); changes && results[i].Err == nil && results[i].Event != r.store.event.Event {
@@ -111,12 +111,12 @@ func (r *replay) run(t *rapid.T, commands ...inventory.Command) {
 		if diff := r.model.difference(r.store); diff != "" {
 			t.Fatalf("after %+v: %s", commands, diff)
 		}
-		commands = again
+		commands = undecided
 	}
 }
 
-// seenBy is a result as an outcome of the model.
-func seenBy(c inventory.Command, r reply) outcome {
+// outcomeOf is a result as an outcome of the model.
+func outcomeOf(c inventory.Command, r reply) outcome {
 	if r.Err != nil {
 		o := refused(holdfast.CodeOf(r.Err))
 		if d, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](r.Err); ok {

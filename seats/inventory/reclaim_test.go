@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// reclaimed are the numbers of the locks from 1 to n that a reclaim has ended.
+// reclaimed are the numbers of the locks, from 1 to n, that were reclaimed.
 func (s *store) reclaimed(n int) (numbers []int) {
 	for i := 1; i <= n; i++ {
 		if s.locks[lockID(i)].Status == holdfast.LockExpired && s.ends[lockID(i)] == (ending{by: holdfast.EndedByReclaim}) {
@@ -69,7 +69,7 @@ func TestReclaim_ForSeveralCommandsEndsEachLockOnce(t *testing.T) {
 	s.wantCounter(t, 0, 0)
 }
 
-// A due lock that a command of the batch has named is as it was left by that command.
+// If an earlier command of the batch named a due lock, its new state counts.
 func TestReclaim_BesideCommandsOnTheSameLock(t *testing.T) {
 	release, expired := inventory.Release{LockID: lockID(1)}, holdfast.CodeLockExpired
 	cancelSale := inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}
@@ -110,7 +110,7 @@ func TestReclaim_OfALockThatTheBatchRefused(t *testing.T) {
 	}
 }
 
-// A due lock that the batch has released is passed over, and the next one is reclaimed.
+// A due lock that the batch has released is skipped, and the next one is reclaimed.
 func TestReclaim_PassesOverALockThatTheBatchReleased(t *testing.T) {
 	s := newStore(4).withLock(1, 2, "ACTIVE", in(-time.Minute)).withLock(2, 2, "ACTIVE", begin)
 	s.withBooking(1, "CONFIRMED", begin) // other software left its lock ACTIVE
@@ -170,7 +170,7 @@ func TestReclaim_IsBoundedInOneBatch(t *testing.T) {
 	s.wantCounter(t, 0, 0)
 }
 
-// What waits for the next batch does not keep others from their answers.
+// A command that stays undecided does not keep the next ones from their answers.
 func TestReclaim_WhileOneCommandWaitsOthersAreAnswered(t *testing.T) {
 	s := newStore(3).withLock(9, 1, "ACTIVE", in(time.Minute), keyedBy(keyed(9, 1, "key")))
 	dueAtOnce, unkeyed := acquire(1, 2), acquire(3, 9)

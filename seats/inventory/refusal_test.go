@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// needsOf are the needs of the first look at a command, with an event that is
-// remembered.
+// needsOf are the first needs of a command whose event is remembered.
 func needsOf(t *testing.T, event *inventory.Event, c inventory.Command) inventory.Needs {
 	t.Helper()
 	plan, results, needs := inventory.Decide(inventory.State{Event: event}, []inventory.Command{c}, theRules)
@@ -59,9 +58,9 @@ func TestRefusal_NeedsAStateThatIsReadAfterTheRequest(t *testing.T) {
 	}
 }
 
-// What is refused must not be granted elsewhere: the event is written before the state
-// is read that the refusal relies on. A request for seats without a key can't be asked
-// elsewhere again.
+// After a refusal, an earlier attempt must not be granted: the event is written before
+// the state that the refusal relies on is read. A request for seats without a key needs
+// no fence: nothing identifies an earlier attempt.
 func TestRefusal_IsFenced(t *testing.T) {
 	soon, past := in(time.Minute), in(-time.Minute)
 	change := func(c holdfast.EventChange) inventory.Command { return inventory.ChangeEvent{EventChange: c} }
@@ -134,8 +133,8 @@ func TestRefusal_ChangesNothing(t *testing.T) {
 	}
 }
 
-// A refusal for reasons of time alone raises the lock's revision: a transaction that
-// began in time, and would extend or confirm it yet, conflicts.
+// A refusal for time alone raises the lock's revision: a transaction that began in time
+// and would still extend or confirm it conflicts.
 func TestRefusal_BecauseOfTimeRaisesTheLocksRevision(t *testing.T) {
 	past, soon := in(-time.Minute), in(time.Minute)
 	window := holdfast.Until{For: time.Minute}

@@ -26,8 +26,8 @@ func TestCancel_FreesTheSeats(t *testing.T) {
 	}
 }
 
-// A CONFIRMED booking keeps its seats until it is cancelled, also where other software
-// left its lock ACTIVE, due or not.
+// A CONFIRMED booking keeps its seats until it is cancelled, even if other software left
+// its lock ACTIVE, due or not.
 func TestCancel_OfASaleWhoseLockWasLeftActive(t *testing.T) {
 	for _, expires := range []time.Time{in(time.Minute), begin} {
 		s := newStore(5).withLock(1, 2, "ACTIVE", expires).withBooking(1, "CONFIRMED", expires)
@@ -74,8 +74,8 @@ func TestRelease_SeveralCommandsOnOneLockFreeItsSeatsOnce(t *testing.T) {
 	}
 }
 
-// A lock whose seats are no whole number ≥ 1 counts 0: its customer may release it, and
-// the event is written all the same.
+// A lock whose seats are no whole number ≥ 1 counts as 0. Its user may release it, and
+// the event is written.
 func TestRelease_OfALockWithoutWholeSeats(t *testing.T) {
 	s := newStore(5).withLock(1, 0, "ACTIVE", in(time.Minute))
 	wantCode(t, s.one(t, release), "")
@@ -95,7 +95,7 @@ func TestRelease_PaysDownWhatIsOversold(t *testing.T) {
 	}
 }
 
-// A release of a lock that does not exist on an event that does not exist.
+// Neither the lock nor the event exists.
 func TestRelease_OfALockThatDoesNotExist(t *testing.T) {
 	s := newStore(5)
 	s.event = nil

@@ -99,8 +99,8 @@ func TestReplay_InTheSameBatch(t *testing.T) {
 	}
 }
 
-// A batch whose first command is refused has its key looked up. That says nothing of
-// the keys of the commands that come after it.
+// If the first command of a batch is refused, its key is looked up, but not yet the keys
+// of the next commands.
 func TestReplay_EachKeyOfABatchIsLookedUp(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -124,7 +124,7 @@ func TestReplay_EachKeyOfABatchIsLookedUp(t *testing.T) {
 	}
 }
 
-// The lock that a repeat is answered with may have been reclaimed for a command before it.
+// The lock of a repeat may have been reclaimed for a command before it.
 func TestReplay_OfALockThatThisBatchEnds(t *testing.T) {
 	for name, before := range map[string]inventory.Command{"reclaims it": acquire(1, 3), "releases it": inventory.Release{LockID: lockID(9)}} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestReplay_OfALockThatThisBatchEnds(t *testing.T) {
 	}
 }
 
-// A key that another process used meanwhile is found by the write.
+// The write finds a key that another process has used meanwhile.
 func TestReplay_OfAKeyThatWasUsedBetweenDecisionAndWrite(t *testing.T) {
 	s := newStore(5)
 	ask := keyed(1, 2, "key")

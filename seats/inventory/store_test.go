@@ -88,7 +88,7 @@ func (s *store) ofEvent(match func(*inventory.Lock) bool) []*inventory.Lock {
 func takes(l *inventory.Lock) bool         { return slices.Contains(holdfast.TakingStatuses, l.Status) }
 func isLive(b holdfast.BookingStatus) bool { return slices.Contains(holdfast.LiveStatuses, b) }
 
-// taken is what the event's locks take.
+// taken is the sum of the seats that the event's locks take.
 func (s *store) taken() (sum int64) {
 	for _, l := range s.ofEvent(takes) {
 		sum += l.Seats
@@ -96,7 +96,7 @@ func (s *store) taken() (sum int64) {
 	return sum
 }
 
-// load answers needs as of this moment.
+// load reads what is needed.
 func (s *store) load(n inventory.Needs) inventory.State {
 	if n.Fence && s.event != nil {
 		s.fences++

@@ -40,19 +40,19 @@ func (m *model) book(c inventory.Book) outcome {
 		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats, Status: "INITIATED", CreatedAt: m.now,
 	}
 	if c.Window != (holdfast.Until{}) {
-		b.Status, b.PaymentExpiresAt = "PAYMENT_PENDING", m.reckon(c.Window)
+		b.Status, b.PaymentExpiresAt = "PAYMENT_PENDING", m.timeOf(c.Window)
 	}
 	if b.PaymentExpiresAt.After(m.now.Add(m.rules.MaxPaymentTTL)) {
 		return refused("VALIDATION_FAILED")
 	}
-	m.prolong(lock, b.PaymentExpiresAt)
+	m.extendTo(lock, b.PaymentExpiresAt)
 	lock.BookingID = b.ID
 	m.bookings[b.ID] = b
 	return answer(b)
 }
 
-// bookingCode refuses an action on a booking by the contract's table. On an open
-// booking that is not due, the lock's code answers where other software ended it.
+// bookingCode refuses an action on a booking by the contract's table. If other software
+// ended the lock of an open booking that is not due, the answer is the lock's code.
 func (m *model) bookingCode(b *holdfast.Booking) holdfast.Code {
 	lock := m.locks[b.LockID]
 	switch {
@@ -81,13 +81,13 @@ func (m *model) pay(c inventory.Pay) outcome {
 	if code := m.eventCode(); code != "" {
 		return refused(code)
 	}
-	ends := m.reckon(c.Window)
+	ends := m.timeOf(c.Window)
 	if ends.After(b.CreatedAt.Add(m.rules.MaxPaymentTTL)) {
 		return refused("VALIDATION_FAILED")
 	}
 	b.Status, b.PaymentExpiresAt = "PAYMENT_PENDING", ends
 	lock := m.locks[b.LockID]
-	m.prolong(lock, ends)
+	m.extendTo(lock, ends)
 	lock.BookingID = b.ID
 	return answer(b)
 }
@@ -172,7 +172,7 @@ func (m *model) expireBookings(c inventory.ExpireBookings) outcome {
 		b, lock := m.bookings[ref.Booking], m.locks[ref.Lock]
 		isOpen := b != nil && (b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING")
 		if m.event == nil && isOpen && lock != nil && lock.Status == "ACTIVE" && lock.Seats > 0 {
-			return refused("EVENT_NOT_FOUND") // its seats can't come back
+			return refused("EVENT_NOT_FOUND") // there is no counter for its seats
 		}
 	}
 	for _, ref := range c.Bookings {

@@ -16,8 +16,8 @@ type generator struct {
 	rules inventory.Rules
 	last  int // number of the last document
 	known int // number of the last document that callers know
-	// foul: other software has left documents that contradict each other.
-	foul bool
+	// corrupted: other software has left documents that contradict each other.
+	corrupted bool
 }
 
 func draw[V any](g *generator, what string, choices ...V) V {
@@ -33,9 +33,9 @@ func (g *generator) next() int {
 	return g.last
 }
 
-// newWorld draws an event with locks and bookings, and the operator's limits.
-func newWorld(t *rapid.T, foul bool) *generator {
-	g := &generator{T: t, store: newStore(int64(rapid.IntRange(0, 9).Draw(t, "totalSeats"))), rules: theRules, foul: foul}
+// newGenerator draws an event with locks and bookings, and the operator's limits.
+func newGenerator(t *rapid.T, corrupted bool) *generator {
+	g := &generator{T: t, store: newStore(int64(rapid.IntRange(0, 9).Draw(t, "totalSeats"))), rules: theRules, corrupted: corrupted}
 	g.rules.MaxSeatsPerLock = draw(g, "MaxSeatsPerLock", int64(0), 0, 0, 3)
 	g.rules.MaxLocksPerUser = draw(g, "MaxLocksPerUser", int64(0), 0, 0, 2)
 	e := g.store.event
@@ -51,7 +51,7 @@ func newWorld(t *rapid.T, foul bool) *generator {
 	g.known = g.last
 	taken := g.store.taken()
 	e.AvailableSeats, e.Oversold = max(0, e.TotalSeats-taken), max(0, taken-e.TotalSeats)
-	if foul {
+	if corrupted {
 		e.AvailableSeats += int64(draw(g, "drift", 0, 0, -1, 1, 3))
 		e.Oversold += int64(draw(g, "oversold", 0, 0, 0, -1, 2))
 		e.HasTotal, e.Countable = draw(g, "HasTotal", true, true, false), draw(g, "Countable", true, true, false)
@@ -85,7 +85,7 @@ func (g *generator) lock() {
 		"ACTIVE": {"", "INITIATED", "PAYMENT_PENDING"}, "CONSUMED": {"CONFIRMED"},
 		"EXPIRED": {"", "EXPIRED", "PAYMENT_PENDING"}, "RELEASED": {"", "CANCELLED", "INITIATED"},
 	}[status]
-	if g.foul {
+	if g.corrupted {
 		choices = append([]holdfast.BookingStatus{""}, holdfast.BookingStatuses...)
 	}
 	booking := draw(g, "booking", choices...)
@@ -99,12 +99,12 @@ func (g *generator) lock() {
 	g.store.withBooking(n, booking, window)
 	b := g.store.bookings[bookingID(n)]
 	b.UserID, b.EventID, b.Seats = lock.UserID, lock.EventID, lock.Seats
-	if g.foul && draw(g, "no lock", 0, 0, 0, 0, 1) == 1 {
+	if g.corrupted && draw(g, "no lock", 0, 0, 0, 0, 1) == 1 {
 		delete(g.store.locks, lock.ID)
 	}
 }
 
-// time draws a time around the database's clock, at it or far ahead of it.
+// time draws a time near the database's clock, equal to it or far ahead of it.
 func (g *generator) time(what string) time.Time {
 	return g.store.now.Add(minutes(draw(g, what, 0, -20, -5, 3, 10, 10, 30, 119, 121)))
 }
@@ -207,11 +207,11 @@ func (g *generator) swept() inventory.Command {
 	return c
 }
 
-// lockID draws one of the locks that there may be.
+// lockID draws a lock, which may be missing.
 func (g *generator) lockID() ID    { return lockID(g.document("lock")) }
 func (g *generator) bookingID() ID { return bookingID(g.document("booking")) }
 
-// document is at times one that does not exist.
+// document draws the number of a document; at times, of a missing one.
 func (g *generator) document(what string) int {
 	const missing = 999
 	if n := g.number(what, 0, g.known); n > 0 {

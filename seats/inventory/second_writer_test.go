@@ -10,15 +10,15 @@ import (
 )
 
 // Another process changes the store between the decision and the write, and time
-// passes. No plan that gets through breaks an invariant, and each answer is the model's
-// at some moment between the request and the commit.
+// passes. No plan that is written breaks an invariant. Each answer is the model's in one
+// of the states between the request and the commit.
 func TestDecide_BesideASecondWriter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := newWorld(t, false)
+		g := newGenerator(t, false)
 		r := &race{
 			generator: g,
 			pipeline:  &pipeline{store: g.store, rules: g.rules, remember: draw(g, "remember", false, true)},
-			rival:     &pipeline{store: g.store, rules: g.rules, remember: draw(g, "rival remembers", false, true)},
+			other:     &pipeline{store: g.store, rules: g.rules, remember: draw(g, "other process remembers", false, true)},
 		}
 		r.pipeline.beforeApply = func(inventory.Plan) { r.interfere() }
 		for range g.number("batches", 1, 5) {
@@ -29,28 +29,28 @@ func TestDecide_BesideASecondWriter(t *testing.T) {
 
 type race struct {
 	*generator
-	pipeline, rival *pipeline
-	rivals          int      // that come between decision and write
-	moments         []*model // states that there were since the request
+	pipeline, other *pipeline
+	turns           int      // of the other process before the write
+	states          []*model // of the store since the request
 }
 
-func (r *race) note() {
-	r.moments = append(r.moments, modelOf(r.store, r.rules, nil))
+func (r *race) record() {
+	r.states = append(r.states, modelOf(r.store, r.rules, nil))
 }
 
-// interfere is another process's turn.
+// interfere lets the other process carry out a batch.
 func (r *race) interfere() {
-	if r.rivals == 0 {
+	if r.turns == 0 {
 		return
 	}
-	r.rivals--
+	r.turns--
 	r.store.now = r.store.now.Add(minutes(draw(r.generator, "minutes pass between", 0, 0, 1, 10)))
-	r.note()
-	r.rival.batch(r.T, r.command(r.rival)...)
-	r.note()
+	r.record()
+	r.other.batch(r.T, r.command(r.other)...)
+	r.record()
 }
 
-// command draws a batch, and sets how the pipeline carries it out.
+// command draws a batch, and sets p up to carry it out.
 func (r *race) command(p *pipeline) []inventory.Command {
 	p.hold = false
 	switch draw(r.generator, "kind", "queue", "queue", "claim", "sweep") {
@@ -72,16 +72,16 @@ func (r *race) step() {
 	r.store.now = r.store.now.Add(minutes(draw(r.generator, "minutes pass", 0, 0, 1, 12)))
 	r.known = r.last
 	commands := r.command(r.pipeline)
-	r.rivals, r.moments = r.number("rivals", 0, 3), nil
-	r.note()
+	r.turns, r.states = r.number("turns", 0, 3), nil
+	r.record()
 	results := r.pipeline.batch(r.T, commands...)
 	for i, c := range commands {
 		if results[i].Undecided {
 			continue
 		}
-		if !r.isRightAtSomeMoment(commands, results, i) {
-			r.Fatalf("%T%+v was answered with %v (%v), which is right at none of %d moments; at the last one %v",
-				c, c, withoutClock(c, results[i]), results[i].Err, len(r.moments), r.outcome(r.moments[len(r.moments)-1], commands, results, i))
+		if !r.isRightInSomeState(commands, results, i) {
+			r.Fatalf("%T%+v was answered with %v (%v), which is right in none of %d states; in the last one it is %v",
+				c, c, withoutClock(c, results[i]), results[i].Err, len(r.states), r.outcome(r.states[len(r.states)-1], commands, results, i))
 		}
 		if results[i].Acquires() && r.store.locks[results[i].Lock.ID].Lock != results[i].Lock {
 			r.Fatalf("answered %+v, stored %+v", results[i].Lock, r.store.locks[results[i].Lock.ID])
@@ -90,8 +90,8 @@ func (r *race) step() {
 	r.checkNothingElse(commands, results)
 }
 
-func (r *race) isRightAtSomeMoment(commands []inventory.Command, results []reply, i int) bool {
-	for _, m := range r.moments {
+func (r *race) isRightInSomeState(commands []inventory.Command, results []reply, i int) bool {
+	for _, m := range r.states {
 		if equal(withoutClock(commands[i], results[i]), r.outcome(m, commands, results, i)) {
 			return true
 		}
@@ -99,9 +99,9 @@ func (r *race) isRightAtSomeMoment(commands []inventory.Command, results []reply
 	return false
 }
 
-// outcome is the model's answer to command i, if the batch had been carried out then.
-func (r *race) outcome(at *model, commands []inventory.Command, results []reply, i int) outcome {
-	m := at.clone()
+// outcome is the model's answer to command i of a batch that is carried out in a state.
+func (r *race) outcome(state *model, commands []inventory.Command, results []reply, i int) outcome {
+	m := state.clone()
 	waits := false
 	for j, c := range commands[:i] {
 		if !results[j].Undecided {
@@ -118,18 +118,18 @@ func (r *race) outcome(at *model, commands []inventory.Command, results []reply,
 	return o
 }
 
-// withoutClock leaves out the times of a new lock, which are those of the write.
+// withoutClock leaves out the times of a new lock: they depend on the time of the write.
 func withoutClock(c inventory.Command, r reply) outcome {
-	o := seenBy(c, r)
+	o := outcomeOf(c, r)
 	if r.Acquires() {
 		o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
 	}
 	return o
 }
 
-// checkNothingElse: beside what was granted nothing was made since the last moment.
+// checkNothingElse: the batch made no lock and no booking beyond its answers.
 func (r *race) checkNothingElse(commands []inventory.Command, results []reply) {
-	last := r.moments[len(r.moments)-1]
+	last := r.states[len(r.states)-1]
 	locks, bookings := len(last.locks), len(last.bookings)
 	for i, result := range results {
 		if result.Acquires() {
