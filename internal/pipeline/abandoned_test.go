@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// answer is what became of a command.
+// answer is the outcome of a command.
 type answer struct {
 	result inventory.Result
 	err    error
 }
 
-// start submits a command, and returns where its answer will come.
+// start submits a command, and returns the channel of its answer.
 func start(ctx context.Context, p *pipeline.Pipeline, eventID holdfast.ID, c inventory.Command) <-chan answer {
 	answers := make(chan answer, 1)
 	startInto(ctx, answers, p, eventID, c)
@@ -40,9 +40,8 @@ func waitUntilIdle(t *testing.T, p *pipeline.Pipeline) {
 	testenv.WaitFor(t, func() bool { return p.Queue().InFlight() == 0 })
 }
 
-// A caller that gives up while its commit is on the way, too late for the last look:
-// a lock with a key waits for the caller, who finds it by the key. A lock without a
-// key is released at once.
+// The caller gives up after the last check before the commit. A lock with a key stays:
+// the caller finds it by the key. A lock without a key is released at once.
 func TestAbandoned_AfterTheLastCheck(t *testing.T) {
 	t.Parallel()
 	for key, c := range map[string]struct {
@@ -87,8 +86,8 @@ func TestAbandoned_AfterTheLastCheck(t *testing.T) {
 	}
 }
 
-// A caller that gives up before the last look may have asked elsewhere, and been
-// refused there: it is not granted seats any more, with or without a key.
+// A caller that gives up before the last check may have been refused elsewhere. It gets
+// no seats, with or without a key.
 func TestAbandoned_BeforeTheLastCheck(t *testing.T) {
 	t.Parallel()
 	for key, told := range map[string]holdfast.Code{"": holdfast.CodeUnavailable, "key": holdfast.CodeOutcomeUnknown} {
@@ -105,7 +104,7 @@ func TestAbandoned_BeforeTheLastCheck(t *testing.T) {
 				}
 			}})
 			p := newProcess(t, process, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
-				<-proceed // the transaction waits for it before it commits
+				<-proceed // the transaction waits for this before it commits
 				return nil, nil
 			}))
 			answers := start(ctx, p, eventID, acquire(eventID, 3, key))
@@ -126,7 +125,7 @@ func TestAbandoned_BeforeTheLastCheck(t *testing.T) {
 	}
 }
 
-// A command that has not been taken up is dropped, and its caller knows.
+// A command that is still in the queue is dropped: its caller gets UNAVAILABLE.
 func TestAbandoned_BeforeItIsTakenUp(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -155,7 +154,7 @@ func TestAbandoned_BeforeItIsTakenUp(t *testing.T) {
 	wantAvailable(t, w, eventID, 7)
 }
 
-// A release that was in flight is carried out; its caller does not know, and asks again.
+// A release in flight is carried out. Its caller gets OUTCOME_UNKNOWN and asks again.
 func TestAbandoned_ReleaseInFlightIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -16,20 +16,19 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// rival is other software that changes an event whenever a batch has been decided and
-// is about to be written.
-type rival struct {
+// otherWriter is other software that changes an event after each decision of a batch, just
+// before the batch is written.
+type otherWriter struct {
 	won, lost atomic.Int32
 }
 
-// monitor lets the rival write before each command of a transaction that writes the
-// event by its guard.
-func (r *rival) monitor(w *env, eventID holdfast.ID) *event.CommandMonitor {
+// monitor lets the other software write before each guarded write of the event.
+func (r *otherWriter) monitor(w *env, eventID holdfast.ID) *event.CommandMonitor {
 	return &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		if _, err := e.Command.LookupErr("autocommit"); err != nil || e.CommandName != "findAndModify" {
 			return
 		}
-		const timeout = 300 * time.Millisecond // where the batch holds the event, the rival would wait for ever
+		const timeout = 300 * time.Millisecond // if the batch holds the event, the write would never end
 		ctx, cancel := context.WithTimeout(w.Ctx(), timeout)
 		defer cancel()
 		_, err := w.DB.Collection("events").UpdateByID(ctx, eventID, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
@@ -41,8 +40,8 @@ func (r *rival) monitor(w *env, eventID holdfast.ID) *event.CommandMonitor {
 	}}
 }
 
-// Software that writes the event all the time wins maxConflicts times. Then the batch
-// holds the event before it reads, and gets through.
+// Other software that writes the event all the time wins maxConflicts times. Then the
+// batch holds the event before it reads, and commits.
 func TestSubmit_GetsThroughBesideAProcessThatWritesTheEventAllTheTime(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]func(w *env, eventID holdfast.ID, lock holdfast.Lock) inventory.Command{
@@ -67,35 +66,34 @@ func TestSubmit_GetsThroughBesideAProcessThatWritesTheEventAllTheTime(t *testing
 			eventID := w.Event(10)
 			lock := w.Take(eventID, 3, testenv.Soon())
 			c := command(w, eventID, lock)
-			var r rival
+			var r otherWriter
 			process := watched(t, w, r.monitor(w, eventID))
 			p := newProcess(t, process, func(o *pipeline.Options) { o.WithoutMemory = true })
 			submit(t, p, eventID, c)
 			if won, lost := r.won.Load(), r.lost.Load(); won != pipeline.MaxConflicts || lost != 1 {
-				t.Errorf("the rival won %d times and lost %d times; want %d and 1", won, lost, pipeline.MaxConflicts)
+				t.Errorf("the other writer won %d times and lost %d times; want %d and 1", won, lost, pipeline.MaxConflicts)
 			}
 			testenv.CheckInvariants(t, w.DB.Database)
 		})
 	}
 }
 
-// A fresh request is guarded by what it relies on, and not by the revision: other
-// software that writes the event does not stop it.
+// The guard of a new request is the seats that it needs, and not the revision: writes of
+// other software do not stop it.
 func TestSubmit_AFreshRequestDoesNotConflictWithOtherWrites(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	eventID := w.Event(10)
-	var r rival
+	var r otherWriter
 	p := newProcess(t, watched(t, w, r.monitor(w, eventID)))
 	submit(t, p, eventID, acquire(eventID, 3, ""))
 	if won, lost := r.won.Load(), r.lost.Load(); won != 1 || lost != 0 {
-		t.Errorf("the rival won %d times and lost %d times; want 1 and 0", won, lost)
+		t.Errorf("the other writer won %d times and lost %d times; want 1 and 0", won, lost)
 	}
 	wantAvailable(t, w, eventID, 7)
 }
 
-// Whatever another process has changed since this one saw the event, the answer is
-// right.
+// The answer is right, whatever another process has changed since this one read the event.
 func TestSubmit_AnswersByWhatAnotherProcessChanged(t *testing.T) {
 	t.Parallel()
 	set := func(name string, value any) func(*env, holdfast.ID, *pipeline.Pipeline) {
@@ -144,8 +142,8 @@ func TestSubmit_AnswersByWhatAnotherProcessChanged(t *testing.T) {
 	}
 }
 
-// Two processes that sell one event, release and sell again: each remembers what it
-// saw last, and no seat is sold twice or lost.
+// Two processes sell one event, release and sell again. Each remembers its last read, and
+// no seat is sold twice or lost.
 func TestSubmit_TwoProcessesOnOneEvent(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

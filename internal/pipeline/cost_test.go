@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// The commands of MongoDB that a pipeline uses.
+// The MongoDB commands that a pipeline sends.
 const (
 	read   = "aggregate"
 	fence  = "update"        // outside of a transaction
@@ -24,10 +24,10 @@ const (
 	abort  = "abortTransaction"
 )
 
-// costCase is a command, and what MongoDB is asked for.
+// costCase is a command, and the MongoDB commands that it costs.
 type costCase struct {
 	name          string
-	change        bson.D // of the event, by another process, after this one has seen it
+	change        bson.D // of the event, by another process, after this one has read it
 	command       func(eventID holdfast.ID, b holdfast.Booking) inventory.Command
 	direct        bool // it does not go through the queue
 	want          []string
@@ -43,8 +43,8 @@ func changing(c holdfast.EventChange) func(holdfast.ID, holdfast.Booking) invent
 	return func(holdfast.ID, holdfast.Booking) inventory.Command { return inventory.ChangeEvent{EventChange: c} }
 }
 
-// What each command asks MongoDB for, in order. A process that remembers the event
-// reads nothing for a request that fits.
+// The MongoDB commands that each command sends, in order. A process that remembers the
+// event reads nothing for a request that fits.
 func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 	t.Parallel()
 	status, name := holdfast.Closed, "name"
@@ -110,7 +110,7 @@ func TestCost_OfDirectCommands(t *testing.T) {
 	})
 }
 
-// checkCosts carries each command out in a process that has seen the event, with and
+// checkCosts carries out each command in a process that has read the event, with and
 // without memory.
 func checkCosts(t *testing.T, cases []costCase) {
 	t.Helper()
@@ -142,7 +142,7 @@ func checkCosts(t *testing.T, cases []costCase) {
 					wantCode(t, err, c.code)
 				})
 				if !slices.Equal(got, want) {
-					t.Errorf("MongoDB was asked for %v, want %v", got, want)
+					t.Errorf("MongoDB received %v, want %v", got, want)
 				}
 			})
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// holdLock writes a lock in a transaction that stays open, as a process does that dies
-// while it confirms a booking.
+// holdLock writes a lock in a transaction that stays open, like a process that dies while
+// it confirms a booking.
 func holdLock(t *testing.T, w *env, id holdfast.ID) {
 	t.Helper()
 	session, err := w.DB.Client().StartSession()
@@ -34,7 +34,7 @@ func holdLock(t *testing.T, w *env, id holdfast.ID) {
 	}
 }
 
-// deadProcessCase is a command, and what the dead process holds.
+// deadProcessCase is a command, and the document that the dead process holds.
 type deadProcessCase struct {
 	holdsLock bool // else it holds the event
 	do        func(p *pipeline.Pipeline, eventID, lockID holdfast.ID) error
@@ -42,8 +42,8 @@ type deadProcessCase struct {
 	waits     bool
 }
 
-// A process that died in a transaction left it open on the server. Whatever needs what
-// it holds ends it, and has its answer within 9 s; the rest does not wait at all.
+// A dead process left its transaction open on the server. A command that needs a document
+// it holds ends it, and has its answer within 9 s. Other commands do not wait.
 func TestDeadProcess_HoldsUpNoCommandForLong(t *testing.T) {
 	t.Parallel()
 	type call = func(p *pipeline.Pipeline, eventID, lockID holdfast.ID) error
@@ -73,7 +73,7 @@ func TestDeadProcess_HoldsUpNoCommandForLong(t *testing.T) {
 		_, err := p.Repair(t.Context(), eventID, "run")
 		return err
 	}
-	var rows sync.WaitGroup // they wait most of the time: all at once, whatever -parallel says
+	var rows sync.WaitGroup // the rows mostly wait: all run at once, whatever -parallel says
 	for title, c := range map[string]deadProcessCase{
 		"acquire":                      {do: acquire(1, "key"), waits: true},
 		"acquire too many":             {do: acquire(9, ""), want: holdfast.CodeSeatsUnavailable},
@@ -91,7 +91,7 @@ func TestDeadProcess_HoldsUpNoCommandForLong(t *testing.T) {
 	rows.Wait()
 }
 
-// run has the command carried out beside the dead process.
+// run carries out the command while the dead process's transaction is open.
 func (c deadProcessCase) run(t *testing.T) {
 	w := testenv.New(t)
 	eventID := w.Event(10)

@@ -9,34 +9,34 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Store is where the commands lead.
+// Store returns the store that the commands change.
 func (p *Pipeline) Store() *store.Store { return p.store }
 
 // Do carries out a command that does not write the event.
 func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Result, error) {
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, func(ctx context.Context) (inventory.Result, error) {
-		return p.one(ctx, ID{}, c, false)
+		return p.carryOut(ctx, ID{}, c, false)
 	})
 }
 
 // Sweep carries out a command in a transaction that writes the event before it reads, so
-// that it gets through on an event that other processes write all the time. A zero
-// eventID is for bookings whose locks take no seats.
+// that other writers can't starve it. eventID is zero for bookings whose locks take no
+// seats.
 func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
-	return p.one(ctx, eventID, c, true)
+	return p.carryOut(ctx, eventID, c, true)
 }
 
-// Change changes an event, before all commands that wait in its queue.
+// Change changes an event, ahead of the commands in its queue.
 func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEvent) (inventory.Result, error) {
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
-		return p.one(ctx, eventID, c, true)
+		return p.carryOut(ctx, eventID, c, true)
 	})
 }
 
-// Repair proves an event's counter, and corrects it where it is wrong; the correction
-// is nil where it is right.
+// Repair compares an event's counter with its locks, and corrects it if it is wrong. The
+// correction is nil if it is right.
 func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
-	result, err := p.one(ctx, eventID, inventory.Repair{RunID: runID}, false)
+	result, err := p.carryOut(ctx, eventID, inventory.Repair{RunID: runID}, false)
 	return result.Correction, err
 }
 
@@ -49,7 +49,8 @@ func (p *Pipeline) Plan(s inventory.State, c inventory.Command) (inventory.Plan,
 	return plan, results[0]
 }
 
-func (p *Pipeline) one(ctx context.Context, eventID ID, c inventory.Command, hold bool) (inventory.Result, error) {
+// carryOut runs one command without the queue.
+func (p *Pipeline) carryOut(ctx context.Context, eventID ID, c inventory.Command, hold bool) (inventory.Result, error) {
 	t := &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
 	r := &run{pipeline: p, hold: hold, tasks: []*task{t}}
 	if err := r.do(ctx); err != nil {

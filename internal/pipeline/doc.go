@@ -8,22 +8,24 @@
 //	apply    store.Apply: one transaction, guarded by the plan
 //	deliver  groupcommit answers each caller
 //
-// There are two ways back, both in pipeline.go (run.do, run.decide): a decision that needs to know more loads
-// it and decides again, and a plan that has gone stale is decided again.
+// Two steps are repeated, both in pipeline.go. A decision that needs more of the state
+// loads it and decides again (run.decide). A plan that has gone stale is decided again
+// (run.do).
 //
-// # Ways in
+// # Entry points
 //
 //	Submit   commands that move seats: through the event's queue
 //	Do       commands that don't write the event (extend, book, pay, confirm): no queue
-//	Sweep    ends of due locks and bookings, on an event that others write all the
-//	         time: the transaction writes the event before it reads
+//	Sweep    the expiry of due locks and bookings: the transaction writes the event
+//	         before it reads, so other writers can't starve it
 //	Repair   corrections of a counter
-//	Change   changes of an event: before all that waits in its queue
+//	Change   changes of an event: ahead of its queue
 //
-// # What happens to a caller that gives up
+// # A caller that gives up
 //
-// A command that has not been taken up is dropped: UNAVAILABLE, nothing is done. One
-// that is in flight is decided again without it if that is noticed before the commit;
-// else a lock that was made with an idempotency key is found by it (OUTCOME_UNKNOWN),
-// and one without is released at once (UNAVAILABLE: no seats are kept).
+// A command that is still in the queue is dropped: UNAVAILABLE, nothing is done. A batch
+// in flight is decided again without the command, if the last check before the commit
+// notices. After that check the lock is made. With an idempotency key the caller finds
+// it again (OUTCOME_UNKNOWN). Without one it is released at once (UNAVAILABLE: no seats
+// are kept).
 package pipeline

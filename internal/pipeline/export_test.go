@@ -7,11 +7,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// MaxConflicts is how often a run loses before it holds its events.
+// MaxConflicts is how often a plan may go stale before its run holds the event.
 const MaxConflicts = maxConflicts
 
-// Settle carries out the commands of a batch whose commit was not answered, as the
-// queue does.
+// Settle carries out commands like a queue whose last commit had an unknown outcome.
 func (p *Pipeline) Settle(ctx context.Context, eventID ID, commands ...inventory.Command) ([]inventory.Result, error) {
 	group := groupcommit.Group[ID, queued]{Key: eventID}
 	for _, c := range commands {
@@ -28,8 +27,8 @@ func (p *Pipeline) Settle(ctx context.Context, eventID ID, commands ...inventory
 	return results, nil
 }
 
-// Commit carries out the commands of several events in one transaction, as a queue
-// whose batches hold several groups would.
+// Commit carries out the commands of several events in one transaction, like a queue
+// whose batches have several groups.
 func (p *Pipeline) Commit(ctx context.Context, commands map[ID][]inventory.Command) (map[ID][]inventory.Result, error) {
 	b := &groupcommit.Batch[ID, queued]{}
 	for eventID, list := range commands {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// A new key is not looked up: the unique index says that another process has used it.
-// The batch is then decided with the locks of its keys.
+// A new key is not looked up. If another process has used it, the unique index refuses
+// the lock, and the batch is decided again with the locks of its keys.
 func TestKey_UsedInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -50,7 +50,7 @@ func TestKey_UsedInAnotherProcess(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// The lock of a key is returned as it is by now, and its request takes no seats.
+// A repeat returns the lock in its present state, and takes no seats.
 func TestKey_ReturnsItsLockInItsPresentState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -23,7 +23,7 @@ type env = testenv.Env
 
 var rules = inventory.Rules{DefaultLockTTL: testenv.DefaultTTL, MaxLockTTL: testenv.MaxTTL, MaxPaymentTTL: testenv.MaxPaymentTTL}
 
-// newProcess is a pipeline as another process would have it.
+// newProcess returns the pipeline of one more process.
 func newProcess(t *testing.T, w *env, change ...func(*pipeline.Options)) *pipeline.Pipeline {
 	t.Helper()
 	o := pipeline.Options{Rules: rules}
@@ -47,7 +47,7 @@ func watched(t *testing.T, w *env, m *event.CommandMonitor) *env {
 	return testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Monitor = m })
 }
 
-// recorder notes the commands that MongoDB is asked for.
+// recorder notes the commands that MongoDB receives.
 type recorder struct {
 	mu    sync.Mutex
 	names []string
@@ -61,7 +61,7 @@ func (r *recorder) monitor() *event.CommandMonitor {
 	}}
 }
 
-// of returns the names of the commands that do asks for.
+// of returns the names of the commands that do sends.
 func (r *recorder) of(do func()) []string {
 	r.mu.Lock()
 	r.names = nil
@@ -76,7 +76,7 @@ func acquire(eventID holdfast.ID, seats int64, key string) inventory.Acquire {
 	return inventory.Acquire{LockID: ids.New(), LockRequest: holdfast.LockRequest{EventID: eventID, UserID: ids.New(), Seats: seats, Key: key}}
 }
 
-// submit submits a command and fails the test where it is refused.
+// submit submits a command, and fails the test if it is refused.
 func submit(t *testing.T, p *pipeline.Pipeline, eventID holdfast.ID, c inventory.Command) inventory.Result {
 	t.Helper()
 	result, err := p.Submit(t.Context(), eventID, c)

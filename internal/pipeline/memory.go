@@ -7,20 +7,19 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// maxRemembered bounds the events that are remembered. One that is forgotten costs a
-// read.
+// maxRemembered bounds the remembered events. A forgotten event costs a read.
 const maxRemembered = 10_000
 
-// memory has events as the last commit or read of this process left them. What is
-// remembered may be out of date: it can make a commit fail, never wrong.
+// memory is a cache of events, as the last commit or read of this process left them. An
+// entry may be out of date: a commit that relies on it then fails.
 type memory struct {
 	off    bool
 	mu     sync.Mutex
 	events map[ID]inventory.Event
 }
 
-// recall returns the event. One that is not remembered is presumed to sell all that is
-// asked for, which saves a read where that is so. nil: nothing is remembered or presumed.
+// recall returns the remembered event. An event that is not remembered is presumed to
+// sell, which saves a read if that is true. nil: the state must be read.
 func (m *memory) recall(id ID) *inventory.Event {
 	if m.off || id.IsZero() {
 		return nil

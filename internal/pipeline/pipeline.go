@@ -18,8 +18,7 @@ import (
 // ID names an event, a user, a lock or a booking.
 type ID = holdfast.ID
 
-// Pipeline is the way of commands to one database. Its methods are safe for use by
-// many goroutines.
+// Pipeline carries out commands in one database. It is safe for concurrent use.
 type Pipeline struct {
 	store  *store.Store
 	rules  inventory.Rules
@@ -28,8 +27,9 @@ type Pipeline struct {
 	queue  *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
-// Submit queues a command at its event and waits for its result, but not longer than
-// ctx. A refusal is an error; see the package's document for the others.
+// Submit queues a command at its event and waits for its result, at most until ctx ends.
+// A refusal is an error. The package's document describes the errors of a caller that
+// gives up.
 func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
 		result, err := p.queue.Submit(ctx, eventID, queued{c, trace.SpanContextFromContext(ctx)})
@@ -40,12 +40,12 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 	})
 }
 
-// commit is what the queue calls with a batch.
+// commit carries out a batch of the queue.
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
 	ctx, end := traced(mongodb.WithFastRetry(ctx), b)
 	defer end()
 	r := &run{pipeline: p, hold: b.Settling}
-	if !b.Settling { // else the commit before this one knew its users
+	if !b.Settling { // the first commit of a batch has looked its users up
 		r.lookup = p.lookUp(ctx, b)
 	}
 	for _, g := range b.Groups {
@@ -76,24 +76,21 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 }
 
 const (
-	// maxConflicts is how often commands are decided on a state that others change
-	// before it is written. Then the transaction writes the event before it reads, so
-	// that software that writes the event all the time can't starve it. Reading first
-	// keeps the event for a shorter time, which several processes that sell it gain
-	// from.
+	// maxConflicts is how often a plan may go stale before the run holds the event: it
+	// then writes the event before it reads, so other writers can't starve it. The first
+	// attempts read first: they block the event's other writers for a shorter time.
 	maxConflicts = 5
 	// runTimeout bounds a run with all its repetitions.
 	runTimeout = 15 * time.Second
 	// maxLoads bounds how often a decision asks for more.
 	maxLoads = 8
-	// fenceTimeout bounds a read that begins with a fence. A transaction of a process
-	// that died may hold the event: only a transaction of our own finds that out, and
-	// ends it.
+	// fenceTimeout bounds a read that begins with a fence. A dead process's transaction
+	// may hold the event. Only a transaction finds and ends it, so the next attempt is one.
 	fenceTimeout = time.Second
 	retryDelay   = 2 * time.Millisecond
 )
 
-// task is the commands of one event on their way.
+// task is the commands of one event in a run.
 type task struct {
 	eventID   ID
 	settling  bool
@@ -114,46 +111,47 @@ type run struct {
 	unknown  map[ID]*holdfast.Error // users that do not exist
 	keyClash bool                   // a key of the commands is in use
 	// hold: the transaction writes the events before it reads.
-	hold      bool
-	conflicts int // how often the plans went stale
-	faults    int // of these, in transactions that held their events
+	hold          bool
+	conflicts     int // how often the plans went stale
+	heldConflicts int // of these, in transactions that held their events
 }
 
 const (
 	// errAbandoned says that a caller has given up since its command was decided.
 	errAbandoned = mongodb.Abort("a caller has given up")
-	// errUnguarded says that a plan relies on a revision that no condition can match:
-	// only a transaction that holds the event can carry it out.
+	// errUnguarded says that no condition can match the revision that a plan relies on.
+	// Only a transaction that holds the event can carry it out.
 	errUnguarded = mongodb.Abort("the event's revision is no whole number")
-	// errFault says that a plan went stale again and again although its transaction held
-	// the event: other software left a document that no condition of ours can match. The
-	// queue then commits the commands one by one.
-	errFault = mongodb.Abort("a document can't be guarded")
+	// errUnmatchable says that plans went stale although their transactions held the
+	// event: no condition of a plan matches a document of other software. The queue then
+	// commits the commands one by one.
+	errUnmatchable = mongodb.Abort("a document can't be guarded")
 )
 
-// maxFaults is how often a plan may go stale in a transaction that holds the event.
-const maxFaults = 3
+// maxHeldConflicts bounds how often a plan goes stale in a transaction that holds the
+// event.
+const maxHeldConflicts = 3
 
-// errBlocked says that a read outside of a transaction failed.
-type errBlocked struct{ cause error }
+// readError is the error of a read outside of a transaction.
+type readError struct{ cause error }
 
-func (e errBlocked) Error() string { return "the event could not be read: " + e.cause.Error() }
-func (e errBlocked) Unwrap() error { return e.cause }
+func (e readError) Error() string { return "the event could not be read: " + e.cause.Error() }
+func (e readError) Unwrap() error { return e.cause }
 
-// do decides and applies until nothing that the plans rely on has changed meanwhile.
+// do decides and applies until the plans are written.
 func (r *run) do(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	for {
 		err := r.attempt(ctx)
-		var blocked errBlocked
+		var failed readError
 		switch {
 		case errors.Is(err, store.ErrStale):
 			if r.hold {
-				r.faults++
+				r.heldConflicts++
 			}
-			if r.faults >= maxFaults {
-				return errFault
+			if r.heldConflicts >= maxHeldConflicts {
+				return errUnmatchable
 			}
 		case errors.Is(err, errAbandoned):
 		case errors.Is(err, store.ErrKeyInUse):
@@ -163,7 +161,7 @@ func (r *run) do(ctx context.Context) error {
 			r.keyClash = true
 		case errors.Is(err, errUnknownUsers):
 			r.unknown = r.lookup.unknown
-		case errors.Is(err, errUnguarded), errors.As(err, &blocked) && ctx.Err() == nil:
+		case errors.Is(err, errUnguarded), errors.As(err, &failed) && ctx.Err() == nil:
 			r.hold = true
 		default:
 			if err != nil {
@@ -180,14 +178,15 @@ func (r *run) do(ctx context.Context) error {
 	}
 }
 
-// forget drops what is remembered of the events: it may be wrong.
+// forget drops the remembered events: they may be out of date.
 func (r *run) forget() {
 	for _, t := range r.tasks {
 		r.pipeline.memory.forget(t.eventID)
 	}
 }
 
-// pause lets others get through; not before the first repetition.
+// pause waits for a random time, so that other transactions can commit. It does not wait
+// before the first repetition.
 func pause(ctx context.Context, conflicts int) error {
 	if conflicts == 1 {
 		return ctx.Err()
@@ -251,7 +250,7 @@ func (r *run) decideAndApply(ctx context.Context) error {
 	return nil
 }
 
-// decide decides a task's commands, and loads what that needs.
+// decide decides a task's commands, and loads the state that this needs.
 func (r *run) decide(ctx context.Context, t *task) error {
 	state := inventory.State{}
 	if !r.hold && r.conflicts == 0 {
@@ -282,7 +281,7 @@ func (r *run) decide(ctx context.Context, t *task) error {
 func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 	if r.hold {
 		state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
-		held := !t.eventID.IsZero() // else no event was written, and none will be
+		held := !t.eventID.IsZero() // without an event there is nothing to hold
 		state.Held, state.Fenced = held, held
 		return state, err
 	}
@@ -293,16 +292,16 @@ func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 	}
 	state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
 	if err != nil {
-		err = errBlocked{err}
+		err = readError{err}
 	}
 	return state, err
 }
 
-// beforeCommit is the last look. Users that do not exist get no seats. A caller that has
-// given up since its command was decided may have asked elsewhere: this comes last,
-// because the search for users takes its time.
+// beforeCommit is the last check. Users that do not exist get no seats. A caller that has
+// given up since the decision may have asked elsewhere. This is checked last, because the
+// search for users takes time.
 func (r *run) beforeCommit() error {
-	if r.unknown == nil { // else their commands were refused
+	if r.unknown == nil { // the commands of unknown users are not refused yet
 		if err := r.lookup.wait(); err != nil {
 			return err
 		}

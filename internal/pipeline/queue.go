@@ -17,18 +17,18 @@ import (
 type Options struct {
 	Rules inventory.Rules
 	Users UserLookup // nil: every user exists
-	// WithoutMemory reads every event anew, as a process does that has just begun. For
-	// tests: what is remembered must never matter.
+	// WithoutMemory reads every event anew, like a process that has just started. For
+	// tests: memory must not change an answer.
 	WithoutMemory bool
 }
 
-// New returns the way of commands to a store.
+// New returns a pipeline that carries out commands in a store.
 func New(s *store.Store, o Options) *Pipeline {
 	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}}
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
 		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
-		IsRejected: func(err error) bool { return errors.Is(err, errFault) || mongodb.RejectedByServer(err) },
+		IsRejected: func(err error) bool { return errors.Is(err, errUnmatchable) || mongodb.RejectedByServer(err) },
 		Orphaned:   p.releaseOrphan,
 		Unsettled:  p.releaseUnsettled,
 		Log:        s.DB().Log(),
@@ -70,7 +70,7 @@ func explain(err error, c inventory.Command) error {
 			unknown = unknown.With(holdfast.UnknownLock{LockID: acquire.LockID})
 		}
 		return unknown
-	case errors.Is(err, errFault):
+	case errors.Is(err, errUnmatchable):
 		return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
 	default:
 		return err
@@ -78,22 +78,22 @@ func explain(err error, c inventory.Command) error {
 }
 
 // releaseUnsettled releases the lock that may have been made for a caller that had given
-// up, where the caller has no key to find it by. There may be no such lock.
+// up and has no key to find it by.
 func (p *Pipeline) releaseUnsettled(eventID ID, c queued) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" {
 		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}})
 	}
 }
 
-// releaseOrphan releases a lock that was made for a caller that had given up, where
-// the caller has no key to find it by. If the queue is full, the lock expires.
+// releaseOrphan releases the lock of a caller that had given up and has no key to find it
+// by. If the queue is full, the lock expires.
 func (p *Pipeline) releaseOrphan(eventID ID, c queued, result inventory.Result) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" && result.Err == nil {
 		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}})
 	}
 }
 
-// Queue is where commands wait, for metrics and tests.
+// Queue returns the queue of the commands, for metrics and tests.
 func (p *Pipeline) Queue() *groupcommit.Queue[ID, queued, inventory.Result] { return p.queue }
 
 // Close waits until every command in flight has its answer, or ctx ends.

@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// waitsFor is how long a command is seen to wait.
-const waitsFor = 200 * time.Millisecond
+// observeInterval is how long the test watches a command wait.
+const observeInterval = 200 * time.Millisecond
 
-// settleCase is a command whose commit was sent and not answered.
+// settleCase is a command whose commit was sent but not answered.
 type settleCase struct {
 	name    string
 	command func(w *env, eventID holdfast.ID, lock holdfast.Lock) inventory.Command
-	// available seats of 10, of which 3 are in the lock, once the command is carried out.
+	// available seats of 10 after the command; the lock has 3.
 	available int64
 	isRight   func(r inventory.Result, c inventory.Command) bool
 }
@@ -53,7 +53,7 @@ func hasItsLock(r inventory.Result, c inventory.Command) bool {
 		!r.Lock.ExpiresAt.IsZero()
 }
 
-// planOf is the plan of a command as a process decides it.
+// planOf is the plan that a process makes for a command.
 func planOf(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command) []store.EventPlan {
 	t.Helper()
 	var s inventory.State
@@ -79,8 +79,8 @@ func keysOf[T any](m map[holdfast.ID]T) (list []holdfast.ID) {
 	return list
 }
 
-// eachSettleCase runs a test for each command, with an event of 10 seats and the plan
-// that was sent.
+// eachSettleCase runs a test for each command, with an event of 10 seats and the plan of
+// the unanswered commit.
 func eachSettleCase(t *testing.T, run func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan,
 	s settleCase)) {
 	t.Helper()
@@ -109,7 +109,7 @@ func settle(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, s se
 
 func always() error { return nil }
 
-// The commit had happened: settling finds what it wrote, and writes nothing twice.
+// The commit had happened: settling finds its documents, and writes nothing twice.
 func TestSettle_ACommitThatHappened(t *testing.T) {
 	t.Parallel()
 	eachSettleCase(t, func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase) {
@@ -120,8 +120,8 @@ func TestSettle_ACommitThatHappened(t *testing.T) {
 	})
 }
 
-// The commit is still on its way: settling waits for it.
-func TestSettle_ACommitThatIsStillOnItsWay(t *testing.T) {
+// The commit is still in flight: settling waits for it.
+func TestSettle_ACommitThatIsStillInFlight(t *testing.T) {
 	t.Parallel()
 	no := mongodb.Abort("no")
 	for name, outcome := range map[string]error{"and happens": nil, "and does not happen": no} {
@@ -141,7 +141,7 @@ func TestSettle_ACommitThatIsStillOnItsWay(t *testing.T) {
 					defer close(settled)
 					settle(t, w, eventID, c, s)
 				}()
-				testenv.HoldsFor(t, waitsFor, func() bool {
+				testenv.HoldsFor(t, observeInterval, func() bool {
 					select {
 					case <-settled:
 						return false
@@ -151,7 +151,7 @@ func TestSettle_ACommitThatIsStillOnItsWay(t *testing.T) {
 				})
 				close(proceed)
 				if err := <-answer; !errors.Is(err, outcome) {
-					t.Errorf("the commit on its way: %v", err)
+					t.Errorf("the commit in flight: %v", err)
 				}
 				<-settled
 			})
@@ -159,7 +159,7 @@ func TestSettle_ACommitThatIsStillOnItsWay(t *testing.T) {
 	}
 }
 
-// The commit arrives after settling: nothing of it is written, whatever it was.
+// The commit arrives after settling: it writes nothing.
 func TestSettle_ACommitThatArrivesTooLate(t *testing.T) {
 	t.Parallel()
 	eachSettleCase(t, func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase) {
@@ -172,7 +172,7 @@ func TestSettle_ACommitThatArrivesTooLate(t *testing.T) {
 	})
 }
 
-// Other commands may have taken the seats since.
+// Other commands have taken the seats since the commit.
 func TestSettle_RefusesIfTheSeatsAreGone(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -187,8 +187,8 @@ func TestSettle_RefusesIfTheSeatsAreGone(t *testing.T) {
 	wantAvailable(t, w, eventID, 4)
 }
 
-// A command that was abandoned meanwhile is settled all the same, so that its lock is
-// found and released.
+// A command that was abandoned meanwhile is settled too, so that its lock is found and
+// released.
 func TestSettle_FindsTheLockOfAnAbandonedCommand(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -199,7 +199,7 @@ func TestSettle_FindsTheLockOfAnAbandonedCommand(t *testing.T) {
 	}
 	c.Abandoned = true
 	other := acquire(eventID, 1, "")
-	other.Abandoned = true // and this one's commit had not happened
+	other.Abandoned = true // its commit had not happened
 	results, err := newProcess(t, w).Settle(context.Background(), eventID, c, other)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestSettle_FindsTheLockOfAnAbandonedCommand(t *testing.T) {
 	wantAvailable(t, w, eventID, 5)
 }
 
-// Another process may have made the lock of a key meanwhile.
+// Another process has made the lock of the key meanwhile.
 func TestSettle_ReplaysTheLockOfAKeyThatWasUsedElsewhere(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

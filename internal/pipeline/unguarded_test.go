@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Other software may leave an event that no condition of a plan can match. It sells all
-// the same, or it is refused, and nothing is decided again and again.
+// No condition of a plan can match the events that other software left here. They sell,
+// or refuse, without endless repetition.
 func TestUnguarded_EventsAreAnsweredInTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,8 +53,7 @@ func TestUnguarded_EventsAreAnsweredInTime(t *testing.T) {
 	}
 }
 
-// A lock that MongoDB can't change fails its own release, and no other command of the
-// batch.
+// A lock that MongoDB can't change: its release fails, but no other command of the batch.
 func TestUnguarded_ALockFailsAlone(t *testing.T) {
 	t.Parallel()
 	for name, revision := range map[string]any{"text": "3-abc", "a fraction": 1.5} {
@@ -94,7 +93,7 @@ func TestUnguarded_ALockFailsAlone(t *testing.T) {
 	}
 }
 
-// A unique index of other software refuses a lock: only that one fails.
+// A unique index of other software refuses a lock: only its command fails.
 func TestUnguarded_AForeignUniqueIndexFailsOneCommand(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

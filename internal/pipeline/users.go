@@ -13,25 +13,25 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// UserLookup tells which of some users do not exist, each with its refusal.
+// UserLookup returns the users that do not exist, each with its refusal.
 type UserLookup func(ctx context.Context, userIDs []ID) (unknown map[ID]*holdfast.Error, err error)
 
 // errUnknownUsers says that a batch has commands of users that do not exist. They are
 // refused when the batch is decided again.
 const errUnknownUsers = mongodb.Abort("the batch has commands of unknown users")
 
-// lookupTimeout is below the time of a transaction.
+// lookupTimeout is below the timeout of a transaction.
 const lookupTimeout = 10 * time.Second
 
-// lookup is the search for a batch's users, beside its transaction.
+// lookup is the search for a batch's users, concurrent with its transaction.
 type lookup struct {
 	done     chan struct{}
 	unknown  map[ID]*holdfast.Error
 	err      error
-	panicked any // what UserLookup panicked with
+	panicked any // the value of UserLookup's panic
 }
 
-// lookUp starts the search for the users who acquire seats; nil if there are none.
+// lookUp starts the search for the users that acquire seats; nil if there are none.
 func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued]) *lookup {
 	if p.users == nil {
 		return nil

@@ -17,7 +17,7 @@ func withUsers(users pipeline.UserLookup) func(*pipeline.Options) {
 	return func(o *pipeline.Options) { o.Users = users }
 }
 
-// waitForBatch waits until one command of the event is taken up, and n more wait.
+// waitForBatch waits until one command of the event is in flight, and n more are queued.
 func waitForBatch(t *testing.T, p *pipeline.Pipeline, eventID holdfast.ID, n int) {
 	t.Helper()
 	testenv.WaitFor(t, func() bool { return p.Queue().InFlight() == 1 && p.Queue().Waiting(eventID) == n })
@@ -28,11 +28,11 @@ func waitForBatch(t *testing.T, p *pipeline.Pipeline, eventID holdfast.ID, n int
 func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	stranger, refusal := ids.New(), holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
+	unknownID, refusal := ids.New(), holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
 	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
 		unknown := map[holdfast.ID]*holdfast.Error{}
 		for _, id := range userIDs {
-			if id == stranger {
+			if id == unknownID {
 				unknown[id] = refusal
 			}
 		}
@@ -46,7 +46,7 @@ func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
 		_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 1, ""))
 		wantCode(t, err, "")
 	})
-	waitForBatch(t, p, eventID, 0) // it is tried, alone
+	waitForBatch(t, p, eventID, 0) // the first command is in flight, alone
 	var mu sync.Mutex
 	seen := map[holdfast.ID]bool{}
 	const waiting = 40
@@ -54,10 +54,10 @@ func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
 		callers.Go(func() {
 			c := acquire(eventID, 1, "")
 			if i%4 == 0 {
-				c.UserID = stranger
+				c.UserID = unknownID
 			}
 			result, err := p.Submit(w.Ctx(), eventID, c)
-			if (c.UserID == stranger) != errors.Is(err, refusal) || (c.UserID != stranger && err != nil) {
+			if (c.UserID == unknownID) != errors.Is(err, refusal) || (c.UserID != unknownID && err != nil) {
 				t.Errorf("user %s: %v", c.UserID, err)
 			}
 			mu.Lock()
