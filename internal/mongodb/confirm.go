@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// A primary that was frozen or cut off, and does not know yet that there is another one,
-// still answers reads with old data. One that has just been elected may not know yet
-// what is committed. Neither can harm a write, because a commit needs the majority. A
-// refusal writes nothing, so it has to be confirmed.
+// A primary that was paused or partitioned, while another one was elected, answers reads
+// with old data. A primary that has just been elected may not know yet what is committed.
+// Neither can harm a write, because a commit needs the majority. A refusal writes nothing,
+// so it has to be confirmed.
 
-// ConfirmRefusal calls do. Where do refuses, and doubtful says that the refusal could
-// come from old data, it waits until the primary has proved that it is one, and calls
-// do again. Within a transaction, which confirms it as it commits, do is called once.
+// ConfirmRefusal calls do. If do refuses, and doubtful says that the refusal may come from
+// old data, it waits until the primary has confirmed its role (see Barrier), and calls do
+// again. Within a transaction do is called once: the commit confirms the role.
 func ConfirmRefusal[T any](ctx context.Context, db *DB, doubtful func(error) bool, do func(ctx context.Context) (T, error)) (T, error) {
 	value, err := do(ctx)
 	if err == nil || !doubtful(err) || mongo.SessionFromContext(ctx) != nil {
@@ -33,18 +33,18 @@ func ConfirmRefusal[T any](ctx context.Context, db *DB, doubtful func(error) boo
 	return do(ctx)
 }
 
-// IsRefusal reports whether a rule refuses, rather than the database.
+// IsRefusal reports whether a rule refuses because of the stored state. A failure of the
+// database and invalid input are no refusals.
 func IsRefusal(err error) bool {
 	code := holdfast.CodeOf(err)
 	return code != "" && code != holdfast.CodeUnavailable && code != holdfast.CodeOutcomeUnknown && code != holdfast.CodeInvalid
 }
 
-// barrierTimeout bounds the wait of a primary that has no majority.
+// barrierTimeout bounds the wait for a primary that has no majority.
 const barrierTimeout = 5 * time.Second
 
-// Barrier waits until the primary has proved that it is one: what it answers next is
-// not older than this call. It is a linearizable read, for which the primary asks the
-// majority.
+// Barrier is a linearizable read: the majority confirms the primary's role. Reads after
+// Barrier are not older than its call.
 func (db *DB) Barrier(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()

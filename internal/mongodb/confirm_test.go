@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A refusal that may come from old data is decided twice, and nothing else is.
+// Only a refusal that may come from old data is decided twice.
 func TestConfirmRefusal_DecidesDoubtfulRefusalsAgain(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -46,7 +46,7 @@ func TestConfirmRefusal_DecidesDoubtfulRefusalsAgain(t *testing.T) {
 	}
 }
 
-// The transaction is repeated, and not the part of it that refuses.
+// The whole transaction is repeated, not only the part that refuses.
 func TestConfirmRefusal_DecidesOnceWithinATransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -62,7 +62,7 @@ func TestConfirmRefusal_DecidesOnceWithinATransaction(t *testing.T) {
 	}
 }
 
-// A refusal that can't be confirmed is no answer.
+// If a refusal can't be confirmed, the answer is UNAVAILABLE.
 func TestConfirmRefusal_WithoutAPrimaryIsUnavailable(t *testing.T) {
 	t.Parallel()
 	mongod := testenv.OwnMongod(t)

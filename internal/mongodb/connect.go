@@ -48,8 +48,8 @@ const (
 	Unknown     Outcome = "unknown"
 )
 
-// Observer is told of the end of every transaction, and of orphans that were ended. Nil
-// functions are not called.
+// Observer has callbacks for the end of each transaction and for ended orphans; each may
+// be nil.
 type Observer struct {
 	Transaction func(o Outcome, attempts int)
 	Orphans     func(ended int)
@@ -60,9 +60,9 @@ type Options struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Observe Observer
-	// BarrierCollection is read to prove that a primary is one; it may be any collection.
+	// BarrierCollection is the collection that Barrier reads; any collection will do.
 	BarrierCollection string
-	// Monitor is told of every command; may be nil.
+	// Monitor observes every command; may be nil.
 	Monitor *event.CommandMonitor
 	// CommitTimeout bounds the repetition of a commit whose outcome is unknown; 0
 	// means commitTimeout.

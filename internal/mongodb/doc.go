@@ -1,6 +1,6 @@
-// Package mongodb is what Holdfast's packages share of MongoDB: the connection, the one
-// transaction runner, the end of orphaned transactions, indexes and validators, lenient
-// reading of documents, and the translation of the driver's errors.
+// Package mongodb has the common code for MongoDB: the connection, transactions, the end
+// of orphaned transactions, indexes and validators, lenient reading of documents, and the
+// translation of the driver's errors.
 //
 // # Transactions
 //
@@ -11,13 +11,13 @@
 //	conflict     CodeUnavailable: attempts or time ran out; nothing was written
 //	unavailable  CodeUnavailable: no writable server in time; nothing was written
 //	unknown      CodeOutcomeUnknown: the commit was sent, repeated and not answered;
-//	             it may or may not be there, now or in a moment
+//	             the change may have been made, or may still be made
 //
 // A transaction whose caller gives up is not committed. Its commands in flight have half
 // a second to end, so that the abort comes after them.
 //
-// A transaction that a dead process left open holds its documents for as long as the
-// server keeps it (60 s by default). A transaction that has lost to conflicts for
-// orphanSearchDelay looks for idle transactions of our application name, which carries
-// the database's name, and ends them.
+// A transaction that a dead process left open (an orphan) holds its documents until the
+// server ends it, by default after 60 s. So a transaction that has met conflicts for
+// orphanSearchDelay ends the idle transactions of our application name, which includes
+// the database's name.
 package mongodb

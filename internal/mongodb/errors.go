@@ -9,15 +9,14 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Abort is an error of a transaction's function that ends the transaction and is
-// returned as it is: nothing was written. It steers the caller, and never reaches a
-// client.
-type Abort string
+// AbortError is returned by a transaction's function to abort the transaction: nothing is
+// written. InTx returns it to its caller, which handles it; no client sees it.
+type AbortError string
 
-func (a Abort) Error() string { return string(a) }
+func (e AbortError) Error() string { return string(e) }
 
-// Translate gives an error of the driver a code; other errors pass. It is for reads,
-// and for writes of which nothing was applied; see TranslateWrite.
+// Translate gives an error of the driver a code, and returns other errors unchanged. It
+// is for reads, and for writes that certainly changed nothing; see TranslateWrite.
 func Translate(err error) error {
 	if err == nil || !isDriver(err) {
 		return err
@@ -25,8 +24,8 @@ func Translate(err error) error {
 	return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
 }
 
-// TranslateWrite is Translate for a single write outside of a transaction: one
-// that was sent and not answered may have been applied.
+// TranslateWrite is Translate for a single write outside of a transaction. Such a write
+// may have been applied although it was not answered.
 func TranslateWrite(err error) error {
 	if err == nil || !isDriver(err) {
 		return err
@@ -40,8 +39,8 @@ func TranslateWrite(err error) error {
 // IsDuplicate reports whether a unique index refused the write.
 func IsDuplicate(err error) bool { return mongo.IsDuplicateKeyError(err) }
 
-// ConflictError says that other transactions changed the same documents until time ran
-// out. Nothing was changed.
+// ConflictError says that conflicts with other transactions used up the time or the
+// attempts. Nothing was changed.
 func ConflictError(cause error) error {
 	return holdfast.Refuse(holdfast.CodeUnavailable, "Too many changes at the same time; try again.").By(cause)
 }
@@ -54,7 +53,7 @@ func unknownOutcome(cause error) error {
 // isDriver reports whether err comes from the driver or a context. Errors without a
 // code are treated as driver errors, unless they abort a transaction.
 func isDriver(err error) bool {
-	var abort Abort
+	var abort AbortError
 	return holdfast.CodeOf(err) == "" && !errors.As(err, &abort)
 }
 

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// orphanIdle is how long a transaction must have been idle to count as orphaned.
-	// Those of living processes are idle for milliseconds between two commands.
-	orphanIdle     = 5 * time.Second
-	orphansTimeout = 5 * time.Second
+	// orphanIdleTimeout is how long a transaction must have been idle to count as orphaned.
+	// The transaction of a live process is idle for milliseconds between two commands.
+	orphanIdleTimeout = 5 * time.Second
+	endOrphansTimeout = 5 * time.Second
 )
 
 // EndOrphans ends the transactions of our application, on this database and by this user,
-// that have been idle for over orphanIdle, and returns their number. If the process is
-// alive, it repeats its transaction.
+// that have been idle for more than orphanIdleTimeout. It returns their number. If the
+// process of one is alive, it repeats its transaction.
 func (db *DB) EndOrphans(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
+	ctx, cancel := context.WithTimeout(ctx, endOrphansTimeout)
 	defer cancel()
 	// $currentOp is refused under a client-wide majority read concern.
 	admin := db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))
@@ -30,7 +30,7 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 		{{Key: "$match", Value: bson.D{
 			{Key: "type", Value: "idleSession"},
 			{Key: "appName", Value: db.appName},
-			{Key: "transaction.timeInactiveMicros", Value: bson.D{{Key: "$gt", Value: orphanIdle.Microseconds()}}},
+			{Key: "transaction.timeInactiveMicros", Value: bson.D{{Key: "$gt", Value: orphanIdleTimeout.Microseconds()}}},
 		}}},
 		{{Key: "$project", Value: bson.D{{Key: "id", Value: "$lsid.id"}}}},
 	})
@@ -57,8 +57,8 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	return len(found), nil
 }
 
-// endOrphansQuietly is for a transaction that loses to conflicts, and goes on whether or
-// not orphans are found. The process needs one search at a time.
+// endOrphansQuietly is for a transaction that keeps meeting conflicts. Its errors are only
+// logged, and a second search at the same time is skipped.
 func (db *DB) endOrphansQuietly(ctx context.Context) {
 	if !db.orphans.TryLock() {
 		return

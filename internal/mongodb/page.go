@@ -13,7 +13,7 @@ import (
 )
 
 // maxExamined bounds how many documents a filter without an index reads. A page may then
-// have fewer items than were asked for, and still have a next one.
+// have fewer items than requested, and a next page.
 const maxExamined = 10_000
 
 // List reads a page and the token of the next one ("" at the end). indexed says that one

@@ -45,10 +45,10 @@ const (
 	codeCannotCreateIdx = 67
 )
 
-// EnsureSchema creates the collections, validators and indexes that are missing, and
-// changes those that differ. It may run in many processes at the same time. Changes that
-// MongoDB rejects are returned as degraded, each with the command to run by hand; err
-// says that the database does not answer.
+// EnsureSchema creates missing collections, validators and indexes, and changes different
+// ones. It may run in many processes at the same time. degraded lists the changes that
+// MongoDB rejects, each with the command to run manually. err says that the database does
+// not answer.
 func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degraded []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degra
 	return degraded, nil
 }
 
-// SchemaGaps lists what EnsureSchema would create or change, each with the command to do
-// it by hand. It only reads.
+// SchemaGaps lists the changes that EnsureSchema would make, each with the command to run
+// manually. It only reads.
 func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []string, err error) {
 	for _, c := range collections {
 		have, found, err := db.validatorOf(ctx, c.Name)
@@ -114,7 +114,7 @@ func advice(err error, command string) string {
 	return fmt.Sprintf("MongoDB rejected it (%v); correct that and run: %s", err, command)
 }
 
-// refusedSchema reports whether the server rejected the change, rather than failed.
+// refusedSchema reports whether the server is alive and rejects the change.
 func refusedSchema(err error) bool {
 	var server mongo.ServerError
 	if !errors.As(err, &server) {
@@ -152,7 +152,7 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 	if same, err := c.sameValidator(have); err != nil || same {
 		return err
 	}
-	if _, err := db.EndOrphans(ctx); err != nil { // collMod would wait for one, and all writes for collMod
+	if _, err := db.EndOrphans(ctx); err != nil { // collMod would wait for an orphan, and all writes for collMod
 		db.log.WarnContext(ctx, "Could not search for orphaned transactions", "error", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, validatorTimeout)
@@ -190,7 +190,7 @@ func (db *DB) indexNames(ctx context.Context, collection string) (names []string
 	return names, err
 }
 
-// name is made of the keys and options, so an index with the same name is the same.
+// name is made of the keys and options: an index with the same name needs no change.
 func (i Index) name() string {
 	name := "hf"
 	for _, key := range i.Keys {
@@ -237,7 +237,7 @@ func collMod(c Collection) bson.D {
 	}
 }
 
-// shell writes a command as mongosh reads it.
+// shell writes a command in the syntax of mongosh.
 func shell(command bson.D) string {
 	text, err := bson.MarshalExtJSON(command, false, false)
 	if err != nil {

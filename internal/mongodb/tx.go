@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// txTimeout and txAttempts bound a transaction with all its repetitions. There is
-	// time enough to find and end an orphan (about 6 s).
+	// txTimeout and txAttempts bound a transaction with all its repetitions. txTimeout is
+	// long enough to find and end an orphan (about 6 s).
 	txTimeout  = 15 * time.Second
 	txAttempts = 1000
 	// The delay between attempts is jittered, and doubles from firstRetryDelay to
@@ -40,17 +40,16 @@ const (
 
 type fastRetryKey struct{}
 
-// WithFastRetry makes transactions of the context wait no longer than fastRetryDelay
-// between attempts, for fastRetryTimeout. It is for the committer of an event, which has
-// few rivals that hold the event for a short time. Other transactions back off at once,
-// or many of them would keep each other from working. A committer backs off after
-// fastRetryTimeout: its rival may have died, and its attempts have to last until an
-// orphan is old enough to be ended.
+// WithFastRetry makes transactions of the context wait at most fastRetryDelay between
+// attempts, for fastRetryTimeout. It is for the committer of an event, which meets little
+// contention. Other transactions back off at once, because many of them would conflict
+// again and again. A committer backs off after fastRetryTimeout: if a dead process holds
+// the event, its attempts must last until the orphan is old enough to be ended.
 func WithFastRetry(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fastRetryKey{}, true)
 }
 
-// ErrRetry is for a transaction's function to return: what it read no longer holds. The
+// ErrRetry is returned by a transaction's function if its reads are out of date. The
 // transaction is repeated as after a conflict.
 var ErrRetry = errors.New("the transaction has to start again")
 
@@ -133,10 +132,9 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	}
 }
 
-// detachWithGrace returns a context that ends graceTimeout after ctx does. A command that
-// is cancelled on its way may reach the server after the abort, which is sent on another
-// connection. It would then begin the transaction anew, and hold its documents until the
-// transaction is found to be orphaned (see EndOrphans).
+// detachWithGrace returns a context that ends graceTimeout after ctx does. A cancelled
+// command may reach the server after the abort, which is sent on another connection. It
+// would then begin the transaction anew, and hold documents until EndOrphans ends it.
 func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, _ := ctx.Deadline() // runTx has set one; the server bounds each command by it
 	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(graceTimeout))
@@ -149,7 +147,7 @@ func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) 
 }
 
 // attempt runs fn and commits. Its commands may go on for graceTimeout after ctx has
-// ended. unknown is true if the commit was sent and its outcome could not be learned.
+// ended. unknown is true if the commit was sent and its outcome is unknown.
 func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (unknown bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -161,7 +159,7 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	}
 	committed := false
 	defer func() {
-		if !committed { // also where fn panicked
+		if !committed { // also if fn panicked
 			db.abort(ctx, session)
 		}
 	}()
@@ -177,8 +175,8 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	return db.commit(ctx, session)
 }
 
-// commit repeats the commit until it is answered or commitTimeout is over, also if the
-// caller gives up: the outcome of a commit that was sent has to be known.
+// commit repeats the commit until it is answered or commitTimeout is over. It goes on if
+// the caller gives up, to learn the outcome.
 func (db *DB) commit(ctx context.Context, session *mongo.Session) (unknown bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
@@ -196,8 +194,8 @@ func (db *DB) commit(ctx context.Context, session *mongo.Session) (unknown bool,
 	}
 }
 
-// answered reports whether it is known that a failed commit did not happen: the server
-// says so, by the label of a conflict or by an error of its own.
+// answered reports whether the server says that a failed commit did not happen: by the
+// label of a conflict, or by another error.
 func answered(err error) bool {
 	var labeled mongo.LabeledError
 	if errors.As(err, &labeled) {

@@ -92,7 +92,7 @@ func TestInTx_ObeysItsContextBetweenRetries(t *testing.T) {
 	start, runs := time.Now(), 0
 	err := mongodb.Do(ctx, w.DB, func(context.Context) error { runs++; return mongodb.ErrRetry })
 	if !holdfast.HasCode(err, holdfast.CodeUnavailable) || runs < 3 || time.Since(start) > 5*time.Second ||
-		w.Transactions(mongodb.Conflict)+w.Transactions(mongodb.Unavailable) != 1 { // by where it was when its time ran out
+		w.Transactions(mongodb.Conflict)+w.Transactions(mongodb.Unavailable) != 1 { // depends on its step when time ran out
 		t.Errorf("%v after %v and %d runs", err, time.Since(start), runs)
 	}
 }
@@ -139,12 +139,12 @@ func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
 		})
 	}()
 	start := time.Now()
-	if err := mongodb.Do(w.Ctx(), w.DB, touch); err != nil || time.Since(start) > 4*time.Second { // an orphan would hold it up for 5 s
+	if err := mongodb.Do(w.Ctx(), w.DB, touch); err != nil || time.Since(start) > 4*time.Second { // an orphan would delay it by 5 s
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
 
-// The commit is never answered: the caller is told that the outcome is unknown.
+// The commit is never answered: the caller gets OUTCOME_UNKNOWN.
 func TestInTx_ACommitWithoutAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTimeout = 200 * time.Millisecond })

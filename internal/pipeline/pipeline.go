@@ -118,14 +118,14 @@ type run struct {
 
 const (
 	// errAbandoned says that a caller has given up since its command was decided.
-	errAbandoned = mongodb.Abort("a caller has given up")
+	errAbandoned = mongodb.AbortError("a caller has given up")
 	// errUnguarded says that no condition can match the revision that a plan relies on.
 	// Only a transaction that holds the event can carry it out.
-	errUnguarded = mongodb.Abort("the event's revision is no whole number")
+	errUnguarded = mongodb.AbortError("the event's revision is no whole number")
 	// errUnmatchable says that plans went stale although their transactions held the
 	// event: no condition of a plan matches a document of other software. The queue then
 	// commits the commands one by one.
-	errUnmatchable = mongodb.Abort("a document can't be guarded")
+	errUnmatchable = mongodb.AbortError("a document can't be guarded")
 )
 
 // maxHeldConflicts bounds how often a plan goes stale in a transaction that holds the

@@ -123,7 +123,7 @@ func TestSettle_ACommitThatHappened(t *testing.T) {
 // The commit is still in flight: settling waits for it.
 func TestSettle_ACommitThatIsStillInFlight(t *testing.T) {
 	t.Parallel()
-	no := mongodb.Abort("no")
+	no := mongodb.AbortError("no")
 	for name, outcome := range map[string]error{"and happens": nil, "and does not happen": no} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,7 @@ type UserLookup func(ctx context.Context, userIDs []ID) (unknown map[ID]*holdfas
 
 // errUnknownUsers says that a batch has commands of users that do not exist. They are
 // refused when the batch is decided again.
-const errUnknownUsers = mongodb.Abort("the batch has commands of unknown users")
+const errUnknownUsers = mongodb.AbortError("the batch has commands of unknown users")
 
 // lookupTimeout is below the timeout of a transaction.
 const lookupTimeout = 10 * time.Second

@@ -295,7 +295,7 @@ func TestApply_SeveralEventsAreWrittenTogether(t *testing.T) {
 func TestApply_AnErrorBeforeTheCommitWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, testenv.New(t), nil)
-	before, no := f.documents(), mongodb.Abort("no")
+	before, no := f.documents(), mongodb.AbortError("no")
 	plans := []store.EventPlan{{EventID: f.event, Plan: inventory.Plan{
 		Event: &inventory.EventWrite{AtLeast: 1, Available: -1}, Acquired: []holdfast.Lock{f.newLock(1, "")}, TTL: []time.Duration{time.Hour},
 	}}}
@@ -307,7 +307,7 @@ func TestApply_AnErrorBeforeTheCommitWritesNothing(t *testing.T) {
 func TestApply_JoinsTheTransactionOfItsContext(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, testenv.New(t), nil)
-	before, no := f.documents(), mongodb.Abort("no")
+	before, no := f.documents(), mongodb.AbortError("no")
 	err := mongodb.Do(f.Ctx(), f.DB, func(ctx context.Context) error {
 		plans := []store.EventPlan{{EventID: f.event, Plan: inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}}}
 		if _, err := f.Store.Apply(ctx, plans, func() error { return nil }); err != nil {

@@ -136,9 +136,9 @@ func (s *Store) Hold(ctx context.Context, eventID ID) error {
 const (
 	// ErrStale says that a condition of the plan did not hold as it was written. Nothing was
 	// written; the commands have to be decided again.
-	ErrStale = mongodb.Abort("what the plan was decided on has changed")
+	ErrStale = mongodb.AbortError("what the plan was decided on has changed")
 	// ErrKeyInUse says that a new lock has an idempotency key that is in use. Nothing was written.
-	ErrKeyInUse = mongodb.Abort("an idempotency key is in use")
+	ErrKeyInUse = mongodb.AbortError("an idempotency key is in use")
 )
 
 // EventPlan is a plan and the event that it is for.

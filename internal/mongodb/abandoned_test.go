@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// The caller gives up while the transaction's first command is on its way to the server,
-// which could receive the abort before it. No transaction stays open that would hold the
-// document.
+// The caller gives up while the transaction's first command is in flight. The server could
+// receive the abort before it. No transaction stays open that would hold the document.
 func TestInTx_ACallerThatGivesUpLeavesNoTransactionOpen(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "given_up")
@@ -32,7 +31,7 @@ func TestInTx_ACallerThatGivesUpLeavesNoTransactionOpen(t *testing.T) {
 	if n := w.Transactions(mongodb.Done); n != 0 {
 		t.Errorf("%d transactions were committed", n)
 	}
-	testenv.WaitFor(t, func() bool { return !isRunning(t, w, "update") }) // the server has received all
+	testenv.WaitFor(t, func() bool { return !isRunning(t, w, "update") }) // the server has received the update
 	ctx, cancel := context.WithTimeout(w.Ctx(), 3*time.Second)
 	defer cancel()
 	if err := touch(ctx); err != nil {
@@ -40,7 +39,7 @@ func TestInTx_ACallerThatGivesUpLeavesNoTransactionOpen(t *testing.T) {
 	}
 }
 
-// isRunning reports whether the server carries a command out in the test's database.
+// isRunning reports whether the server is executing a command in the test's database.
 func isRunning(t *testing.T, w *testenv.Env, command string) bool {
 	t.Helper()
 	var answer struct {
