@@ -14,14 +14,13 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// reliesOnUnwrittenEvent reports whether a plan was decided on an event that it does not
-// write, and so does not guard: whether the event is cancelled.
+// reliesOnUnwrittenEvent reports whether a plan relies on an event that it does not write
+// and so does not guard: on the event not being cancelled.
 func reliesOnUnwrittenEvent(plans []EventPlan) bool {
 	return slices.ContainsFunc(plans, func(p EventPlan) bool { return p.Event == nil })
 }
 
-// wasValid reports whether a counter that was changed without being read was one that
-// can be.
+// wasValid reports whether a counter that was changed without a read was possible before.
 func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 	if w.IfUnchanged != nil || w.Drift != nil {
 		return true
@@ -30,8 +29,8 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 	return after.Valid()
 }
 
-// writeEvent writes the event, first of all: of two transactions on it, the second
-// gets a conflict. Even where the counter stays, its revision is raised, except by a Drift.
+// writeEvent writes the event first, so the second of two transactions on it gets a
+// conflict at once. It raises the revision even if the counter stays; a Drift does not.
 func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (after eventDoc, err error) {
 	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w),
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&after)
@@ -41,37 +40,37 @@ func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (
 	return after, err
 }
 
-// writeLocks changes locks by one command. Locks that change alike, and whose
-// revision is no matter, share a statement of it.
+// writeLocks changes locks by one command. Equal changes that check no revision share a
+// statement.
 func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) error {
-	var alike groups[inventory.LockWrite]
+	var equal groups[inventory.LockWrite]
 	for _, p := range plans {
 		for _, w := range p.Locks {
-			like := w
+			shared := w
 			if w.Guard == inventory.AnyRevision || w.Guard == inventory.IsDue {
-				like.ID = ID{}
+				shared.ID = ID{}
 			}
-			alike.add(like, w.ID)
+			equal.add(shared, w.ID)
 		}
 	}
-	return s.update(ctx, locksName, alike.statements(lockGuard, lockUpdate), alike.count)
+	return s.update(ctx, locksName, equal.statements(lockGuard, lockUpdate), equal.count)
 }
 
-// groups are writes that are alike but for the IDs of their documents.
+// groups are writes that differ only in the IDs of their documents.
 type groups[W comparable] struct {
 	ids   map[W][]ID
 	order []W
 	count int
 }
 
-func (g *groups[W]) add(like W, id ID) {
+func (g *groups[W]) add(shared W, id ID) {
 	if g.ids == nil {
 		g.ids = map[W][]ID{}
 	}
-	if _, known := g.ids[like]; !known {
-		g.order = append(g.order, like)
+	if _, known := g.ids[shared]; !known {
+		g.order = append(g.order, shared)
 	}
-	g.ids[like] = append(g.ids[like], id)
+	g.ids[shared] = append(g.ids[shared], id)
 	g.count++
 }
 
@@ -87,8 +86,8 @@ func statement(filter, update bson.D) bson.D {
 	return bson.D{{Key: "q", Value: filter}, {Key: "u", Value: update}, {Key: "multi", Value: true}}
 }
 
-// update runs the statements by one command. ErrStale: they matched fewer documents
-// than they name.
+// update runs the statements by one command. It returns ErrStale if they match fewer
+// documents than they name.
 func (s *Store) update(ctx context.Context, collection string, statements []bson.D, named int) error {
 	if len(statements) == 0 {
 		return nil
@@ -122,15 +121,15 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 
 // writeBookings changes bookings by one command.
 func (s *Store) writeBookings(ctx context.Context, plans []EventPlan, _ []Applied) error {
-	var alike groups[inventory.BookingWrite]
+	var equal groups[inventory.BookingWrite]
 	for _, p := range plans {
 		for _, w := range p.Bookings {
-			like := w
-			like.ID = ID{}
-			alike.add(like, w.ID)
+			shared := w
+			shared.ID = ID{}
+			equal.add(shared, w.ID)
 		}
 	}
-	return s.update(ctx, bookingsName, alike.statements(bookingGuard, bookingUpdate), alike.count)
+	return s.update(ctx, bookingsName, equal.statements(bookingGuard, bookingUpdate), equal.count)
 }
 
 func (s *Store) insertBookings(ctx context.Context, plans []EventPlan, _ []Applied) error {

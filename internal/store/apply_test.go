@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// changed are the fields that differ, as they are afterwards; a field that was removed
-// is nil. The date of the last change has to be new and is left out.
+// changed returns the new values of the fields that differ; nil means that a field was
+// removed. It leaves out updatedAt, which must be new.
 func changed(before, after bson.M) bson.M {
 	diff := bson.M{}
 	for name, value := range after {
@@ -103,7 +103,7 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 	}
 }
 
-// normal holds every whole number as int64.
+// normal converts every whole number to int64.
 func normal(m bson.M) bson.M {
 	for name, value := range m {
 		switch n := value.(type) {
@@ -228,7 +228,7 @@ func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
 	}
 }
 
-// Plans of several events are one transaction: all of them are written, or none.
+// The plans of several events are one transaction: all are written, or none.
 func TestApply_SeveralEventsAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -12,16 +12,16 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Counters is a page of events, to be proved against their locks.
+// Counters is a page of events whose counters are to be compared with the locks.
 type Counters struct{ events []eventDoc }
 
-// Len is how many events the page has; 0 after the last one.
+// Len is the number of events in the page: 0 after the last one.
 func (c Counters) Len() int { return len(c.events) }
 
-// Last is the place to go on after.
+// Last is the position of the next page.
 func (c Counters) Last() ID { return c.events[len(c.events)-1].ID }
 
-// Counters reads up to limit events after a place.
+// Counters reads up to limit events after a position.
 func (s *Store) Counters(ctx context.Context, after ID, limit int) (Counters, error) {
 	events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 		mongodb.Match(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}}),
@@ -31,27 +31,27 @@ func (s *Store) Counters(ctx context.Context, after ID, limit int) (Counters, er
 	return Counters{events}, mongodb.Translate(err)
 }
 
-// EventCount is about how many events exist.
+// EventCount estimates how many events exist.
 func (s *Store) EventCount(ctx context.Context) (int64, error) {
 	n, err := s.events().EstimatedDocumentCount(ctx)
 	return n, mongodb.Translate(err)
 }
 
-// Audit is what the comparison of a page of counters with the locks found.
+// Audit is the result of comparing a page of counters with the locks.
 type Audit struct {
 	Suspects    []ID // events whose counter and locks did not agree when they were read
 	PoisonLocks []PoisonLocks
 }
 
-// PoisonLocks are an event's ACTIVE and CONSUMED locks whose seats are no whole
-// number ≥ 1. They count 0; people have to repair them.
+// PoisonLocks are an event's ACTIVE and CONSUMED locks whose seats are no whole number
+// ≥ 1. They count as 0; an operator has to repair them.
 type PoisonLocks struct {
 	EventID ID
 	Count   int64
 }
 
-// Audit compares a page of events with their locks. Live traffic moves between
-// the two reads, so a suspect has to be measured.
+// Audit compares a page of events with their locks. Seats may move between the two reads,
+// so a suspect has to be measured.
 func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
 	ofPage := bson.D{{Key: "$gte", Value: page.events[0].ID}, {Key: "$lte", Value: page.Last()}}
 	sums, err := s.sums(ctx, bson.D{{Key: "eventId", Value: ofPage}})
@@ -71,8 +71,7 @@ func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
 	return found, nil
 }
 
-// Measure reads the events that exist, and the seats that their locks take, of one
-// snapshot.
+// Measure reads the events that exist and the seats that their locks take, in one snapshot.
 func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]inventory.State, error) {
 		events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), mongodb.WithNow})
@@ -89,9 +88,9 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 	})
 }
 
-// ApplyDrifts takes drifts off counters in a few commands, each counter by itself, for
-// a run that has an ID. It returns the events that this run corrected, as they are
-// then; the others have to be measured again.
+// ApplyDrifts subtracts drifts from counters in a few commands, each counter by itself, for
+// the run with the ID. It returns the events that this run corrected. The other events have
+// to be measured again.
 func (s *Store) ApplyDrifts(
 	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
 ) (corrected map[ID]holdfast.Event, err error) {
@@ -115,15 +114,14 @@ func (s *Store) ApplyDrifts(
 	return corrected, mongodb.Translate(err)
 }
 
-// EachConsumed walks all CONSUMED locks, and hands their IDs over in batches of
-// up to size.
+// EachConsumed calls handle with the IDs of all CONSUMED locks, in batches of up to size.
 func (s *Store) EachConsumed(ctx context.Context, size int, handle func([]ID) error) error {
 	filter := bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}, {Key: "status", Value: string(holdfast.LockConsumed)}}
 	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), size,
 		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
 }
 
-// EachSale walks all CONFIRMED bookings, and hands them over in batches of up to size.
+// EachSale calls handle with all CONFIRMED bookings, in batches of up to size.
 func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.BookingRef) error) error {
 	confirmed := mongodb.Is("status", string(holdfast.BookingConfirmed))
 	return mongodb.Translate(mongodb.Each(ctx, s.bookings(), confirmed, mongodb.Keys("_id", "seatLockId"), size,
@@ -132,9 +130,8 @@ func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.
 		}, handle))
 }
 
-// ActiveSales returns the sales whose lock is not CONSUMED: it is still ACTIVE, or it
-// has ended and its seats may be sold again. Nearly always there are none, which costs
-// one read.
+// ActiveSales returns the sales whose lock is not CONSUMED: it is still ACTIVE, or it has
+// ended and its seats may be sold again. Usually there are none, which costs one read.
 func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (active, ended []inventory.BookingRef, err error) {
 	bookingIDs, lockIDs := make([]ID, 0, len(sales)), make([]ID, 0, len(sales))
 	for _, sale := range sales {
@@ -149,7 +146,7 @@ func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (
 	if err != nil {
 		return nil, nil, mongodb.Translate(err)
 	}
-	confirmed, err := s.confirmed(ctx, "_id", bookingIDs) // one may have been cancelled since it was read
+	confirmed, err := s.confirmed(ctx, "_id", bookingIDs) // a sale may have been cancelled since it was read
 	for _, sale := range sales {
 		switch status := holdfast.LockStatus(locks[sale.Lock].Status); {
 		case !confirmed[sale.Booking], status == holdfast.LockConsumed:
@@ -162,13 +159,13 @@ func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (
 	return active, ended, mongodb.Translate(err)
 }
 
-// OrphanConsumed returns the CONSUMED locks that no CONFIRMED booking has.
+// OrphanConsumed returns the CONSUMED locks without a CONFIRMED booking.
 func (s *Store) OrphanConsumed(ctx context.Context, lockIDs []ID) ([]ID, error) {
 	sold, err := s.confirmed(ctx, "seatLockId", lockIDs)
 	if err != nil || len(sold) == len(lockIDs) {
 		return nil, mongodb.Translate(err)
 	}
-	locks, err := s.readLocks(ctx, lockIDs) // one may have been released since it was read
+	locks, err := s.readLocks(ctx, lockIDs) // a lock may have been released since it was read
 	var orphans []ID
 	for _, id := range lockIDs {
 		if !sold[id] && holdfast.LockStatus(locks[id].Status) == holdfast.LockConsumed {
@@ -178,8 +175,8 @@ func (s *Store) OrphanConsumed(ctx context.Context, lockIDs []ID) ([]ID, error) 
 	return orphans, mongodb.Translate(err)
 }
 
-// confirmed reports for which of the values of field, which holds IDs, a CONFIRMED
-// booking exists; it reads no more than that field.
+// confirmed reports for each value of field, which holds IDs, whether a CONFIRMED booking
+// exists. It reads only that field.
 func (s *Store) confirmed(ctx context.Context, field string, values []ID) (map[ID]bool, error) {
 	found := make(map[ID]bool, len(values))
 	projection := bson.D{{Key: "_id", Value: 0}, {Key: field, Value: 1}}
@@ -203,7 +200,7 @@ type lockSum struct {
 	Poison int64         `bson:"poison"`
 }
 
-// sums adds the locks up for some events, by a covered index.
+// sums adds up the locks of some events, by a covered index.
 func (s *Store) sums(ctx context.Context, ofEvents bson.D) (map[ID]lockSum, error) {
 	poison := bson.D{{Key: "$cond", Value: bson.A{wholeSeats, int64(0), int64(1)}}}
 	found, err := mongodb.All[lockSum](ctx, s.locks(), mongo.Pipeline{

@@ -1,19 +1,16 @@
-// Package store is events, locks and bookings in MongoDB: it loads what a decision
-// needs, and applies what it plans. It is the only code that writes these collections.
+// Package store reads and writes events, locks and bookings in MongoDB: it loads the state
+// for a decision, and applies the plan. It is the only code that writes these collections.
 //
 //	Load(ctx, event, needs) → inventory.State   one snapshot of the database
 //	Apply(ctx, plans, beforeCommit)             one transaction, guarded by the plans
 //
-// The order of writes is the same everywhere: event, locks, new locks, bookings. A
-// condition of a plan that does not hold ends the transaction with ErrStale, and
-// nothing is written.
+// Both begin in store.go. load.go has the reads of Load; apply.go and statements.go write
+// a plan. The order of writes is the same everywhere: event, locks, new locks, bookings. If
+// a guard of a plan does not match, the transaction ends with ErrStale and writes nothing.
 //
-// Documents may come from other software: a field may be missing or of another type.
-// What can't be read counts as absent; see package mongodb.
+// Documents may come from other software: a field may be missing or of another type. A
+// field that can't be read counts as absent; see package mongodb.
 //
-// Both begin in store.go. load.go says what can be read, and how; apply.go and
-// statements.go say how a plan is written.
-//
-// The other files are queries: lists, what is due, what the audit compares, what can
-// be purged, and the stream of changes.
+// The other files are queries: lists, due locks and bookings, the audit, the purge, and
+// the stream of changes.
 package store

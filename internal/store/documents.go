@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// eventDoc, lockDoc and bookingDoc read what is there, whichever software wrote it.
+// eventDoc, lockDoc and bookingDoc read any document, whichever software wrote it.
 type eventDoc struct {
 	ID              ID             `bson:"_id"`
 	Name            mongodb.Text   `bson:"name"`
@@ -26,11 +26,11 @@ type eventDoc struct {
 	Rev             mongodb.Whole  `bson:"rev"`      // raised by every transaction
 	SweptRev        mongodb.Whole  `bson:"sweptRev"` // rev after the last sweep's transaction
 
-	Now mongodb.Date `bson:"now"` // the database's clock, where it was asked for
+	Now mongodb.Date `bson:"now"` // the database's clock, if it was read
 }
 
-// eventStatusDoc is ON_SALE where the field is missing. A value of another type is a
-// status like any other that is not on sale.
+// eventStatusDoc is ON_SALE if the field is missing. A value of another type is an unknown
+// status, which does not sell.
 type eventStatusDoc holdfast.EventStatus
 
 // UnmarshalBSONValue reads any value.
@@ -154,7 +154,7 @@ func newBookingDoc(b holdfast.Booking) bson.D {
 	return doc
 }
 
-// createdAt is the creation by the document, or by its ID where it says none.
+// createdAt is the document's date of creation; if it has none, the date in its ID.
 func createdAt(d mongodb.Date, id ID) time.Time {
 	if d.IsZero() {
 		return id.CreatedAt()
@@ -162,14 +162,14 @@ func createdAt(d mongodb.Date, id ID) time.Time {
 	return d.Time
 }
 
-// due and notDue tell by the database's clock.
+// due and notDue compare with the database's clock.
 var (
 	due    = mongodb.Passed("expiresAt")
 	notDue = mongodb.Ahead("expiresAt")
 )
 
-// wholeSeats is true of locks whose seats are a whole number ≥ 1; no sweep may end
-// another one. Values of all types compare, numbers with numbers only.
+// wholeSeats matches locks whose seats are a whole number ≥ 1: a sweep may end only these.
+// Values of all types compare, numbers with numbers only.
 var wholeSeats = bson.D{{Key: "$and", Value: bson.A{
 	bson.D{{Key: "$gte", Value: bson.A{"$seats", 1}}},
 	bson.D{{Key: "$lte", Value: bson.A{"$seats", mongodb.MaxWhole}}},
@@ -180,5 +180,5 @@ var wholeSeats = bson.D{{Key: "$and", Value: bson.A{
 // ≥ 1, else 0.
 var countedSeats = bson.D{{Key: "$cond", Value: bson.A{wholeSeats, "$seats", 0}}}
 
-// withWholeSeats keeps the others out.
+// withWholeSeats is the filter for wholeSeats.
 var withWholeSeats = bson.D{{Key: "$expr", Value: wholeSeats}}

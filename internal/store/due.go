@@ -12,21 +12,21 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// DueLock is a lock whose time has passed, as the sweep finds it.
+// DueLock is a due lock that a sweep found.
 type DueLock struct {
 	ID, EventID ID
 	ExpiresAt   time.Time
-	// Poison: its seats are no whole number ≥ 1; no sweep ever ends it.
+	// Poison: its seats are no whole number ≥ 1, so no sweep may end it.
 	Poison bool
 }
 
-// After is a place in the order (time, ID) of a sweep's pages.
+// After is a position in the order (time, ID) of a sweep's pages.
 type After struct {
 	At time.Time
 	ID ID
 }
 
-// filter continues an ascending order by field and _id after the place.
+// filter matches the documents after the position, in the order of field and _id.
 func (a After) filter(field string) bson.D {
 	if a == (After{}) {
 		return nil
@@ -40,8 +40,8 @@ func (a After) filter(field string) bson.D {
 	}
 }
 
-// DueLocks returns up to limit ACTIVE locks that are due, soonest expiry first, after
-// a place.
+// DueLocks returns up to limit ACTIVE locks that are due, soonest expiry first, after a
+// position.
 func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock, error) {
 	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due, after.filter("expiresAt")),
@@ -53,26 +53,25 @@ func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock
 	}), mongodb.Translate(err)
 }
 
-// CountDueLocks counts the locks that are due and not expired yet, up to limit; 0 is
-// no limit.
+// CountDueLocks counts the ACTIVE locks that are due, up to limit; 0 is no limit.
 func (s *Store) CountDueLocks(ctx context.Context, limit int64) (int64, error) {
 	n, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due), upTo(limit))
 	return n, mongodb.Translate(err)
 }
 
-// DueBooking is an open booking whose time has passed, as the sweep finds it.
+// DueBooking is a due booking that a sweep found.
 type DueBooking struct {
 	inventory.BookingRef
 	ExpiresAt time.Time // of its payment window; zero for an INITIATED one
-	// EventID is the event whose seats its lock still takes; zero where the lock takes
-	// none: it has ended, or there is no such lock.
+	// EventID is the event whose seats its lock still takes. It is zero if the lock has
+	// ended or does not exist.
 	EventID ID
 	// Poison: its lock's seats are no whole number ≥ 1, so no sweep may end it.
 	Poison bool
 }
 
-// DuePending returns up to limit PAYMENT_PENDING bookings whose window has passed, in
-// the order of its end, after a place.
+// DuePending returns up to limit PAYMENT_PENDING bookings whose payment window has passed,
+// in the order of its end, after a position.
 func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBooking, error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
 		mongodb.Match(duePending, after.filter("paymentExpiresAt")),
@@ -88,15 +87,14 @@ func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBo
 
 var duePending = mongodb.And(mongodb.Is("status", string(holdfast.BookingPending)), mongodb.Passed("paymentExpiresAt"))
 
-// CountDueBookings counts the PAYMENT_PENDING bookings whose window has passed.
+// CountDueBookings counts the PAYMENT_PENDING bookings whose payment window has passed.
 func (s *Store) CountDueBookings(ctx context.Context) (int64, error) {
 	n, err := s.bookings().CountDocuments(ctx, duePending)
 	return n, mongodb.Translate(err)
 }
 
-// DueInitiated looks at up to limit INITIATED bookings after a place, and returns
-// those whose lock has ended or is due. last is the place to go on after, zero at the
-// end.
+// DueInitiated reads up to limit INITIATED bookings after a position, and returns the ones
+// whose lock has ended or is due. last is the position of the next page, zero at the end.
 func (s *Store) DueInitiated(ctx context.Context, after ID, limit int) (found []DueBooking, last ID, err error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("status", string(holdfast.BookingInitiated)), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
@@ -143,7 +141,7 @@ func (s *Store) withLocks(ctx context.Context, docs []bookingDoc) ([]DueBooking,
 	return found, locks, nil
 }
 
-// readLocks reads locks with the database's clock, by ID.
+// readLocks reads locks by ID, with the database's clock.
 func (s *Store) readLocks(ctx context.Context, lockIDs []ID) (map[ID]lockDoc, error) {
 	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", lockIDs)), mongodb.WithNow})
 	byID := make(map[ID]lockDoc, len(docs))

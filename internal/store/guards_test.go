@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// guardCase is a plan, and a change by another process between the read that the plan
-// was decided on and its write.
+// guardCase is a plan, and a change by another process between the plan's read and its
+// write.
 type guardCase struct {
 	name    string
 	arrange func(f fixture) // before the read; nil: nothing
@@ -23,8 +23,8 @@ type guardCase struct {
 	change  func(f fixture)
 }
 
-// checkGuards proves for each case that the plan is applied where nothing has changed,
-// and that it is stale, and writes nothing, where the change came between.
+// checkGuards checks that each plan is applied without the change. After the change it must
+// be stale and write nothing.
 func checkGuards(t *testing.T, cases []guardCase) {
 	t.Helper()
 	w := testenv.New(t)
@@ -43,7 +43,7 @@ func checkGuards(t *testing.T, cases []guardCase) {
 				t.Errorf("got %v, want ErrStale", err)
 			}
 			if after := f.documents(); !maps.Equal(before, after) {
-				t.Errorf("written all the same:\nbefore %v\nafter  %v", before, after)
+				t.Errorf("a stale plan was written:\nbefore %v\nafter  %v", before, after)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 
 func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 	t.Parallel()
-	// The locks are not written: the guard of the event has to hold by itself.
+	// The plans write no locks: only the guard of the event can fail.
 	restore := func(f fixture) inventory.Plan {
 		return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Available: 1}}
 	}
@@ -182,8 +182,7 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 	})
 }
 
-// A plan that holds a time to be beyond the cap as long as the clock is before a moment
-// is stale until then.
+// A plan with NotBefore is stale until that time.
 func TestApply_IsStaleBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, testenv.New(t), nil)
@@ -226,8 +225,8 @@ func (f fixture) newLock(seats int64, key string) holdfast.Lock {
 	return holdfast.Lock{ID: ids.New(), EventID: f.event, UserID: ids.New(), Seats: seats, Status: holdfast.LockActive, Key: key}
 }
 
-// After a conflict, an event that the plan does not write may have been cancelled: it has
-// to be read again. A plan that writes the event is guarded, and goes on.
+// After a conflict, an event that the plan does not write may have been cancelled, so it
+// has to be read again. A plan that writes the event is guarded, and is retried.
 func TestApply_IsStaleAfterAConflictWhereTheEventIsNotGuarded(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// loaded is what was read, as it is stored.
+// loaded has the documents that were read.
 type loaded struct {
 	Event    eventDoc     `bson:",inline"`
-	Events   []eventDoc   `bson:"events"` // where it was found by a lock
+	Events   []eventDoc   `bson:"events"` // the event, if it was found by a lock
 	Locks    []lockDoc    `bson:"locks"`
 	Live     []bookingDoc `bson:"live"`
 	Bookings []bookingDoc `bson:"bookings"`
@@ -40,14 +40,14 @@ type takenDoc struct {
 	Seats mongodb.Whole `bson:"seats"`
 }
 
-// part is one of the things to read: its name in loaded, and where it comes from.
+// part is one of the reads: its name in loaded, and its source.
 type part struct {
 	as, collection string
 	stages         mongo.Pipeline
 	into           func(*loaded) any
 }
 
-// parts are what is to be read besides the event.
+// parts are the reads apart from the event.
 func parts(eventID ID, n inventory.Needs) []part {
 	var list []part
 	add := func(as, collection string, into func(*loaded) any, stages ...bson.D) {
@@ -90,7 +90,7 @@ func parts(eventID ID, n inventory.Needs) []part {
 	return list
 }
 
-// holdingsOf sums what users hold of the event.
+// holdingsOf sums the seats and locks that users hold of the event.
 func holdingsOf(ofEvent bson.D, users []ID) []bson.D {
 	isActive := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$status", string(holdfast.LockActive)}}}, 1, 0}}}
 	return []bson.D{
@@ -100,7 +100,8 @@ func holdingsOf(ofEvent bson.D, users []ID) []bson.D {
 	}
 }
 
-// loadEach reads one thing after the other, in a transaction or where no event joins them.
+// loadEach reads one part after the other: in a transaction, or if there is no event to
+// join them to.
 func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) error {
 	var exists bool
 	var err error
@@ -164,8 +165,8 @@ func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loa
 	return err
 }
 
-// state is what was read, as a decision takes it. What was looked for and is not there
-// is nil in the maps.
+// state converts the documents for a decision. A document that was not found is nil in the
+// maps.
 func (l loaded) state(n inventory.Needs) inventory.State {
 	if len(l.Events) > 0 {
 		now := l.Event.Now

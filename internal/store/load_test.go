@@ -26,7 +26,7 @@ func (f fixture) load(n inventory.Needs) inventory.State {
 
 func list(of ...holdfast.ID) []holdfast.ID { return of }
 
-// loadCase checks what one of the needs reads.
+// loadCase checks the state that a need loads.
 type loadCase struct {
 	name  string
 	check func(t *testing.T, f fixture, user holdfast.ID)

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 type env = testenv.Env
 
-// fixture is an event of 10 seats with a lock on 2 of them and the lock's booking, and
-// the state that a process read of them.
+// fixture is an event of 10 seats, a lock on 2 of them, the lock's booking, and the state
+// that a process has read.
 type fixture struct {
 	*env
 	t       *testing.T
@@ -30,8 +30,8 @@ type fixture struct {
 	read    inventory.State
 }
 
-// newFixture makes an event, a lock and a booking in the shared database of a test,
-// and lets arrange change their documents before they are read.
+// newFixture makes an event, a lock and a booking in a test's database. arrange changes
+// their documents before they are read.
 func newFixture(t *testing.T, w *env, arrange func(f fixture)) fixture {
 	t.Helper()
 	f := fixture{env: w, t: t, event: ids.New(), lock: ids.New(), booking: ids.New()}
@@ -68,7 +68,7 @@ func (f fixture) apply(plan inventory.Plan) (store.Applied, error) {
 	return applied[0], nil
 }
 
-// documents are the event's documents as they are stored, by collection and ID.
+// documents are the stored documents of the event, by collection and ID.
 func (f fixture) documents() map[string]string {
 	f.t.Helper()
 	found := map[string]string{}
@@ -88,7 +88,7 @@ func (f fixture) documents() map[string]string {
 	return found
 }
 
-// document is a document's fields; nil where there is none.
+// document returns a document's fields; nil if it does not exist.
 func (f fixture) document(collection string, id holdfast.ID) bson.M {
 	f.t.Helper()
 	var doc bson.M
@@ -118,7 +118,7 @@ func (f fixture) unset(collection string, id holdfast.ID, name string) {
 	}
 }
 
-// allowAnyCounter removes the validator of events: a guard has to hold by itself.
+// allowAnyCounter removes the validator of events, so that only a guard can refuse.
 func allowAnyCounter(t *testing.T, w *env) {
 	t.Helper()
 	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {

@@ -12,19 +12,18 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// purgeable locks have ended and count in no sum. CONSUMED ones are sold.
+// purgeable locks have ended and take no seats. CONSUMED locks are sold and stay.
 var purgeable = []holdfast.LockStatus{holdfast.LockExpired, holdfast.LockReleased}
 
-// Ages of ended locks: by the time of their last change; where another tool left
-// none, by their expiry.
+// The age of an ended lock counts from its last change. If other software set no date of
+// change, it counts from the expiry.
 const (
 	byChange = "updatedAt"
 	byExpiry = "expiresAt"
 )
 
-// EachPurgeable walks the locks that were EXPIRED or RELEASED before a time, and
-// hands their IDs over in batches; a lock that is left in place is not handed
-// over twice.
+// EachPurgeable calls handle with the IDs of the locks that became EXPIRED or RELEASED
+// before a time, in batches: with each ID once, also if its lock is not removed.
 func (s *Store) EachPurgeable(ctx context.Context, before time.Time, batch int, handle func(context.Context, []ID) error) error {
 	for _, status := range purgeable {
 		for _, age := range []string{byChange, byExpiry} {
@@ -36,7 +35,7 @@ func (s *Store) EachPurgeable(ctx context.Context, before time.Time, batch int, 
 	return nil
 }
 
-// endedDoc is a lock's place in the order of the walk.
+// endedDoc is a lock's position in the order of the walk.
 type endedDoc struct {
 	ID        ID           `bson:"_id"`
 	UpdatedAt mongodb.Date `bson:"updatedAt"`
@@ -86,12 +85,12 @@ func (d endedDoc) behind(age string) bson.D {
 	}
 }
 
-// Purged counts what was removed.
+// Purged counts the removed documents.
 type Purged struct{ Locks, Bookings int }
 
-// Purge removes ended locks together with their ended bookings, in one transaction. A
-// lock stays if it has not ended, or if a booking that has not ended names it: people
-// have to look at that.
+// Purge removes ended locks together with their ended bookings, in one transaction. A lock
+// stays if it has not ended. It also stays if it has a booking that has not ended: an
+// operator has to check that one.
 func (s *Store) Purge(ctx context.Context, lockIDs []ID) (Purged, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Purged, error) {
 		bookings, err := s.findBookings(ctx, mongodb.In("seatLockId", lockIDs))

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// InsertEvent adds an event; exists says that there is one with this ID.
+// InsertEvent adds an event. exists: there is an event with this ID already.
 func (s *Store) InsertEvent(ctx context.Context, e holdfast.Event) (exists bool, err error) {
 	doc := bson.D{
 		{Key: "_id", Value: e.ID}, {Key: "name", Value: e.Name},
@@ -108,9 +108,8 @@ func (s *Store) findBookings(ctx context.Context, filter bson.D) ([]holdfast.Boo
 	return all(docs, bookingDoc.booking), err
 }
 
-// listFilter builds the filter of a list over documents with an eventId, a userId and
-// a status, and says whether the indexes by event and by user serve it. By event it
-// names all statuses, so that the index gives the order too.
+// listFilter builds the filter of a list, and says whether the indexes by event and by user
+// serve it. A filter by event names all statuses, so that the index also gives the order.
 func listFilter[S ~string](event, user ID, status string, statuses []S) (filter bson.D, indexed bool) {
 	if !event.IsZero() {
 		filter = append(filter, mongodb.Is("eventId", event)...)
@@ -127,21 +126,21 @@ func listFilter[S ~string](event, user ID, status string, statuses []S) (filter 
 	return filter, len(filter) == 0 || !event.IsZero() || !user.IsZero()
 }
 
-// EventSummary is an event with what customers hold of it.
+// EventSummary is an event with the sums of its ACTIVE locks.
 type EventSummary struct {
 	holdfast.Event
 	Locks  int64 // that are ACTIVE, due or not
 	Locked int64 // their seats
 }
 
-// Sold is what is taken and not locked: the seats of CONSUMED locks, as long as
-// the counter agrees with the locks. To sum them would cost more with every sale.
+// Sold is the taken seats that are not locked: the seats of CONSUMED locks, if the counter
+// agrees with the locks. Summing these locks would cost more with every sale.
 func (s EventSummary) Sold() int64 {
 	return max(0, s.TotalSeats-s.AvailableSeats+s.Oversold-s.Locked)
 }
 
-// EventSummaries reads up to limit events, newest first, after a place; the zero ID
-// is the start. Counters and locks are of one snapshot.
+// EventSummaries reads up to limit events, newest first, after a position; the zero ID is
+// the start. Counters and locks are of one snapshot.
 func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]EventSummary, error) {
 	filter := bson.D{}
 	if !after.IsZero() {
@@ -174,7 +173,7 @@ type activeSum struct {
 	Seats mongodb.Whole `bson:"seats"`
 }
 
-// activeSums adds the ACTIVE locks of events up, by a covered index.
+// activeSums adds up the ACTIVE locks of events, by a covered index.
 func (s *Store) activeSums(ctx context.Context, eventIDs []ID) (map[ID]activeSum, error) {
 	found, err := mongodb.All[activeSum](ctx, s.locks(), mongo.Pipeline{
 		mongodb.Match(mongodb.In("eventId", eventIDs), mongodb.Is("status", string(holdfast.LockActive))),

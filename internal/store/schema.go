@@ -19,7 +19,7 @@ func Collections() []mongodb.Collection {
 				bson.D{{Key: "$lte", Value: bson.A{"$availableSeats", "$totalSeats"}}},
 			}}}}},
 			Indexes: []mongodb.Index{
-				// Oversold events, of which there should be none.
+				// Oversold events; there should be none.
 				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
 			},
 		},
@@ -29,7 +29,7 @@ func Collections() []mongodb.Collection {
 			Indexes: []mongodb.Index{
 				// Sums by event, covered; lists by event.
 				{Keys: mongodb.Keys("eventId", "status", "_id", "seats")},
-				// Lists by user; what a user holds of an event.
+				// Lists by user; a user's seats and locks of an event.
 				{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
 				{Keys: mongodb.Keys("eventId", "userId", "idempotencyKey"), Unique: true,
 					Partial: bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}},
@@ -53,8 +53,8 @@ func Collections() []mongodb.Collection {
 	}
 }
 
-// RetentionIndexes is what EachPurgeable wants besides: only where ended locks are
-// removed is it worth its writes.
+// RetentionIndexes are the indexes of EachPurgeable. They are made only if ended locks are
+// removed, because each index costs writes.
 func RetentionIndexes() []mongodb.Collection {
 	ended := mongodb.Collection{Name: locksName, Validator: mongodb.OneOf("status", holdfast.LockStatuses...)}
 	for _, s := range purgeable {

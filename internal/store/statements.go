@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// The guards and updates of a plan's writes, as MongoDB takes them.
+// The guards and updates of a plan's writes, as commands of MongoDB.
 
-// incRevision is part of every update: one that changes nothing would not conflict
-// with another transaction.
+// incRevision is part of every update: an update without a change would not conflict with
+// another transaction.
 var incRevision = bson.E{Key: "$inc", Value: bson.D{{Key: "rev", Value: int64(1)}}}
 
-// eventGuard matches the event as the plan wants it.
+// eventGuard matches the event if it is as the plan requires.
 func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	is := mongodb.Is("_id", id)
 	switch before := w.IfUnchanged; {
@@ -23,7 +23,7 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 		return mongodb.And(is, sameNumber("fixes", w.Drift.Repairs))
 	case before == nil:
 		return mongodb.And(is, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
-	case before.Unguarded: // the transaction holds it
+	case before.Unguarded: // the transaction holds the event
 		return is
 	case !before.Countable || before.Incomparable:
 		return mongodb.And(is, numberOrAbsent("rev", before.Revision))
@@ -33,7 +33,7 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	}
 }
 
-// onSaleForAll matches events on sale that limit no customer's seats.
+// onSaleForAll matches events on sale without a limit per user.
 var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), numberOrAbsent("maxSeatsPerUser", 0))
 
 func sameStatus(status holdfast.EventStatus) bson.D {
@@ -43,11 +43,11 @@ func sameStatus(status holdfast.EventStatus) bson.D {
 	case holdfast.Closed, holdfast.Cancelled:
 		return mongodb.Is("status", string(status))
 	default:
-		return nil // it does not sell, whatever it is
+		return nil // no status of other software sells
 	}
 }
 
-// numberOrAbsent matches a field that is n; a field that is absent is 0.
+// numberOrAbsent matches a field that is n; an absent field counts as 0.
 func numberOrAbsent(field string, n int64) bson.D {
 	if n == 0 {
 		return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: bson.A{nil, n}}}}}
@@ -55,7 +55,7 @@ func numberOrAbsent(field string, n int64) bson.D {
 	return mongodb.Is(field, n)
 }
 
-// sameNumber matches a field that is n; nil means that it is no number.
+// sameNumber matches a field that is n; nil matches a field that is no number.
 func sameNumber(field string, n *int64) bson.D {
 	if n == nil {
 		return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "number"}}}}}}
@@ -119,7 +119,7 @@ func setOrUnset(set, unset bson.D, field string, n int64) (bson.D, bson.D) {
 	return append(set, bson.E{Key: field, Value: n}), unset
 }
 
-// driftSet takes a drift off whatever the counter says as it is written.
+// driftSet subtracts a drift from the counter's value at the time of the write.
 func driftSet(d inventory.Drift, runID string) bson.D {
 	net := bson.D{{Key: "$subtract", Value: bson.A{
 		bson.D{{Key: "$subtract", Value: bson.A{"$availableSeats", orZero("$oversold")}}}, d.Amount,
@@ -142,7 +142,7 @@ func orZero(field string) bson.D {
 	return bson.D{{Key: "$ifNull", Value: bson.A{field, int64(0)}}}
 }
 
-// lockGuard matches the locks as the plan wants them.
+// lockGuard matches the locks that are as the plan requires.
 func lockGuard(ids []ID, w inventory.LockWrite) bson.D {
 	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))
 	switch w.Guard {
@@ -186,7 +186,7 @@ func lockUpdate(w inventory.LockWrite) bson.D {
 	return update
 }
 
-// bookingGuard matches the bookings as the plan wants them.
+// bookingGuard matches the bookings that are as the plan requires.
 func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))
 	if w.WindowOpen {

@@ -17,8 +17,8 @@ import (
 // ID names an event, a user, a lock or a booking.
 type ID = holdfast.ID
 
-// Store is the events, locks and bookings of one database. Its methods are safe for
-// use by many goroutines, and join a transaction of their context.
+// Store has the events, locks and bookings of one database. It is safe for concurrent use.
+// Its methods join a transaction of their context.
 type Store struct{ db *mongodb.DB }
 
 // New returns the store of db.
@@ -37,18 +37,17 @@ func (s *Store) events() *mongo.Collection   { return s.db.Collection(eventsName
 func (s *Store) locks() *mongo.Collection    { return s.db.Collection(locksName) }
 func (s *Store) bookings() *mongo.Collection { return s.db.Collection(bookingsName) }
 
-// snapshot reads a collection, and what is joined to it, at one moment that includes
-// all that was acknowledged before.
+// snapshot reads a collection and its joins in one snapshot, which includes all writes
+// acknowledged before.
 func (s *Store) snapshot(collection string) *mongo.Collection {
 	return s.db.Collection(collection, options.Collection().SetReadConcern(readconcern.Snapshot()))
 }
 
-// Load reads an event and what a decision needs besides, all of one moment. Within a
-// transaction that is its snapshot; else one aggregation reads it, of a moment after
-// all that was acknowledged before. A zero eventID means the event of the first
-// booking or lock that is needed.
+// Load reads an event and the other needs of a decision in one snapshot: the one of the
+// context's transaction, or of one aggregation that sees all writes acknowledged before. A
+// zero eventID means the event of the first booking or lock that is needed.
 //
-// Where a fence is needed, the event is written first: see inventory.State.Fenced.
+// If a fence is needed, the event is written first: see inventory.State.Fenced.
 func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
 	inTx := mongo.SessionFromContext(ctx) != nil
 	var found loaded
@@ -72,8 +71,8 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	return state, nil
 }
 
-// loadJoined reads everything by one aggregation, behind a fence if one is needed: at
-// the very time of the fence, for which a primary waits that was elected a moment ago.
+// loadJoined reads everything by one aggregation. After a fence it reads at the fence's
+// time: a primary that was just elected waits until it has the data of that time.
 func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (fenced bool, err error) {
 	snapshot := bson.D{{Key: "level", Value: "snapshot"}}
 	if n.Fence {
@@ -101,16 +100,16 @@ func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, f
 	if err != nil {
 		return false, err
 	}
-	if len(answer.Cursor.First) == 0 { // the locks of an event that does not exist
+	if len(answer.Cursor.First) == 0 { // no event: its locks may exist
 		return false, s.loadEach(ctx, eventID, n, found)
 	}
 	*found = answer.Cursor.First[0]
 	return fenced, nil
 }
 
-// fence writes the event and returns the time of that. The write waits for a
-// transaction that holds the event. It is a plain command, because a write that the
-// driver may retry costs MongoDB another one; one that fails is not retried here.
+// fence writes the event and returns the time of the write. The write waits for a
+// transaction that holds the event. It is a plain command without retries, because a
+// retryable write costs MongoDB a second write.
 func (s *Store) fence(ctx context.Context, eventID ID) (at bson.Timestamp, exists bool, err error) {
 	var answer struct {
 		N  int            `bson:"n"`
@@ -126,22 +125,22 @@ func (s *Store) fence(ctx context.Context, eventID ID) (at bson.Timestamp, exist
 	return answer.At, answer.N > 0, err
 }
 
-// Hold writes an event in the caller's transaction without changing what it says.
-// What is read of the event afterwards can't be changed by others until it commits.
+// Hold writes an event in the caller's transaction, and changes only its revision. Until
+// the transaction ends, no other one can change the event.
 func (s *Store) Hold(ctx context.Context, eventID ID) error {
 	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision})
 	return err
 }
 
 const (
-	// ErrStale says that a condition of the plan did not hold as it was written. Nothing was
-	// written; the commands have to be decided again.
+	// ErrStale says that a guard of the plan did not match. Nothing was written; the
+	// commands have to be decided again.
 	ErrStale = mongodb.AbortError("what the plan was decided on has changed")
 	// ErrKeyInUse says that a new lock has an idempotency key that is in use. Nothing was written.
 	ErrKeyInUse = mongodb.AbortError("an idempotency key is in use")
 )
 
-// EventPlan is a plan and the event that it is for.
+// EventPlan is a plan for an event.
 type EventPlan struct {
 	EventID ID
 	inventory.Plan
@@ -151,20 +150,19 @@ type EventPlan struct {
 type Applied struct {
 	Event *inventory.Event
 	Now   time.Time     // the database's clock, as the event was written
-	Took  time.Duration // of the transaction that got through
+	Took  time.Duration // by the last attempt of the transaction
 }
 
 // Apply writes the plans of one or several events in one transaction, or joins the
-// caller's. beforeCommit is called when everything is written; its error ends the
-// transaction.
+// caller's. It calls beforeCommit when everything is written; an error of beforeCommit ends
+// the transaction.
 //
-// ErrStale, ErrKeyInUse: nothing was written, see there. For other errors see
-// mongodb.InTx.
+// With ErrStale or ErrKeyInUse nothing was written. For other errors see mongodb.InTx.
 func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
 	attempts := 0
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
 		if attempts++; attempts > 1 && reliesOnUnwrittenEvent(plans) {
-			return nil, ErrStale // the conflict took its time: the event is read again
+			return nil, ErrStale // the event may have changed during the conflict: it is read again
 		}
 		began := s.db.Clock()()
 		applied := make([]Applied, len(plans))

@@ -16,16 +16,16 @@ import (
 // Change is a committed change of an event.
 type Change struct {
 	EventID ID
-	// Seq rises with every transaction, and is the same in every process: MongoDB's
-	// own time of the commit.
+	// Seq is MongoDB's time of the commit. It rises with every transaction, and is the
+	// same in every process.
 	Seq  int64
 	Gone bool // the event was removed
 
-	doc     eventDoc // the new document, where whole is true
-	whole   bool
-	fields  eventDoc // else the changed fields, by name, and the removed ones
-	named   bson.Raw
-	removed []string
+	whole   bool     // doc is the new document; otherwise the change is an update
+	doc     eventDoc // the new document
+	fields  eventDoc // the updated fields
+	named   bson.Raw // the same, with their names
+	removed []string // the names of removed fields
 }
 
 // To returns the event with the change applied.
@@ -61,12 +61,12 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 	return e
 }
 
-// watchTimeout is how long MongoDB waits for a change before it answers that there is none.
+// watchTimeout bounds how long MongoDB waits for a change before it answers.
 const watchTimeout = time.Second
 
-// Watch calls changed with every committed change of an event, in order, until ctx ends
-// or the change stream fails. It calls begun once, at the start, with the Seq from which
-// on no change is missed. An error of begun ends the watch.
+// Watch calls changed with every committed change of an event, in order, until ctx ends or
+// the change stream fails. At the start it calls begun once, with a Seq: no change after it
+// is missed. An error of begun ends the watch.
 func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(Change)) error {
 	start, err := s.clusterTime(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 	}
 	stream, err := s.events().Watch(ctx, mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
-		moved("availableSeats"), moved("totalSeats"), moved("oversold"), moved("status"), moved("name"),
+		updated("availableSeats"), updated("totalSeats"), updated("oversold"), updated("status"), updated("name"),
 		bson.D{{Key: "updateDescription.removedFields", Value: bson.D{{Key: "$in", Value: bson.A{"oversold", "status"}}}}},
 	}}}}}}, options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 	return mongodb.Translate(stream.Err())
 }
 
-// clusterTime is a time of the cluster that no later change is before.
+// clusterTime is the cluster's present time: later changes have a later time.
 func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	var answer struct {
 		OperationTime bson.Timestamp `bson:"operationTime"`
@@ -106,10 +106,9 @@ func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	return answer.OperationTime, err
 }
 
-// EventAt reads an event as of one moment, and returns the moment as a Seq: the event
-// contains all changes up to it and none with a higher Seq. A primary that does not
-// know yet that another one was elected returns a past moment. It fails with
-// CodeEventNotFound.
+// EventAt reads an event in a snapshot, and returns the snapshot's time as a Seq: the event
+// has all changes up to this Seq, and no later ones. If the primary does not know yet that
+// another one was elected, the snapshot is old. EventAt fails with CodeEventNotFound.
 func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, error) {
 	var answer struct {
 		Cursor struct {
@@ -137,15 +136,15 @@ func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, erro
 	return answer.Cursor.First[0].event(), seqOf(answer.Cursor.At), nil
 }
 
-// seqOf is a time of MongoDB as a number: its second, its count within the second, and
-// free low bits for a caller that sends one change as several messages.
+// seqOf is a time of MongoDB as a number: its second, its count within the second, and free
+// low bits. A caller that sends one change as several messages numbers them by these.
 func seqOf(t bson.Timestamp) int64 {
 	const countBits, roomBits = 20, 8
 	count := min(int64(t.I), 1<<countBits-1)
 	return int64(t.T)<<(countBits+roomBits) | count<<roomBits
 }
 
-func moved(field string) bson.D {
+func updated(field string) bson.D {
 	return bson.D{{Key: "updateDescription.updatedFields." + field, Value: bson.D{{Key: "$exists", Value: true}}}}
 }
 

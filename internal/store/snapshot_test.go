@@ -31,7 +31,7 @@ func TestLoad_FenceWritesTheEventFirst(t *testing.T) {
 	}
 }
 
-// A transaction may grant what is about to be refused: the refusal waits for it.
+// A transaction in flight may grant the request, so the read for a refusal waits for it.
 func TestLoad_FenceWaitsForATransactionThatHoldsTheEvent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, testenv.New(t), nil)
@@ -62,7 +62,7 @@ func TestLoad_FenceWaitsForATransactionThatHoldsTheEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := <-loaded; s.Event == nil || s.Event.AvailableSeats != 0 || *s.Taken != 10 {
-		t.Errorf("it missed what was committed: %+v", s)
+		t.Errorf("it missed the commit: %+v", s)
 	}
 }
 
@@ -72,9 +72,8 @@ func watched(t *testing.T, w *env, m *event.CommandMonitor) *env {
 	return testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Monitor = m })
 }
 
-// A primary that was elected a moment ago may answer a read with data from before the
-// fence that it has just acknowledged. So the read names the fence's time, and what
-// comes after it is not seen either.
+// A primary that was just elected may answer a read with data from before the fence. So the
+// read names the fence's time, and does not see later changes either.
 func TestLoad_ReadsAtTheTimeOfItsFence(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -124,12 +123,12 @@ func TestLoad_IsOneReadAtOneSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(reads, []string{"aggregate snapshot"}) {
-			t.Errorf("%s: MongoDB was asked for %q", name, reads)
+			t.Errorf("%s: MongoDB received %q", name, reads)
 		}
 	}
 }
 
-// While seats move between counter and locks, both are read as they were together.
+// While locks are made and ended, counter and locks are read in one state.
 func TestLoad_ReadsCounterAndLocksOfOneSnapshot(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
