@@ -104,7 +104,7 @@ var pipelineMutations = []mutation{
 	{name: "a lock that may have been made for a caller that gave up is kept", file: "internal/groupcommit/failure.go",
 		from:  "\t\t\t\tq.unsettled(g, r)\n",
 		to:    "\t\t\t\t_ = g\n",
-		tests: "UnknownOutcomeIsHandedOn"},
+		tests: "UnsettledGetsTheCommand"},
 	{name: "a commit does not wait for the search for its users", file: "internal/pipeline/users.go",
 		from:  "if l.err == nil && len(l.unknown) > 0 {",
 		to:    "if false {",

@@ -2,11 +2,11 @@ package groupcommit
 
 import "time"
 
-// Batch is what one commit carries.
+// Batch has the commands of one commit.
 type Batch[K comparable, C any] struct {
 	Groups []Group[K, C] // one for each key; never empty
-	// Settling: an earlier commit of the same commands, in the same order, got no
-	// answer. It may be in place, or may still arrive until this one is committed.
+	// Settling: an earlier commit of the same commands, in the same order, was not
+	// answered. It may have happened, or may still happen before this one.
 	Settling bool
 }
 
@@ -15,7 +15,7 @@ type Group[K comparable, C any] struct {
 	Key      K
 	Commands []C
 
-	tickets []*ticket // parallel to Commands; nil in a group that is built by hand
+	tickets []*ticket // parallel to Commands; nil in a test's group
 }
 
 // Abandoned reports whether the caller of command i has given up. It may turn true
@@ -32,8 +32,8 @@ type Committed[R any] struct {
 // GroupResult is the outcome of a group's commands.
 type GroupResult[R any] struct {
 	Outcomes []Outcome[R] // parallel to Group.Commands
-	// Revision is that of the key's document after the commit, 0 if unknown. Each
-	// commit that writes the document raises it by one.
+	// Revision of the key's document after the commit, 0 if unknown. Each commit that
+	// writes the document raises it by one.
 	Revision int64
 	// Took is how long the transaction lasted.
 	Took time.Duration
@@ -42,13 +42,13 @@ type GroupResult[R any] struct {
 // Outcome is the result of a command, or says that there is none yet.
 type Outcome[R any] struct {
 	Result R
-	// Undecided: the transaction could not decide the command, and did nothing for
+	// Undecided: the transaction could not decide the command, and changed nothing for
 	// it. The command goes first in the key's next batch; Result is ignored.
 	Undecided bool
 }
 
-// group is what a Group is made from. The queue builds the Batch anew for each
-// call of Commit, so that a Commit that changes it spoils no later attempt.
+// group is the queue's own form of a Group. The queue builds a new Batch for each call of
+// Commit, so that changes by Commit do not affect a later attempt.
 type group[K comparable, C, R any] struct {
 	lane     *lane[K, C, R]
 	requests []*request[C, R]
@@ -66,8 +66,8 @@ func newBatch[K comparable, C, R any](groups []group[K, C, R], settling bool) *B
 	return b
 }
 
-// split returns the parts of a rejected batch that are committed by themselves:
-// its groups, or the commands of its only group; nil if there is one command.
+// split returns the parts of a rejected batch that are to be committed one by one: its
+// groups, or the commands of its only group; nil if there is one command.
 func split[K comparable, C, R any](groups []group[K, C, R]) [][]group[K, C, R] {
 	var parts [][]group[K, C, R]
 	if len(groups) > 1 {

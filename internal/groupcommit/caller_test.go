@@ -11,7 +11,7 @@ import (
 )
 
 func TestSubmit_CallerThatGivesUpBeforeItIsTakenUpIsDropped(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		s.submit("k", 1)
 		dropped, kept := s.submit("k", 2), s.submit("k", 3)
 		dropped.giveUp()
@@ -23,7 +23,7 @@ func TestSubmit_CallerThatGivesUpBeforeItIsTakenUpIsDropped(t *testing.T) {
 }
 
 func TestSubmit_BatchOfDroppedCommandsIsNotCommitted(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		s.submit("k", 1)
 		s.submit("k", 2).giveUp()
 		synctest.Wait()
@@ -33,7 +33,7 @@ func TestSubmit_BatchOfDroppedCommandsIsNotCommitted(t *testing.T) {
 }
 
 func TestSubmit_EndedContextIsNotQueued(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		s.submit("k", 1)
 		c := s.nextIs(1)
 		ctx, cancel := context.WithCancel(s.t.Context())
@@ -53,7 +53,7 @@ func TestSubmit_CallerThatGivesUpInFlightIsAnsweredAtOnceAndTheCommitGoesOn(t *t
 	o := testOptions{Orphaned: func(key string, command int, result string) {
 		orphans = append(orphans, fmt.Sprint(key, command, result))
 	}}
-	onStage(t, o, func(s *stage) {
+	withHarness(t, o, func(s *harness) {
 		s.submit("k", 1)
 		impatient, patient := s.submit("k", 2), s.submit("k", 3)
 		s.nextIs(1).succeed()
@@ -84,7 +84,7 @@ func TestSubmit_CallerThatGivesUpInFlightIsAnsweredAtOnceAndTheCommitGoesOn(t *t
 }
 
 func TestSubmit_FailedCommitLeavesNoOrphan(t *testing.T) {
-	onStage(t, testOptions{Orphaned: func(string, int, string) { t.Error("an error is orphaned") }}, func(s *stage) {
+	withHarness(t, testOptions{Orphaned: func(string, int, string) { t.Error("an error is orphaned") }}, func(s *harness) {
 		c := s.submit("k", 1)
 		c.giveUp()
 		c.wantError(ErrInFlight)
@@ -92,10 +92,10 @@ func TestSubmit_FailedCommitLeavesNoOrphan(t *testing.T) {
 	})
 }
 
-// An abandoned command that is undecided stays in flight: Commit decides, by
-// Abandoned, whether it still begins it.
+// An abandoned command that is undecided stays in flight: Commit sees that it is
+// abandoned, and decides whether to carry it out.
 func TestSubmit_AbandonedCommandIsDecidedByCommit(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		caller := s.submit("k", 1)
 		c := s.nextIs(1)
 		caller.giveUp()
@@ -110,7 +110,7 @@ func TestSubmit_AbandonedCommandIsDecidedByCommit(t *testing.T) {
 }
 
 func TestSubmit_CommitHasNoDeadlineOfACaller(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		ctx, cancel := context.WithTimeout(s.t.Context(), defaultSettleTimeout)
 		defer cancel()
 		go func() { _, _ = s.queue.Submit(ctx, "k", 1) }()
@@ -124,11 +124,11 @@ func TestSubmit_CommitHasNoDeadlineOfACaller(t *testing.T) {
 
 func TestOrphaned_MayPost(t *testing.T) {
 	var q *testQueue
-	onStage(t, testOptions{Orphaned: func(key string, command int, _ string) {
+	withHarness(t, testOptions{Orphaned: func(key string, command int, _ string) {
 		if !q.Post(key, -command) {
 			t.Error("the post is refused")
 		}
-	}}, func(s *stage) {
+	}}, func(s *harness) {
 		q = s.queue
 		c := s.submit("k", 1)
 		c.giveUp()
@@ -139,7 +139,7 @@ func TestOrphaned_MayPost(t *testing.T) {
 }
 
 func TestOrphaned_PanicKeepsNoResultFromTheOthers(t *testing.T) {
-	onStage(t, testOptions{Orphaned: func(string, int, string) { panic("orphanage closed") }}, func(s *stage) {
+	withHarness(t, testOptions{Orphaned: func(string, int, string) { panic("orphanage closed") }}, func(s *harness) {
 		s.submit("k", 1)
 		impatient, patient := s.submit("k", 2), s.submit("k", 3)
 		s.nextIs(1).succeed()
@@ -162,7 +162,7 @@ func TestGroup_BuiltByHandHasNoAbandonedCommand(t *testing.T) {
 	}
 }
 
-// The life of a ticket, over every pair of state and transition.
+// Every pair of a ticket's state and transition.
 func TestTicket_EachTransitionFromEachState(t *testing.T) {
 	t.Parallel()
 	transitions := map[string]func(*request[int, string]) bool{

@@ -3,7 +3,7 @@ package groupcommit
 import "context"
 
 // Go runs f on a goroutine that Close waits for; Commit may start helpers with it. A
-// panic in f is not recovered: Commit might rely on what f left undone.
+// panic in f is not recovered, because Commit might rely on f.
 func (q *Queue[K, C, R]) Go(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -29,8 +29,8 @@ func (q *Queue[K, C, R]) finish() {
 }
 
 // Close waits until every command has its answer and every function given to Go has
-// returned, or until ctx ends, whose error it then returns. A closed queue still
-// accepts commands.
+// returned. If ctx ends first, it returns the error of ctx. A closed queue still accepts
+// commands.
 func (q *Queue[K, C, R]) Close(ctx context.Context) error {
 	idle := q.whenIdle()
 	if idle == nil {
@@ -44,7 +44,7 @@ func (q *Queue[K, C, R]) Close(ctx context.Context) error {
 	}
 }
 
-// whenIdle returns a channel that is closed once nothing runs; nil if nothing does.
+// whenIdle returns a channel that is closed once no goroutine runs; nil if none does.
 func (q *Queue[K, C, R]) whenIdle() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *Queue[K, C, R]) whenIdle() <-chan struct{} {
 	return q.idle
 }
 
-// Waiting returns how many commands wait for a key and are not taken up yet.
+// Waiting returns how many commands of a key are not taken up yet.
 func (q *Queue[K, C, R]) Waiting(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// closing calls Close and returns where its error arrives.
-func (s *stage) closing(ctx context.Context) <-chan error {
+// closing calls Close, and returns the channel of its error.
+func (s *harness) closing(ctx context.Context) <-chan error {
 	closed := make(chan error, 1)
 	go func() { closed <- s.queue.Close(ctx) }()
 	return closed
@@ -26,7 +26,7 @@ func wantOpen(t *testing.T, closed <-chan error) {
 }
 
 func TestClose_WaitsUntilEveryCommandHasItsAnswer(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		s.submit("a", 1)
 		s.submit("b", 2)
 		s.queue.Post("b", 3)
@@ -43,7 +43,7 @@ func TestClose_WaitsUntilEveryCommandHasItsAnswer(t *testing.T) {
 }
 
 func TestClose_ReturnsWhenItsContextEnds(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		caller := s.submit("k", 1)
 		ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
 		defer cancel()
@@ -56,7 +56,7 @@ func TestClose_ReturnsWhenItsContextEnds(t *testing.T) {
 }
 
 func TestClose_IdleQueueReturnsAtOnceAndAcceptsCommands(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		for range 2 {
 			if err := <-s.closing(s.t.Context()); err != nil {
 				t.Error(err)
@@ -74,7 +74,7 @@ func TestClose_IdleQueueReturnsAtOnceAndAcceptsCommands(t *testing.T) {
 }
 
 func TestClose_WaitsForWhatCommitStarted(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		caller := s.submit("k", 1)
 		c, finish := s.next(), make(chan struct{})
 		s.queue.Go(func() { <-finish })

@@ -1,10 +1,10 @@
-// Package groupcommit commits together what many callers submit for the same key
-// at the same time. One transaction then serves hundreds of callers, and callers in
-// one process do not conflict with each other.
+// Package groupcommit commits the commands of many callers for one key together. One
+// transaction then serves hundreds of callers, and callers in one process do not
+// conflict with each other.
 //
 // A key has one committer, a goroutine that runs only while the key has work. It
-// takes up the commands that wait, in order of arrival, and hands them to
-// Options.Commit as a Batch. Keys do not wait for each other, except that at most
+// takes up the waiting commands, in order of arrival, and calls Options.Commit with
+// them as a Batch. Keys do not wait for each other, except that at most
 // Options.MaxInFlight commits run together.
 //
 //	caller ── Submit ──► waiting ──► taken up ──► Commit ──► outcome ──► caller
@@ -12,7 +12,7 @@
 //	                   caller gives      └─Undecided──┘
 //	                   up: dropped
 //
-// What a caller is told, and what it may infer:
+// The answers, and what a caller may infer from each:
 //
 //	case                                          answer             is the command carried out?
 //	the commit succeeds                           result             as the result says
@@ -24,7 +24,7 @@
 //	the outcome is unknown, settling times out    ErrUnknown         perhaps
 //	Commit panics                                 ErrUnknown         perhaps
 //
-// What happens to a batch:
+// The results of Commit, and what the queue does then:
 //
 //	Commit returns           then
 //	outcomes                 each caller gets its result; Undecided commands go first in the next batch
@@ -34,10 +34,9 @@
 //
 // A caller's context never ends a commit: the transaction serves other callers too.
 //
-// Several processes may commit to the same key. A committer that sees this by the
-// revision yields to the contenders before its next batches; see pace.
+// Several processes may commit to the same key. A committer that notices contention by
+// the revision delays its next batches; see pace.
 //
-// The package keeps everything in memory. A process that stops without Close
-// leaves its callers without an answer; whether their commands were carried out is
-// then as unknown as after ErrInFlight.
+// The package keeps everything in memory. If a process stops without Close, its callers
+// get no answer, and their commands may have been carried out, as after ErrInFlight.
 package groupcommit

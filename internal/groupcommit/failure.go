@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// orphaned hands on a result that no caller waits for. A panic must not keep the
-// results of the other callers from them.
+// orphaned calls Options.Orphaned. A panic in it must not keep the other callers from
+// their results.
 func (q *Queue[K, C, R]) orphaned(g group[K, C, R], r *request[C, R]) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -39,8 +39,7 @@ func (q *Queue[K, C, R]) fail(groups []group[K, C, R], err error) {
 	}
 }
 
-// unsettled hands on a command that may have been carried out although no caller waits
-// for it.
+// unsettled calls Options.Unsettled.
 func (q *Queue[K, C, R]) unsettled(g group[K, C, R], r *request[C, R]) {
 	defer func() {
 		if p := recover(); p != nil {

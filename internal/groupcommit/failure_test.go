@@ -10,7 +10,7 @@ import (
 )
 
 func TestCommit_ErrorIsForTheWholeBatch(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		s.submit("k", 1)
 		a, b := s.submit("k", 2), s.submit("k", 3)
 		s.nextIs(1).succeed()
@@ -21,14 +21,14 @@ func TestCommit_ErrorIsForTheWholeBatch(t *testing.T) {
 }
 
 func TestCommit_PanicIsLoggedWithItsStackAndTheQueueGoesOn(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		a, b := s.submit("k", 1), s.submit("k", 2)
 		s.nextIs(1).panic("counter is negative")
 		a.wantError(ErrUnknown)
 		s.nextIs(2).succeed()
 		b.wantResult("ok 2")
 		log := s.log.String()
-		for _, want := range []string{"level=ERROR", "Committing a batch panicked", "keys=[k]", "counter is negative", "stage_test.go"} {
+		for _, want := range []string{"level=ERROR", "Committing a batch panicked", "keys=[k]", "counter is negative", "harness_test.go"} {
 			if !strings.Contains(log, want) {
 				t.Errorf("the log has no %q: %s", want, log)
 			}
@@ -36,12 +36,12 @@ func TestCommit_PanicIsLoggedWithItsStackAndTheQueueGoesOn(t *testing.T) {
 	})
 }
 
-// The caller learns the cause of an error that Commit panics with, and the error's
-// kind does not make the queue settle or split.
+// If Commit panics with an error, the caller gets it as the cause. The queue does not
+// settle or split, whatever the error is.
 func TestCommit_PanicWithAnErrorIsItsCauseAndFinal(t *testing.T) {
 	for _, cause := range []error{errUnknown, errRejected} {
 		t.Run(cause.Error(), func(t *testing.T) {
-			onStage(t, testOptions{}, func(s *stage) {
+			withHarness(t, testOptions{}, func(s *harness) {
 				s.submit("k", 1)
 				a, b := s.submit("k", 2), s.submit("k", 3)
 				s.nextIs(1).succeed()
@@ -63,7 +63,7 @@ func TestCommit_EachCommandNeedsOneOutcome(t *testing.T) {
 		"one group more": {{Outcomes: two[:1]}, {}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, testOptions{}, func(s *stage) {
+			withHarness(t, testOptions{}, func(s *harness) {
 				c := s.submit("k", 1)
 				s.nextIs(1).answer(testResult{Groups: groups})
 				c.wantError(ErrUnknown)
@@ -76,7 +76,7 @@ func TestCommit_EachCommandNeedsOneOutcome(t *testing.T) {
 }
 
 func TestSettle_CommitsTheSameCommandsAgainUntilItSucceeds(t *testing.T) {
-	onStage(t, testOptions{SettleInterval: time.Second}, func(s *stage) {
+	withHarness(t, testOptions{SettleInterval: time.Second}, func(s *harness) {
 		s.submit("k", 1)
 		a, b := s.submit("k", 2), s.submit("k", 3)
 		s.nextIs(1).succeed()
@@ -85,7 +85,7 @@ func TestSettle_CommitsTheSameCommandsAgainUntilItSucceeds(t *testing.T) {
 		if c.batch.Settling {
 			t.Error("the first commit settles")
 		}
-		slices.Reverse(c.batch.Groups[0].Commands) // what Commit does to a batch stays there
+		slices.Reverse(c.batch.Groups[0].Commands) // the queue builds a new batch for each attempt
 		c.fail(errUnknown)
 		later := s.submit("k", 4)
 		for i, err := range []error{errUnknown, errOther, errRejected} {
@@ -123,7 +123,7 @@ func TestSettle_TimesOutWithTheCause(t *testing.T) {
 		}
 		return testResult{}, errUnknown
 	}
-	onStage(t, o, func(s *stage) {
+	withHarness(t, o, func(s *harness) {
 		began := time.Now()
 		c := s.submit("k", 1)
 		c.wantError(ErrUnknown, errUnknown)
@@ -136,12 +136,12 @@ func TestSettle_TimesOutWithTheCause(t *testing.T) {
 	})
 }
 
-// The outcome stays unknown, and a caller that gave up is not told: the command is handed
-// on, so that what it may have made is undone.
-func TestCommit_UnknownOutcomeIsHandedOnWhereTheCallerGaveUp(t *testing.T) {
+// The outcome stays unknown, and one caller has given up: Unsettled gets its command, so
+// that its lock can be released.
+func TestCommit_UnsettledGetsTheCommandOfACallerThatGaveUp(t *testing.T) {
 	unsettled := make(chan int, 2)
 	o := testOptions{Unsettled: func(_ string, command int) { unsettled <- command }}
-	onStage(t, o, func(s *stage) {
+	withHarness(t, o, func(s *harness) {
 		first := s.submit("k", 1)
 		commit := s.next()
 		gone, patient := s.submit("k", 2), s.submit("k", 3)
@@ -154,13 +154,13 @@ func TestCommit_UnknownOutcomeIsHandedOnWhereTheCallerGaveUp(t *testing.T) {
 		patient.wantError(ErrUnknown)
 		synctest.Wait()
 		if len(unsettled) != 1 || <-unsettled != 2 {
-			t.Error("want command 2 handed on, and no other")
+			t.Error("want Unsettled called with command 2 alone")
 		}
 	})
 }
 
 func TestSettle_PanicEndsIt(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		c := s.submit("k", 1)
 		s.nextIs(1).fail(errUnknown)
 		s.nextIs(1).panic("cannot settle")
@@ -170,7 +170,7 @@ func TestSettle_PanicEndsIt(t *testing.T) {
 }
 
 func TestSettle_MayLeaveCommandsUndecided(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		c := s.submit("k", 1)
 		s.nextIs(1).fail(errUnknown)
 		s.nextIs(1).undecided(0)
@@ -184,7 +184,7 @@ func TestSettle_MayLeaveCommandsUndecided(t *testing.T) {
 }
 
 func TestSplit_BadCommandDoesNotFailItsNeighbours(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		s.submit("k", 1)
 		before, bad, unsure := s.submit("k", 2), s.submit("k", 3), s.submit("k", 4)
 		undecided, after := s.submit("k", 5), s.submit("k", 6)
@@ -209,9 +209,9 @@ func TestSplit_BadCommandDoesNotFailItsNeighbours(t *testing.T) {
 	})
 }
 
-// A committer hands over one group today; a batch of several is split by group first.
+// The queue makes batches of one group today; a batch of several is split by group first.
 func TestSplit_GroupsFirstThenCommands(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		var groups []group[string, int, string]
 		var requests []*request[int, string]
 		for i, key := range []string{"a", "b"} {

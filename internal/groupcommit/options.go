@@ -10,9 +10,9 @@ import (
 const (
 	// defaultMaxBatch keeps a transaction down to some tens of milliseconds.
 	defaultMaxBatch = 500
-	// defaultMaxWaiting is about a second's work for one key.
+	// defaultMaxWaiting is about one second's work for one key.
 	defaultMaxWaiting = 20_000
-	// defaultMaxInFlight stays below the connection pool, so that reads get through.
+	// defaultMaxInFlight leaves connections of the pool for reads.
 	defaultMaxInFlight    = 48
 	defaultSettleTimeout  = 20 * time.Second
 	defaultSettleInterval = 100 * time.Millisecond
@@ -21,10 +21,10 @@ const (
 // Options configure a Queue. Commit is required.
 type Options[K comparable, C, R any] struct {
 	// Commit decides a batch and commits it in one transaction. It returns an
-	// outcome for every command, or an error for the whole batch. Its context
-	// carries no caller's deadline. Commits of different keys run concurrently.
+	// outcome for every command, or an error for the whole batch. Its context has
+	// no caller's deadline. Commits of different keys run concurrently.
 	Commit func(ctx context.Context, b *Batch[K, C]) (Committed[R], error)
-	// IsUnknown reports whether the error leaves open if the transaction was
+	// IsUnknown reports whether, after the error, the transaction may have been
 	// committed. The queue then settles: it calls Commit again with the same
 	// commands and Batch.Settling set, until it succeeds or SettleTimeout is over.
 	IsUnknown func(error) bool

@@ -2,26 +2,26 @@ package groupcommit
 
 import "time"
 
-// Processes that commit to one key contend for its document. A process that has
-// just committed would win the document again before those that wait between their
-// attempts, and they would starve. So a committer that sees, by the revision, that
-// there are contenders yields to them after each of its transactions, for about as
-// long as one lasts. Its own callers wait meanwhile, and go into a larger batch.
+// pace delays the batches of a key if other processes commit to it too. Without a delay,
+// the process that has just committed would win again, because the others wait between
+// their attempts: they would starve. So a committer that notices contention by the
+// revision waits after each of its transactions, for about as long as one takes. Its next
+// batch gets larger meanwhile.
 type pace struct {
 	revision int64         // of the document after the last batch; 0 if unknown
-	yields   int           // batches that still yield to contenders
-	took     time.Duration // by the last transaction that told its revision
+	yields   int           // batches that are still delayed
+	took     time.Duration // by the last transaction with a known revision
 }
 
 const (
-	// yieldBatches is for how many batches contenders are assumed after they were seen.
+	// yieldBatches is how many batches are delayed after contention was noticed.
 	yieldBatches = 4
-	// maxYieldDelay bounds a delay before jitter, however slow transactions are.
+	// maxYieldDelay bounds a delay, without its jitter.
 	maxYieldDelay = 30 * time.Millisecond
 )
 
 // observe notes the revision after a commit, which raised it by at most one, and how
-// long the transaction took. An unknown revision tells nothing about contenders.
+// long the transaction took.
 func (p *pace) observe(revision int64, took time.Duration) {
 	if revision == 0 {
 		p.forget()
@@ -36,12 +36,12 @@ func (p *pace) observe(revision int64, took time.Duration) {
 	p.revision, p.took = revision, took
 }
 
-// forget is for a commit that may have raised the revision unseen: the next one would
-// be mistaken for a contender's.
+// forget drops the revision after a failed commit, which may have raised it: this must
+// not look like contention.
 func (p *pace) forget() { p.revision = 0 }
 
-// delay is how long to wait before the next batch: half to one and a half times what
-// a transaction takes, by a jitter from 0 to 1; 0 if there are no contenders.
+// delay is how long to wait before the next batch: half to one and a half times the time
+// of a transaction, by a jitter from 0 to 1; 0 without contention.
 func (p *pace) delay(jitter float64) time.Duration {
 	if p.yields == 0 {
 		return 0

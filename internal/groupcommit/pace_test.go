@@ -72,10 +72,9 @@ func at(revision int64) func(*call) {
 	}
 }
 
-// delays replies to one batch after the other and returns how long the queue waited
-// before each of them. A command that waits meanwhile keeps the committer running,
-// which knows the pace.
-func (s *stage) delays(replies ...func(*call)) []time.Duration {
+// delays replies to one batch after the other, and returns the delay before each. A
+// waiting command keeps the committer running, so that it keeps its pace.
+func (s *harness) delays(replies ...func(*call)) []time.Duration {
 	s.queue.jitter = func() float64 { return 0.5 }
 	s.queue.Post("k", 0)
 	var delays []time.Duration
@@ -92,25 +91,25 @@ func (s *stage) delays(replies ...func(*call)) []time.Duration {
 }
 
 func TestQueue_YieldsToContendersForFourBatches(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
-		const yield = 20 * time.Millisecond
+	withHarness(t, testOptions{}, func(s *harness) {
+		const yieldDelay = 20 * time.Millisecond
 		got := s.delays(at(10), at(12), at(13), at(14), at(15), at(16), at(17))
-		if want := []time.Duration{0, 0, yield, yield, yield, yield, 0}; !slices.Equal(got, want) {
+		if want := []time.Duration{0, 0, yieldDelay, yieldDelay, yieldDelay, yieldDelay, 0}; !slices.Equal(got, want) {
 			t.Errorf("the delays are %v, want %v", got, want)
 		}
 	})
 }
 
-// A commit that failed may have raised the revision all the same: that is no contender.
+// A failed commit may have raised the revision: this is no contention.
 func TestQueue_FailedCommitForgetsTheRevision(t *testing.T) {
-	for name, fail := range map[string]func(*stage, *call){
-		"error":    func(_ *stage, c *call) { c.fail(errOther) },
-		"panic":    func(_ *stage, c *call) { c.panic("bad luck") },
-		"unknown":  func(s *stage, c *call) { c.fail(errUnknown); at(12)(<-s.calls) },
-		"rejected": func(_ *stage, c *call) { c.fail(errRejected) },
+	for name, fail := range map[string]func(*harness, *call){
+		"error":    func(_ *harness, c *call) { c.fail(errOther) },
+		"panic":    func(_ *harness, c *call) { c.panic("bad luck") },
+		"unknown":  func(s *harness, c *call) { c.fail(errUnknown); at(12)(<-s.calls) },
+		"rejected": func(_ *harness, c *call) { c.fail(errRejected) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, testOptions{}, func(s *stage) {
+			withHarness(t, testOptions{}, func(s *harness) {
 				got := s.delays(at(10), func(c *call) { fail(s, c) }, at(13), at(14))
 				if slices.Max(got) > 0 {
 					t.Errorf("the queue yields to itself: %v", got)
@@ -120,10 +119,9 @@ func TestQueue_FailedCommitForgetsTheRevision(t *testing.T) {
 	}
 }
 
-// Commands that arrive during the delay join the batch, and callers can still
-// withdraw theirs.
+// Commands that arrive during the delay join the batch, and callers can still give up.
 func TestQueue_BatchIsTakenUpAfterTheDelay(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		s.queue.jitter = func() float64 { return 1 }
 		s.submit("k", 0)
 		first := s.nextIs(0)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Queue commits together what many callers submit for the same key at the same
-// time. Its methods are safe for concurrent use.
+// Queue commits the commands of many callers for one key together. It is safe for
+// concurrent use.
 type Queue[K comparable, C, R any] struct {
 	options Options[K, C, R]
 	slots   chan struct{}  // one for each commit in flight
@@ -22,7 +22,7 @@ type Queue[K comparable, C, R any] struct {
 	idle    chan struct{}        // closed once running is 0; nil if no Close waits
 }
 
-// lane is what is queued for a key. Its committer alone uses undecided and pace.
+// lane has the requests of a key. Only its committer uses undecided and pace.
 type lane[K comparable, C, R any] struct {
 	key       K
 	waiting   []*request[C, R] // guarded by Queue.mu
@@ -41,9 +41,9 @@ func New[K comparable, C, R any](o Options[K, C, R]) *Queue[K, C, R] {
 	}
 }
 
-// Submit queues a command and waits for its result, but not longer than ctx. Its
-// error is ErrFull, ErrNotStarted, ErrInFlight, ErrUnknown or what Commit returned;
-// the package's document says what a caller may infer from each.
+// Submit queues a command and waits for its result, at most until ctx ends. Its error is
+// ErrFull, ErrNotStarted, ErrInFlight, ErrUnknown or an error of Commit. The package's
+// document says what a caller may infer from each.
 func (q *Queue[K, C, R]) Submit(ctx context.Context, key K, command C) (R, error) {
 	var none R
 	if err := ctx.Err(); err != nil {
@@ -56,9 +56,9 @@ func (q *Queue[K, C, R]) Submit(ctx context.Context, key K, command C) (R, error
 	return r.wait(ctx)
 }
 
-// Post queues a command without waiting for its result, which is dropped. It
-// returns false if the queue is full; for posted commands it is twice as long, so
-// that they are accepted while callers are refused.
+// Post queues a command and drops its result. It returns false if the queue is full. For
+// posted commands the limit is twice as high, so that they are accepted while callers are
+// refused.
 func (q *Queue[K, C, R]) Post(key K, command C) bool {
 	return q.enqueue(key, &request[C, R]{command: command}, 2*q.options.MaxWaiting)
 }
@@ -81,8 +81,8 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	return true
 }
 
-// run is a key's committer: it commits batch after batch while there is work. A
-// batch is taken up last, so that callers can join it or give up until it starts.
+// run is a key's committer: it commits batch after batch while there is work. It takes a
+// batch up just before the commit, so that callers can join it or give up until then.
 func (q *Queue[K, C, R]) run(l *lane[K, C, R]) {
 	for q.hasWork(l) {
 		if d := l.pace.delay(q.jitter()); d > 0 {
@@ -96,8 +96,8 @@ func (q *Queue[K, C, R]) run(l *lane[K, C, R]) {
 	}
 }
 
-// hasWork removes a lane without work, under the lock that enqueue holds: the next
-// request starts another committer.
+// hasWork removes a lane without work. enqueue uses the same mutex, so the next request
+// starts another committer.
 func (q *Queue[K, C, R]) hasWork(l *lane[K, C, R]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -108,8 +108,8 @@ func (q *Queue[K, C, R]) hasWork(l *lane[K, C, R]) bool {
 	return false
 }
 
-// takeUp returns the next batch: undecided commands, then those that wait, without
-// those whose callers gave up.
+// takeUp returns the next batch: undecided commands, then waiting ones. It leaves out the
+// commands of callers that gave up.
 func (q *Queue[K, C, R]) takeUp(l *lane[K, C, R]) []*request[C, R] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -121,7 +121,7 @@ func (q *Queue[K, C, R]) takeUp(l *lane[K, C, R]) []*request[C, R] {
 			batch = append(batch, l.waiting[n])
 		}
 	}
-	clear(l.waiting[:n]) // else the array behind would keep them in memory
+	clear(l.waiting[:n]) // the array would keep them in memory
 	l.waiting = l.waiting[n:]
 	return batch
 }
@@ -153,9 +153,9 @@ func (q *Queue[K, C, R]) commit(groups []group[K, C, R]) {
 	q.deliver(groups, committed)
 }
 
-// settle finds out what became of a batch whose commit was not answered, by
-// committing the same commands again. Once that succeeds, the earlier commit is
-// either in place or cannot arrive any more.
+// settle finds out the outcome of a commit that was not answered, by committing the same
+// commands again. Once that succeeds, the earlier commit has happened or can't happen any
+// more.
 func (q *Queue[K, C, R]) settle(groups []group[K, C, R], cause error) (Committed[R], error) {
 	ctx, cancel := context.WithTimeout(context.Background(), q.options.SettleTimeout)
 	defer cancel()

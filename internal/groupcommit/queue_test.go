@@ -7,7 +7,7 @@ import (
 )
 
 func TestSubmit_CommandsThatWaitAreCommittedTogetherInOrderOfArrival(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		var callers []*caller
 		for i := range 6 {
 			callers = append(callers, s.submit("k", i))
@@ -24,7 +24,7 @@ func TestSubmit_CommandsThatWaitAreCommittedTogetherInOrderOfArrival(t *testing.
 }
 
 func TestSubmit_BatchIsBounded(t *testing.T) {
-	onStage(t, testOptions{MaxBatch: 2}, func(s *stage) {
+	withHarness(t, testOptions{MaxBatch: 2}, func(s *harness) {
 		for i := range 4 {
 			s.submit("k", i)
 		}
@@ -35,7 +35,7 @@ func TestSubmit_BatchIsBounded(t *testing.T) {
 }
 
 func TestSubmit_UndecidedCommandsGoFirstInTheNextBatch(t *testing.T) {
-	onStage(t, testOptions{MaxBatch: 3}, func(s *stage) {
+	withHarness(t, testOptions{MaxBatch: 3}, func(s *harness) {
 		var callers []*caller
 		for i := range 7 {
 			callers = append(callers, s.submit("k", i))
@@ -48,13 +48,13 @@ func TestSubmit_UndecidedCommandsGoFirstInTheNextBatch(t *testing.T) {
 		s.nextIs(1, 3, 4).succeed()
 		callers[1].wantResult("ok 1")
 		s.nextIs(5, 6).undecided(1)
-		s.nextIs(6).succeed() // no other command waits
+		s.nextIs(6).succeed() // the batch has no other command
 		callers[6].wantResult("ok 6")
 	})
 }
 
 func TestSubmit_KeysDoNotWaitForEachOther(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		a, b := s.submit("a", 1), s.submit("b", 2)
 		first, second := s.next(), s.next()
 		if first.batch.Groups[0].Key == second.batch.Groups[0].Key {
@@ -71,7 +71,7 @@ func TestSubmit_KeysDoNotWaitForEachOther(t *testing.T) {
 }
 
 func TestSubmit_CommitsInFlightAreBounded(t *testing.T) {
-	onStage(t, testOptions{MaxInFlight: 2}, func(s *stage) {
+	withHarness(t, testOptions{MaxInFlight: 2}, func(s *harness) {
 		s.submit("a", 1)
 		s.submit("b", 2)
 		first, second := s.next(), s.next()
@@ -87,7 +87,7 @@ func TestSubmit_CommitsInFlightAreBounded(t *testing.T) {
 }
 
 func TestSubmit_FullQueueRefusesCallersBeforePosts(t *testing.T) {
-	onStage(t, testOptions{MaxWaiting: 2}, func(s *stage) {
+	withHarness(t, testOptions{MaxWaiting: 2}, func(s *harness) {
 		for i := range 3 { // one in flight, two that wait
 			s.submit("k", i)
 		}
@@ -108,9 +108,9 @@ func TestSubmit_FullQueueRefusesCallersBeforePosts(t *testing.T) {
 }
 
 func TestPost_IsCommittedWithoutACaller(t *testing.T) {
-	onStage(t, testOptions{Orphaned: func(_ string, command int, _ string) {
+	withHarness(t, testOptions{Orphaned: func(_ string, command int, _ string) {
 		t.Errorf("posted command %d is orphaned", command)
-	}}, func(s *stage) {
+	}}, func(s *harness) {
 		s.queue.Post("k", 1)
 		c := s.nextIs(1)
 		if c.batch.Groups[0].Abandoned(0) {
@@ -123,7 +123,7 @@ func TestPost_IsCommittedWithoutACaller(t *testing.T) {
 }
 
 func TestQueue_CommitterRunsOnlyWhileThereIsWork(t *testing.T) {
-	onStage(t, testOptions{}, func(s *stage) {
+	withHarness(t, testOptions{}, func(s *harness) {
 		for i := range 3 {
 			c := s.submit("k", i)
 			if n := s.queue.InFlight(); n != 1 {
@@ -139,7 +139,7 @@ func TestQueue_CommitterRunsOnlyWhileThereIsWork(t *testing.T) {
 	})
 }
 
-// The queue gives a batch's memory back: the array behind keeps no request.
+// The array behind the queue keeps no request of a batch in memory.
 func TestQueue_TakenUpRequestsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
 	q := New(testOptions{MaxBatch: 1})
@@ -150,7 +150,7 @@ func TestQueue_TakenUpRequestsLeaveTheQueue(t *testing.T) {
 		t.Errorf("took up %v", batch)
 	}
 	if array[0] != nil || len(l.waiting) != 1 || l.waiting[0] != second {
-		t.Error("the queue still holds what was taken up")
+		t.Error("the queue still holds the request")
 	}
 }
 

@@ -22,17 +22,16 @@ const (
 	answered
 )
 
-// ticket is the part of a request that knows neither command nor result, so that
-// Group can hold it.
+// ticket is the state of a request. It has no type parameters, so that Group can hold it.
 type ticket struct {
 	state atomic.Int32
 }
 
-// takeUp claims the command for a batch; false if its caller has given up.
+// takeUp moves the command into a batch; false if its caller has given up.
 func (t *ticket) takeUp() bool { return t.state.CompareAndSwap(waiting, inFlight) }
 
-// giveUp withdraws the caller. It returns what the caller may infer, or nil if the
-// answer is there already.
+// giveUp ends the caller's wait. It returns ErrNotStarted or ErrInFlight, or nil if the
+// request is answered already.
 func (t *ticket) giveUp() error {
 	switch {
 	case t.state.CompareAndSwap(waiting, dropped):
@@ -44,7 +43,7 @@ func (t *ticket) giveUp() error {
 	}
 }
 
-// request is a command on its way to its outcome.
+// request is a command that has no outcome yet.
 type request[C, R any] struct {
 	ticket
 	command C
@@ -54,8 +53,8 @@ type request[C, R any] struct {
 	done   chan struct{} // closed once answered; nil if no caller waits
 }
 
-// wait returns the outcome, or gives up when ctx ends. An outcome that is there by
-// then is returned all the same: giveUp, which finds the request answered, has seen it.
+// wait returns the outcome, or gives up when ctx ends. If the request was answered by
+// then, it returns the outcome.
 func (r *request[C, R]) wait(ctx context.Context) (result R, err error) {
 	select {
 	case <-r.done:
@@ -67,7 +66,7 @@ func (r *request[C, R]) wait(ctx context.Context) (result R, err error) {
 	return r.result, r.err
 }
 
-// answer hands the outcome to the caller; false if the caller has given up.
+// answer gives the caller its outcome; false if the caller has given up.
 func (r *request[C, R]) answer(result R, err error) bool {
 	r.result, r.err = result, err
 	if !r.state.CompareAndSwap(inFlight, answered) {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ledger stands for a database with idempotent commits: it notes how often each
-// command is carried out, and fails as its faults say.
+// ledger is a fake database with idempotent commits. It counts how often each command is
+// carried out, and injects faults.
 type ledger struct {
 	mu       sync.Mutex
 	fault    func() fault
@@ -113,7 +113,7 @@ func (l *ledger) enter(key string) (leave func()) {
 	return func() { set(false) }
 }
 
-// check compares what a caller was told with what was carried out.
+// check compares a caller's answer with the ledger.
 func (l *ledger) check(command int, result string, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *ledger) check(command int, result string, err error) error {
 		possible = times <= 1
 	case errors.Is(err, ErrInFlight):
 		possible = times <= 1 && l.orphaned[command] <= times
-	default: // ErrNotStarted, ErrFull, or what Commit returned
+	default: // ErrNotStarted, ErrFull, or an error of Commit
 		possible = times == 0
 	}
 	if !errors.Is(err, ErrInFlight) && l.orphaned[command] > 0 {
@@ -139,8 +139,8 @@ func (l *ledger) check(command int, result string, err error) error {
 	return nil
 }
 
-// stampede submits n commands for three keys at once, some by callers with little
-// patience, and checks what all of them are told.
+// stampede submits n commands for three keys at once, some by callers that soon give up,
+// and checks all answers.
 func (l *ledger) stampede(n int, patience func(command int) time.Duration) error {
 	q := l.queue()
 	results, errs := make([]string, n), make([]error, n)

@@ -18,7 +18,7 @@ var (
 	errOther    = errors.New("not primary")
 )
 
-// discard is for tests that log on purpose and do not look.
+// discard is the log of tests that do not read it.
 var discard = slog.New(slog.DiscardHandler)
 
 type (
@@ -28,20 +28,20 @@ type (
 	testResult  = Committed[string]
 )
 
-// stage is a queue in a synctest bubble. Its commits wait until the test replies.
-type stage struct {
+// harness is a queue in a synctest bubble. Its commits wait until the test replies.
+type harness struct {
 	t     *testing.T
 	queue *testQueue
 	calls chan *call
 	log   bytes.Buffer
 }
 
-// onStage runs a test in a bubble, which fails if a goroutine is left over.
-func onStage(t *testing.T, o testOptions, test func(*stage)) {
+// withHarness runs a test in a bubble, which fails if a goroutine does not end.
+func withHarness(t *testing.T, o testOptions, test func(*harness)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t, calls: make(chan *call)}
+		s := &harness{t: t, calls: make(chan *call)}
 		if o.Commit == nil {
 			o.Commit = s.commit
 		}
@@ -57,7 +57,7 @@ func onStage(t *testing.T, o testOptions, test func(*stage)) {
 	})
 }
 
-func (s *stage) commit(ctx context.Context, b *testBatch) (testResult, error) {
+func (s *harness) commit(ctx context.Context, b *testBatch) (testResult, error) {
 	c := &call{batch: b, reply: make(chan reply), ended: ctx.Err, deadline: ctx.Deadline}
 	s.calls <- c
 	r := <-c.reply
@@ -68,7 +68,7 @@ func (s *stage) commit(ctx context.Context, b *testBatch) (testResult, error) {
 }
 
 // next returns the next call of Commit.
-func (s *stage) next() *call {
+func (s *harness) next() *call {
 	s.t.Helper()
 	synctest.Wait()
 	select {
@@ -81,7 +81,7 @@ func (s *stage) next() *call {
 }
 
 // nextIs returns the next call of Commit, which must carry these commands.
-func (s *stage) nextIs(commands ...int) *call {
+func (s *harness) nextIs(commands ...int) *call {
 	s.t.Helper()
 	c := s.next()
 	if got := c.batch.Groups[0].Commands; !slices.Equal(got, commands) {
@@ -91,7 +91,7 @@ func (s *stage) nextIs(commands ...int) *call {
 }
 
 // noCall fails if Commit is called.
-func (s *stage) noCall() {
+func (s *harness) noCall() {
 	s.t.Helper()
 	synctest.Wait()
 	select {
@@ -101,8 +101,8 @@ func (s *stage) noCall() {
 	}
 }
 
-// submit submits a command and returns once it waits, is in flight or is answered.
-func (s *stage) submit(key string, command int) *caller {
+// submit submits a command. It returns once the command waits, is in flight or is answered.
+func (s *harness) submit(key string, command int) *caller {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	c := &caller{t: s.t, giveUp: cancel, done: make(chan struct{})}
 	go func() {
@@ -140,7 +140,7 @@ func (c *caller) wantResult(want string) {
 	}
 }
 
-// wantError checks that the error is or wraps each of those wanted.
+// wantError checks that the error is or wraps each wanted one.
 func (c *caller) wantError(want ...error) {
 	c.t.Helper()
 	<-c.done
@@ -158,8 +158,8 @@ func (c *caller) wantError(want ...error) {
 type call struct {
 	batch    *testBatch
 	reply    chan reply
-	ended    func() error             // of the context that Commit was given
-	deadline func() (time.Time, bool) // of that context
+	ended    func() error             // of Commit's context
+	deadline func() (time.Time, bool) // of Commit's context
 }
 
 type reply struct {
