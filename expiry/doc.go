@@ -1,20 +1,18 @@
-// Package expiry gives seats back that were not paid for: the lock sweep ends ACTIVE
-// locks that are due, the booking sweep ends open bookings whose payment window or lock
-// has passed, together with their locks.
+// Package expiry makes unpaid seats available again. The lock sweep expires due ACTIVE
+// locks. The booking sweep expires open bookings whose payment window or lock has passed,
+// together with their locks. Retention purges locks and bookings that ended long ago.
 //
-// # What it guarantees
+// # Guarantees
 //
-// Each document is ended once and its seats come back once, however often and in how
-// many processes a sweep runs at the same time: what is still due is decided again, by
-// package seats/inventory, in the transaction that ends it. A sweep ends what is due
-// when it starts, several events at a time, and goes on while there is more than a page
-// of it. Retention purges what ended long ago, if that is asked for.
+// Each document is ended once and its seats become available once, even if sweeps run in
+// many processes at the same time. The reason is that package seats/inventory decides
+// again, in the transaction that ends a document, whether it is due. A sweep works on
+// several events at a time, and goes on as long as it finds full pages.
 //
-// # How it fails
+// # Failures
 //
 // A document that can't be ended (no such event, seats not a whole number) is set
-// aside, logged and counted, and the others go on. An event that stays busy, or a
-// document that MongoDB rejects, counts as an error and is tried again by the next run.
-// A sweep fails as a whole only if the database does not answer; what it did until then
-// stays.
+// aside, logged and counted, and the sweep goes on. An event that stays busy, or a
+// document that MongoDB rejects, counts as an error and is retried by the next run. A sweep
+// as a whole fails only if the database does not answer. Its commits until then stay.
 package expiry

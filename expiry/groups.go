@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxInFlight is how many events' transactions a sweep has under way at a time, so
-	// that MongoDB works on the next one while it commits another.
+	// maxInFlight is how many transactions of a sweep, each on another event, run at a
+	// time: MongoDB works on one while it commits another.
 	maxInFlight = 4
-	// maxFailures in a row mean that something is wrong beyond single events.
+	// maxFailures is how many groups in a row may fail before the run stops.
 	maxFailures = 10
-	// busyDelay is the pause between two transactions of a sweep on an event that
-	// others write: twice as long as one of its transactions of 500 locks lasts, so that
-	// a sale goes on at half its rate at least.
+	// busyDelay is the pause between two transactions of a sweep on one event that is on
+	// sale. A transaction of 500 locks takes half as long, so the sale keeps at least half
+	// its rate.
 	busyDelay = 120 * time.Millisecond
 )
 
@@ -28,7 +28,7 @@ type group[T any] struct {
 	items []T
 }
 
-// groupBy sorts items by event, in the order in which the events appear.
+// groupBy groups items by event, in the order in which the events appear.
 func groupBy[T any](items []T, eventOf func(T) (holdfast.ID, bool)) []group[T] {
 	var groups []group[T]
 	at := map[holdfast.ID]int{}
@@ -48,8 +48,8 @@ func groupBy[T any](items []T, eventOf func(T) (holdfast.ID, bool)) []group[T] {
 	return groups
 }
 
-// eachGroup ends up to maxInFlight groups at a time, and returns the first error of a
-// run that can't go on.
+// eachGroup ends up to maxInFlight groups at a time. It returns the first error that stops
+// the run.
 func eachGroup[T any](ctx context.Context, groups []group[T], end func(context.Context, group[T]) error) error {
 	all, within := errgroup.WithContext(ctx)
 	all.SetLimit(maxInFlight)
@@ -62,20 +62,19 @@ func eachGroup[T any](ctx context.Context, groups []group[T], end func(context.C
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return cutShort(ctx)
+	return interrupted(ctx)
 }
 
-// cutShort is the error of a run that was ended before its work was done.
-func cutShort(ctx context.Context) error {
+// interrupted is the error of a run whose context has ended.
+func interrupted(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
 	return fmt.Errorf("the run was ended before its work was done: %w", context.Cause(ctx))
 }
 
-// endGroup ends the documents of a group. Where MongoDB rejects the whole, it tries the
-// halves, so that one document does not hold up its neighbours. The error is for a run
-// that can't go on.
+// endGroup ends the documents of a group. If MongoDB rejects the group, it tries each half,
+// so that one bad document does not block the rest. An error stops the run.
 func endGroup[T any](
 	ctx context.Context, p *progress, event holdfast.ID, items []T,
 	end func(context.Context, []T) (ended int, busy bool, err error),
@@ -83,12 +82,12 @@ func endGroup[T any](
 	ended, busy, err := end(ctx, items)
 	switch {
 	case err == nil:
-		if sameEvent := p.applied(event, ended, len(items)); busy && sameEvent { // another event's transaction is pause enough
+		if sameEvent := p.applied(event, ended, len(items)); busy && sameEvent { // after another event's transaction no pause is needed
 			pause(ctx)
 		}
 		return nil
 	case ctx.Err() != nil:
-		return cutShort(ctx)
+		return interrupted(ctx)
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound):
 		p.applied(event, 0, 0)
 		p.setAside(ctx, len(items), "there is no such event", "eventId", event, "documents", len(items))

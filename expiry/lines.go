@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Lines are what a run says in the log; operators' tools look for these texts.
+// Lines are a run's log lines. They are fixed: operators' tools search for these texts.
 type Lines struct {
 	Found   func(n int) string
-	Lock    func(e inventory.Ended, event holdfast.ID) string // nil where no locks are swept
-	Booking func(e inventory.Ended) string                    // nil where no bookings are swept
-	Success func(n int) string                                // nil: the caller says so
+	Lock    func(e inventory.Ended, event holdfast.ID) string // nil if no locks are swept
+	Booking func(e inventory.Ended) string                    // nil if no bookings are swept
+	Success func(n int) string                                // nil: the caller logs it
 }
 
 // The lines of the two scheduled sweeps.

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Report counts what a run did.
+// Report counts the documents of a run.
 type Report struct {
 	Found         int   // documents due
 	Applied       int   // ended
@@ -25,23 +25,22 @@ func (r Report) Add(o Report) Report {
 	}
 }
 
-// maxInfoLines is how many single documents a run logs at info; the rest are logged at
-// debug.
+// maxInfoLines is how many documents a run logs at level info; it logs the rest at debug.
 const maxInfoLines = 100
 
-// progress is a run under way.
+// progress is the state of a run.
 type progress struct {
 	Run
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	report    Report
 	lines     int
 	failures  int         // in a row
-	lastEvent holdfast.ID // of the transaction before
-	extras    int         // locks that were ended along with a page, and are not in it
+	lastEvent holdfast.ID // of the last transaction
+	extras    int         // ended locks that are not in the page
 }
 
-// ended counts the seats of a document that was ended, and logs it.
+// ended counts the seats of an ended document, and logs it.
 func (p *progress) ended(ctx context.Context, seats int64, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,8 +77,8 @@ func (p *progress) setAside(ctx context.Context, n int, why string, documents ..
 	p.Log.WarnContext(ctx, "Set aside: "+why, documents...)
 }
 
-// applied counts a transaction that ended so many of a group, and reports whether the
-// one before it was of the same event.
+// applied counts a transaction that ended some documents of a group. It reports whether
+// the last transaction was of the same event.
 func (p *progress) applied(event holdfast.ID, ended, of int) (sameEvent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +90,8 @@ func (p *progress) applied(event holdfast.ID, ended, of int) (sameEvent bool) {
 	return sameEvent
 }
 
-// failed counts a group that is left, and returns how many failed in a row.
+// failed counts a group that is left to the next run. It returns how many groups failed in
+// a row.
 func (p *progress) failed(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *progress) failed(n int) int {
 	return p.failures
 }
 
-// extra counts locks that were ended along with a page, and are not in it.
+// extra counts ended locks that are not in the page.
 func (p *progress) extra(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

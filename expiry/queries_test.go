@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// profiled is what MongoDB says of one operation that it ran.
+// profiled is MongoDB's profile of one operation.
 type profiled struct {
 	NS           string   `bson:"ns"`
 	Op           string   `bson:"op"`
@@ -26,7 +26,7 @@ type profiled struct {
 	Command      bson.Raw `bson:"command"`
 }
 
-// profile runs do and returns MongoDB's profile of what it asked for.
+// profile runs do and returns MongoDB's profiles of its operations.
 func profile(t *testing.T, w *testenv.Env, do func()) (all []profiled) {
 	t.Helper()
 	level := func(n int) {
@@ -52,7 +52,7 @@ func profile(t *testing.T, w *testenv.Env, do func()) (all []profiled) {
 	return all
 }
 
-// examined runs do and returns MongoDB's profile of its reads of a collection.
+// examined runs do and returns MongoDB's profiles of its reads of a collection.
 func examined(t *testing.T, w *testenv.Env, collection string, do func()) (reads []profiled) {
 	t.Helper()
 	for _, p := range profile(t, w, do) {
@@ -63,7 +63,7 @@ func examined(t *testing.T, w *testenv.Env, collection string, do func()) (reads
 	return reads
 }
 
-// fill puts documents of all kinds beside those that are due.
+// fill adds documents of all kinds that are not due.
 func fill(t *testing.T, w *testenv.Env) (event, user holdfast.ID) {
 	t.Helper()
 	event, user = w.Event(1_000_000), ids.New()
@@ -86,7 +86,7 @@ func fill(t *testing.T, w *testenv.Env) (event, user holdfast.ID) {
 		if i%50 == 0 {
 			add(others[i%3], owner, "ACTIVE", "PAYMENT_PENDING", time.Now().Add(-time.Hour))
 		}
-		if i%20 == 0 { // ended long ago; every other one has no date of its end
+		if i%20 == 0 { // ended long ago; every second one has no date of its end
 			old := time.Now().Add(-48 * time.Hour)
 			add(others[i%3], owner, "EXPIRED", "EXPIRED", old)
 			if i%40 == 0 {
@@ -106,7 +106,7 @@ func fill(t *testing.T, w *testenv.Env) (event, user holdfast.ID) {
 }
 
 // Sweeps and lists by event examine no more than they return; sums are covered by an
-// index; other lists are bounded. Reads that are joined to an event: joined_test.go.
+// index; other lists are bounded. For joins see joined_queries_test.go.
 func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

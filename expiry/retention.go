@@ -10,18 +10,17 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
-// Retention removes locks that have ended, with their ended bookings and idempotency
-// keys, once they are old.
+// Retention removes old ended locks, with their ended bookings and idempotency keys.
 type Retention struct {
 	Store *store.Store
 	Batch int // locks in one transaction
 }
 
-// progressInterval is the time between two lines of progress.
+// progressInterval is the time between two progress lines in the log.
 const progressInterval = 5 * time.Second
 
-// Run removes what ended longer ago than age; 0 removes nothing. Report counts locks:
-// found old, removed, and left because a live booking names them.
+// Run removes the locks that ended longer ago than age; 0 removes nothing. The report
+// counts old locks: found, removed, and left because a live booking names them.
 func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger) (Report, error) {
 	if age == 0 {
 		log.InfoContext(ctx, "[RETENTION JOB] ENDED_RETENTION is off; nothing is removed")
@@ -35,7 +34,7 @@ func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger
 	var report Report
 	bookings, logged := 0, clock()
 	err = r.Store.EachPurgeable(ctx, now.Add(-age), r.Batch, func(ctx context.Context, lockIDs []holdfast.ID) error {
-		if err := cutShort(ctx); err != nil {
+		if err := interrupted(ctx); err != nil {
 			return err
 		}
 		purged, err := r.Store.Purge(ctx, lockIDs)

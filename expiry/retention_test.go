@@ -32,7 +32,7 @@ func exists(t *testing.T, w *testenv.Env, collection string, id holdfast.ID) boo
 	return n == 1
 }
 
-// aged are documents for a test of retention, each with a name.
+// aged has documents for a test of retention, each with a name.
 type aged struct {
 	t           *testing.T
 	w           *testenv.Env
@@ -79,7 +79,7 @@ func (a *aged) booking(lock holdfast.ID, status holdfast.BookingStatus) holdfast
 	return id
 }
 
-// keep names documents that have to stay, and remove ones that have to go.
+// keep names documents that must stay; remove names documents that must be removed.
 func (a *aged) keep(name, collection string, id holdfast.ID) {
 	a.stays = append(a.stays, agedDocument{name, collection, id})
 }
@@ -127,7 +127,7 @@ func (a *aged) ended() {
 	a.keep("its booking", "bookings", a.booking(contradiction.ID, holdfast.BookingConfirmed))
 }
 
-// foreign makes an EXPIRED lock as other software does, without the date of its change.
+// foreign makes an EXPIRED lock of other software, without the date of its change.
 func (a *aged) foreign(expiredAt time.Time) holdfast.ID {
 	a.t.Helper()
 	id := ids.New()
@@ -136,8 +136,8 @@ func (a *aged) foreign(expiredAt time.Time) holdfast.ID {
 	return id
 }
 
-// Old locks that have ended are removed with their ended bookings. Locks that count, and
-// contradictions that people have to look at, stay.
+// Old ended locks are removed with their ended bookings. Locks that take seats stay, and so
+// do contradictions that an operator has to check.
 func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -192,7 +192,7 @@ func TestRetention_FreesIdempotencyKeys(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Of the locks that are named, only ended ones are removed.
+// Purge removes only those of the named locks that have ended.
 func TestPurge_LeavesLocksThatCount(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -11,26 +11,25 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Sweeper expires what is due in one database.
+// Sweeper expires the due locks and bookings of one database.
 type Sweeper struct {
 	Pipeline *pipeline.Pipeline
-	// Batch is how many documents are ended in one transaction at most.
+	// Batch is the maximum number of documents in one transaction.
 	Batch int
 }
 
 // Run is one run of a sweep.
 type Run struct {
 	inventory.Run
-	Log   *slog.Logger // carries correlationId and job
-	Lines Lines        // what it says in the log
+	Log   *slog.Logger // with correlationId and job
+	Lines Lines
 	// Initiated: the booking sweep also ends INITIATED bookings whose lock has ended or
 	// is due.
 	Initiated bool
 }
 
-// SweepLocks ends the ACTIVE locks that are due. A page that is not full is the last
-// one: what comes due meanwhile is left to the next run, or a run would not end while
-// an event sells.
+// SweepLocks ends the due ACTIVE locks, and stops after a page that is not full. Locks that
+// become due meanwhile are left to the next run, so that the run ends during a sale.
 func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 	p := &progress{Run: run}
 	var after store.After
@@ -53,9 +52,9 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 	}
 }
 
-// expireLocks ends a page of due locks, a transaction for each event. A page that is
-// full has more behind it: each event's transaction then ends the event's other due
-// locks as well, or locks spread over many events would take a transaction each.
+// expireLocks ends a page of due locks, with one transaction for each event. If the page
+// is full, each transaction also ends the event's due locks of later pages: locks spread
+// over many events would otherwise take one transaction each.
 func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueLock) error {
 	upTo := 0
 	if len(due) == s.Batch {
@@ -89,8 +88,9 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 	})
 }
 
-// SweepBookings ends the PAYMENT_PENDING bookings whose window has passed and, if the
-// run asks for it, INITIATED ones. It ends as SweepLocks does.
+// SweepBookings ends the PAYMENT_PENDING bookings whose payment window has passed. With
+// Run.Initiated it also ends INITIATED bookings. Like SweepLocks it stops after a page that
+// is not full.
 func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
 	p := &progress{Run: run}
 	if err := s.sweepPending(ctx, p); err != nil {
@@ -105,8 +105,8 @@ func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
 	return p.report, nil
 }
 
-// pendingBatches is how many batches of due bookings are found at once, so that those
-// of one event, which come due at different times, meet in a transaction.
+// pendingBatches is how many batches of due bookings one page has, so that a transaction
+// ends bookings of one event that became due at different times.
 const pendingBatches = 10
 
 func (s *Sweeper) sweepPending(ctx context.Context, p *progress) error {

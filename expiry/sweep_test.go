@@ -59,8 +59,8 @@ func TestSweepLocks_RestoresSeatsOnceAndLogsIt(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Due locks are spread over many events: a transaction ends those of its event that are
-// on later pages too, and each is counted once.
+// Due locks are spread over many events: a transaction also ends its event's locks of later
+// pages, and each lock is counted once.
 func TestSweepLocks_EndsTheOtherDueLocksOfAnEvent(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -133,7 +133,7 @@ func TestSweepBookings_EndsInitiatedOnesWhoseLockHasEndedOrIsDue(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Documents of other software, in the shape that the contract names.
+// Documents of other software, as the contract describes them.
 func TestSweepBookings_WorksOnRawDocuments(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -173,7 +173,7 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 1},
 		{Key: "status", Value: "ACTIVE"}}) // no expiry: never due
 	good := w.Take(event, 2, testenv.Past())
-	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 2} // paging goes past what is set aside
+	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 2} // paging skips the documents that are set aside
 	for range 2 {
 		report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
 		if err != nil || report.Skipped != 6 || report.Errors != 0 {
@@ -188,8 +188,8 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 	}
 }
 
-// A counter that would pass the total is wrong, and the lock is not: the lock ends, and
-// the counter is set to what the locks say.
+// The counter would pass the total: it is wrong, but the lock is not. The lock ends, and the
+// counter becomes the sum of the locks.
 func TestSweepLocks_RecountsACounterThatWouldExceedTheTotal(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -247,8 +247,8 @@ func TestSweeps_SeveralAtOnceRestoreEverySeatOnce(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// While a sale goes on, locks come due all the time: a run ends all the same, and the
-// next one ends the locks that came due meanwhile.
+// During a sale, locks become due all the time. A run ends nevertheless, and the next one
+// ends the locks that became due meanwhile.
 func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -274,7 +274,7 @@ func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 	}
 }
 
-// A process whose clock is ten minutes off, either way, expires nothing early or late.
+// A process whose clock is ten minutes fast or slow expires nothing early or late.
 func TestSweep_GoesByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -298,8 +298,8 @@ func TestSweep_GoesByTheDatabasesClock(t *testing.T) {
 	}
 }
 
-// Between a sweep's read and its transaction, a lock may be released, sold or extended
-// by a transaction that had begun in time: the sweep leaves it at once.
+// Between a sweep's read and its transaction, another transaction that began in time may
+// release, sell or extend a lock. The sweep then leaves the lock as it is.
 func TestSweepLocks_LeavesALockThatHasChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -319,7 +319,7 @@ func TestSweepLocks_LeavesALockThatHasChangedMeanwhile(t *testing.T) {
 			w.Set("seatlocks", lock.ID, bson.D{moved})
 			before := w.Lock(lock.ID)
 			available, _ := w.Available(event)
-			for _, upTo := range []int{0, 10} { // the locks that it names, and all that are due
+			for _, upTo := range []int{0, 10} { // only the named locks, and all due ones
 				command := inventory.ExpireLocks{
 					Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "run"}, LockIDs: []holdfast.ID{lock.ID}, UpTo: upTo,
 				}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// aggregates are the profiles of the aggregations among reads of any collection. What
-// is joined to a document counts in its profile.
+// aggregates are the profiles of the aggregations of all collections. The reads of a join
+// count in the profile of its aggregation.
 func aggregates(t *testing.T, w *testenv.Env, do func()) (list []profiled) {
 	t.Helper()
 	for _, p := range profile(t, w, do) {
@@ -24,9 +24,9 @@ func aggregates(t *testing.T, w *testenv.Env, do func()) (list []profiled) {
 	return list
 }
 
-// A request reads its event, and what it needs besides, by one aggregation per moment.
-// However many locks and bookings the event and its users have, it examines the
-// documents that it returns.
+// A request reads its event and its other needs by one aggregation per snapshot. It
+// examines only the documents that it returns, however many locks and bookings the event
+// and its users have.
 func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -86,8 +86,8 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 	}
 }
 
-// crowded makes an event that is sold out, to the user and to others, with bookings,
-// ended locks and some due ones.
+// crowded makes an event that is sold out, to the user and to other users, with bookings,
+// ended locks and due locks.
 func crowded(t *testing.T, w *testenv.Env, user holdfast.ID, due int) holdfast.ID {
 	t.Helper()
 	const each = 500
