@@ -1,14 +1,13 @@
-// Package recovery makes a database trustworthy again after a crash, a restore or
-// writes of other software: by a pass over everything at every boot, and by an audit of
-// the counters in between.
+// Package recovery finds and repairs contradictions in a database after a crash, a restore
+// or writes of other software. A pass checks all documents at every start; an audit checks
+// the counters between the starts.
 //
-// A pass makes a plan, page by page, and applies each page: ACTIVE locks of CONFIRMED
-// bookings become CONSUMED, stale locks and stale bookings expire by the sweeps, every
-// counter is proved against its locks and corrected, and INITIATED bookings are
-// counted. Plan makes the same plan and applies nothing. A pass can be repeated and cut
-// short anywhere, alone or beside live traffic.
+// A pass makes a plan, page by page, and applies each page. ACTIVE locks of CONFIRMED
+// bookings become CONSUMED. Stale locks and stale bookings expire by the sweeps. Every
+// counter is compared with its locks and corrected. INITIATED bookings are counted. Plan
+// makes the same plan and applies nothing. A pass may be interrupted and repeated at any
+// time, also during a sale.
 //
-// It reports and never changes: a CONFIRMED booking whose lock has ended, a CONSUMED
-// lock without a CONFIRMED booking, locks whose seats are no number, events whose
-// totalSeats is none.
+// A pass only reports: a CONFIRMED booking whose lock has ended, a CONSUMED lock without a
+// CONFIRMED booking, and seats or a totalSeats that are no number.
 package recovery

@@ -2,14 +2,15 @@ package recovery
 
 import "fmt"
 
-// Kind says whether the program or a person acts on a finding.
+// Kind says whether the program or an operator acts on a finding. The values are part of
+// the HTTP API.
 type Kind string
 
 // The kinds.
 const (
-	Ordinary   Kind = "ordinary" // the jobs do, as always
-	Repairable Kind = "mendable" // a pass repairs it; the value is part of the HTTP API
-	Manual     Kind = "people"   // a pass reports it and changes nothing
+	Ordinary   Kind = "ordinary" // usual work of the jobs
+	Repairable Kind = "mendable" // a pass repairs it
+	Manual     Kind = "people"   // a pass only reports it; an operator repairs it
 )
 
 // Finding is one line of a plan.
@@ -17,13 +18,13 @@ type Finding struct {
 	Kind   Kind
 	What   string
 	Count  int64
-	Detail string // the first of them, where they have a name
-	Action string // what a pass does, or what people have to do
+	Detail string // the first few, if they have names
+	Action string // of a pass or an operator
 }
 
-// Findings lists a plan line by line, with what was not found too.
+// Findings lists a plan line by line; a line may have the count 0.
 func (p Plan) Findings() []Finding {
-	const people = "look at them: a pass reports them and changes nothing"
+	const manual = "look at them: a pass reports them and changes nothing"
 	return []Finding{
 		{Kind: Repairable, What: "ACTIVE locks of CONFIRMED bookings", Count: int64(len(p.ActiveSales)), Action: "mark them sold"},
 		{Kind: Ordinary, What: "locks that are due", Count: p.StaleLocks, Action: "expire them"},
@@ -35,10 +36,10 @@ func (p Plan) Findings() []Finding {
 			Detail: p.driftDetail(),
 		},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
-		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: people},
-		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: people},
-		{Kind: Manual, What: "locks whose seats are no whole number ≥ 1", Count: p.PoisonLocks, Action: people},
-		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: people},
+		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: manual},
+		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: manual},
+		{Kind: Manual, What: "locks whose seats are no whole number ≥ 1", Count: p.PoisonLocks, Action: manual},
+		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: manual},
 		{
 			Kind: Manual, What: "oversold events",
 			Count:  p.Oversold,

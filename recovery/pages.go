@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// eventPageSize is how many events are proved in one go, idPageSize how many sales or
-	// locks, of which only IDs are read.
+	// eventPageSize is the number of events in a page; idPageSize is the number of sales or
+	// locks, of which only the IDs are read.
 	eventPageSize = 1000
 	idPageSize    = 5000
-	// maxInFlight is how many pages are worked on at a time: MongoDB uses a core
-	// for each.
+	// maxInFlight is how many pages are processed at a time: MongoDB uses one core for
+	// each.
 	maxInFlight = 4
 )
 
-// eachPage lets walk hand over pages of work, of which maxInFlight are done at a time;
-// it waits while so many are. The first error ends the whole.
+// eachPage calls walk, which calls work for each page. work waits while maxInFlight pages
+// are in flight. The first error ends the walk.
 func eachPage(ctx context.Context, walk func(ctx context.Context, work func(func() error)) error) error {
 	all, within := errgroup.WithContext(ctx)
 	all.SetLimit(maxInFlight)
@@ -45,16 +45,16 @@ func oneAtATime[T any](handle func(T) error) func(T) error {
 	}
 }
 
-// Progress says how far a long step is.
+// Progress is the progress of a long step.
 type Progress struct {
 	Doing       string
-	Done, Total int64 // documents; Total is 0 where it is not known
+	Done, Total int64 // documents; Total is 0 if it is unknown
 	PerSecond   int64
 }
 
 const defaultProgressInterval = 5 * time.Second
 
-// progress returns a function to call when so many more documents of a step are done.
+// progress returns a function that counts the documents of a step as done.
 func (r *Recovery) progress(doing string, total int64) func(ctx context.Context, n int) {
 	if r.OnProgress == nil || r.log == nil {
 		return func(context.Context, int) {}

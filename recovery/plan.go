@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Plan is what a pass finds. Beside live traffic it was so when it was read.
+// Plan has the findings of a pass. During a sale they may be out of date at once.
 type Plan struct {
 	ActiveSales    []inventory.BookingRef // CONFIRMED, and the lock is ACTIVE: it becomes CONSUMED
 	EndedSales     []inventory.BookingRef // CONFIRMED, and the lock has ended: reported
@@ -60,14 +60,14 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 	return p, err
 }
 
-// salesPlan is a page of sales and CONSUMED locks that do not agree.
+// salesPlan has the contradictions between sales and locks in a page.
 type salesPlan struct {
 	active, ended []inventory.BookingRef
 	orphans       []holdfast.ID
 }
 
 // planSales compares CONFIRMED bookings with their locks, and CONSUMED locks with their
-// bookings, several pages at a time; handle is called for each.
+// bookings, several pages at a time; handle is called for each page with contradictions.
 func (r *Recovery) planSales(ctx context.Context, handle func(salesPlan) error) error {
 	done := r.progress("Comparing CONFIRMED bookings with their locks", 0)
 	err := eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
@@ -108,18 +108,19 @@ type counterPlan struct {
 	poisonLocks  []store.PoisonLocks
 	poisonEvents []holdfast.ID
 	corrections  map[holdfast.ID]inventory.Correction
-	drifts       map[holdfast.ID]inventory.EventWrite // of the corrections that stop no sale
+	drifts       map[holdfast.ID]inventory.EventWrite // the corrections that are subtracted
 	err          error                                // the suspects could not be measured
 	suspects     []holdfast.ID
 }
 
-// planCounters proves all counters, several pages at a time; handle is called for each.
+// planCounters compares all counters with their locks, several pages at a time; handle is
+// called for each page.
 func (r *Recovery) planCounters(ctx context.Context, handle func(counterPlan) error) error {
 	total, err := r.store().EventCount(ctx)
 	if err != nil {
 		return err
 	}
-	done := r.progress("Proving counters", total)
+	done := r.progress("Checking counters", total)
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
 		for after := (holdfast.ID{}); ; {
 			page, err := r.store().Counters(ctx, after, eventPageSize)
@@ -139,8 +140,8 @@ func (r *Recovery) planCounters(ctx context.Context, handle func(counterPlan) er
 	})
 }
 
-// planPage compares a page of counters with the locks. Live traffic moves between the
-// two reads, so the events that do not agree are measured at one snapshot.
+// planPage compares a page of counters with the locks. Seats may move between the two
+// reads, so the events that do not agree are measured again, in one snapshot.
 func (r *Recovery) planPage(ctx context.Context, page store.Counters) (counterPlan, error) {
 	found, err := r.store().Audit(ctx, page)
 	plan := counterPlan{

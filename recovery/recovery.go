@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Recovery proves and repairs one database.
+// Recovery checks and repairs one database.
 type Recovery struct {
 	Pipeline *pipeline.Pipeline
 	Sweeper  *expiry.Sweeper
-	// Corrected is called for each counter that was corrected; nil is not called.
+	// Corrected is called for each counter that was corrected; may be nil.
 	Corrected func()
-	// OnProgress hears how far a long step is, each ProgressInterval (5 s where it is
-	// zero); nil is not called.
+	// OnProgress is called during a long step, every ProgressInterval (5 s if it is zero);
+	// may be nil.
 	OnProgress       func(ctx context.Context, log *slog.Logger, p Progress)
 	ProgressInterval time.Duration
 
@@ -31,7 +31,7 @@ type Recovery struct {
 
 func (r *Recovery) store() *store.Store { return r.Pipeline.Store() }
 
-// Report counts what a pass did.
+// Report counts the results of a pass.
 type Report struct {
 	expiry.Report
 	Consumed    int // ACTIVE locks of CONFIRMED bookings that became CONSUMED
@@ -40,7 +40,7 @@ type Report struct {
 	Reported    int // contradictions that were logged and left as they are
 }
 
-// The lines of recovery's sweeps; operators' tools look for these texts.
+// The log lines of recovery's sweeps. They are fixed: operators' tools search for them.
 var (
 	staleLocks = expiry.Lines{
 		Found: func(n int) string {
@@ -58,8 +58,7 @@ var (
 	}
 )
 
-// Run is the whole pass. Its error says which step could not end; the ones before it
-// are done.
+// Run is the whole pass. Its error names the step that failed; the earlier steps are done.
 func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	log.InfoContext(ctx, "[RECOVERY] Starting system recovery from partial failures...")
 	if _, err := r.store().DB().EndOrphans(ctx); err != nil {
@@ -73,7 +72,7 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 		{"mark sold locks", p.consumeSold},
 		{"expire stale locks", p.expireLocks},
 		{"expire stale bookings", p.expireBookings},
-		{"prove the counters", p.proveCounters},
+		{"check the counters", p.checkCounters},
 		{"count INITIATED bookings", p.countInitiated},
 	}
 	for i, step := range steps {
@@ -91,17 +90,17 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 	return report, nil
 }
 
-// Reconcile is the audit alone: every counter is proved against its locks.
+// Reconcile is only the audit: every counter is compared with its locks and corrected.
 func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	p := r.pass(runID, log)
-	err := p.proveCounters(ctx)
+	err := p.checkCounters(ctx)
 	if err == nil && p.report.Errors > 0 {
 		err = fmt.Errorf("%d events could not be repaired; see the log", p.report.Errors)
 	}
 	return p.report, err
 }
 
-// pass applies a plan page by page, and counts what it does.
+// pass applies a plan page by page, and counts the results.
 type pass struct {
 	Recovery
 
@@ -125,8 +124,8 @@ func (r *Recovery) pass(runID string, log *slog.Logger) *pass {
 	return p
 }
 
-// consumeSold marks the ACTIVE locks of CONFIRMED bookings CONSUMED, and reports where
-// bookings and locks contradict each other.
+// consumeSold marks the ACTIVE locks of CONFIRMED bookings CONSUMED, and reports other
+// contradictions between bookings and locks.
 func (p *pass) consumeSold(ctx context.Context) error {
 	return p.planSales(ctx, func(page salesPlan) error {
 		p.count(Report{Reported: len(page.ended) + len(page.orphans)})
@@ -166,8 +165,8 @@ func (p *pass) expireBookings(ctx context.Context) error {
 	return err
 }
 
-// proveCounters corrects the counters that do not agree with their locks.
-func (p *pass) proveCounters(ctx context.Context) error {
+// checkCounters corrects the counters that do not agree with their locks.
+func (p *pass) checkCounters(ctx context.Context) error {
 	err := p.planCounters(ctx, func(page counterPlan) error {
 		for _, poison := range page.poisonLocks {
 			p.count(Report{Reported: 1})
@@ -193,7 +192,7 @@ func (p *pass) proveCounters(ctx context.Context) error {
 	return err
 }
 
-// correct applies a page: drifts together, and what is left one by one.
+// correct applies a page: drifts together, and the rest one by one.
 func (p *pass) correct(ctx context.Context, page counterPlan) error {
 	left := map[holdfast.ID]bool{}
 	for id := range page.corrections {
@@ -228,8 +227,8 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 	return nil
 }
 
-// repair corrects one event. An event that can't be corrected is counted, and holds up
-// no other.
+// repair corrects one event. An event that can't be corrected is only counted, so that the
+// pass goes on.
 func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 	c, err := p.Pipeline.Repair(ctx, id, p.runID)
 	switch {

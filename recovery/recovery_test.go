@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// A lock and a booking of other software that went stale, a counter that is wrong, and
-// an INITIATED booking: the log lines are the contract's.
+// The contract's log lines for a stale lock and a stale booking of other software, a wrong
+// counter and an INITIATED booking.
 func TestRun_RepairsAfterAPartialFailure(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -142,7 +142,7 @@ func TestReconcile_CorrectsEveryKindOfWrongCounter(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Several repairs that measured the same drift take it off once.
+// If several repairs have measured the same drift, one of them subtracts it.
 func TestRepair_SeveralAtOnceCorrectOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -166,8 +166,8 @@ func TestRepair_SeveralAtOnceCorrectOnce(t *testing.T) {
 	}
 }
 
-// Two processes recover in a loop while customers acquire, book, confirm and cancel, and
-// other software corrupts the counter again and again.
+// Two processes run recovery in a loop. Meanwhile customers acquire, book, confirm and
+// cancel, and other software corrupts the counter.
 func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -259,8 +259,8 @@ func customer(ctx context.Context, t *testing.T, w *testenv.Env, event holdfast.
 	}
 }
 
-// A sweep and a reconcile of an event with 50,000 locks, while 64 customers acquire
-// seats of it: both end, and the sale goes on.
+// 64 customers acquire seats of an event with 50,000 locks, during a sweep and an audit of
+// it: both end, and the sale goes on.
 func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	t.Parallel()
 	w, worker := testenv.New(t), (*testenv.Env)(nil)
@@ -341,7 +341,7 @@ func TestRun_IsNamedInTheDocumentsThatItChanges(t *testing.T) {
 	b := w.Book(pending, testenv.Past())
 	sold := w.Take(drifted, 1, testenv.Soon())
 	confirmed := w.Book(sold, testenv.Soon())
-	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // by other software, which left the lock ACTIVE
+	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // other software leaves the lock ACTIVE
 	w.Set("events", drifted, bson.D{{Key: "availableSeats", Value: 3}})
 	w.Recover()
 	named("seatlocks", lock.ID)

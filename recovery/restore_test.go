@@ -15,14 +15,14 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// The collections are copied one after the other while customers buy, as by a
-// dump without the oplog, and restored into another database. A recovery pass
-// there brings counters, locks and bookings together again, and sells on.
+// While customers buy, the collections are copied one after the other, like a dump without
+// the oplog, and restored into another database. After a recovery pass there, counters,
+// locks and bookings agree again, and the sale goes on.
 func TestRestore_ToAnEarlierTime(t *testing.T) {
 	t.Parallel()
 	w, restored := testenv.New(t), testenv.New(t)
 	events := []holdfast.ID{w.Event(5000), w.Event(300), w.Event(50)}
-	between := w.Event(100) // whose seats are sold between two copies: counters of the others may be right by chance
+	between := w.Event(100) // sold between two copies, so its counter is surely wrong
 	ctx, stop := context.WithCancel(w.Ctx())
 	defer stop()
 	var all sync.WaitGroup
@@ -67,7 +67,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 		}
 	}
 	for _, broken := range testenv.Violations(t, restored.DB.Database) {
-		// Contradictions that people have to decide on were reported.
+		// The pass reported contradictions that an operator has to resolve.
 		if !strings.Contains(broken, "CONFIRMED") && !strings.Contains(broken, "CONSUMED") || len(restored.Log.Lines("left as it is")) == 0 {
 			t.Error(broken)
 		}

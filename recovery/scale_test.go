@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// Several passes at the same time over more events than a page holds, a tenth of which
-// have wrong counters: each counter is corrected once, and counted once.
+// Several passes run at the same time over more events than a page has. A tenth of the
+// counters are wrong: each is corrected once, and counted once.
 func TestReconcile_SeveralAtOnceCorrectEachCounterOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -16,7 +16,7 @@ func TestDrawProgress_HasABarAsLongAsTheWorkIsDone(t *testing.T) {
 		want     []string
 	}{
 		"half": {
-			recovery.Progress{Doing: "Proving counters", Done: 50, Total: 100, PerSecond: 10},
+			recovery.Progress{Doing: "Checking counters", Done: 50, Total: 100, PerSecond: 10},
 			[]string{"done=50", "perSecond=10", "of=100", strings.Repeat("█", 15) + strings.Repeat("░", 15)},
 		},
 		"more than was expected": {recovery.Progress{Done: 120, Total: 100}, []string{strings.Repeat("█", 30)}},
