@@ -1,6 +1,5 @@
-// Package app puts the parts of a process together, the API's and the worker's
-// alike: the services on their database, recovery at the boot, the jobs, and
-// what /readyz says of them.
+// Package app assembles a process, of the API or of the worker: the services on their
+// database, recovery at the start, the jobs, and the answer of /readyz.
 package app
 
 import (
@@ -39,10 +38,10 @@ type App struct {
 	Jobs    *jobs.Runner
 	Rates   *ratelimit.Limiter
 
-	leases   func() error // closes their store
-	rates    func() error // closes their store
+	leases   func() error // closes the store of leases
+	rates    func() error // closes the store of rates
 	booted   time.Time    // by the database's clock
-	degraded []string     // what MongoDB refused of indexes and validators
+	degraded []string     // indexes and validators that MongoDB refused
 	recovery atomic.Pointer[string]
 	stopping atomic.Bool
 }
@@ -54,7 +53,7 @@ const (
 	recoveryFailed    = "failed"
 )
 
-// Open connects, and makes indexes and validators. Its error says what to do.
+// Open connects, and makes indexes and validators. Its error says what the operator can do.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	a, err := Connect(ctx, c, log)
 	if err != nil {
@@ -104,8 +103,7 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	return a, nil
 }
 
-// openJobs makes the store of leases and the runner of jobs, and says which
-// store it is.
+// openJobs makes the store of leases and the runner of jobs, and logs which store it is.
 func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 	c, terms := a.Config, lease.Terms{TTL: a.Config.LeaseTTL}
 	kind, why := c.LeaseStore()
@@ -130,7 +128,7 @@ func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 	}
 	mode, err := a.Jobs.Mode(ctx)
 	if err != nil {
-		level, text = slog.LevelWarn, "The store of leases is unavailable; it is asked again until it answers"
+		level, text = slog.LevelWarn, "The store of leases is unavailable; this process keeps retrying"
 	}
 	line := []any{"store", kind, "why", why, "mode", mode, "holder", o.Holder, "leaseTTL", c.LeaseTTL.String(),
 		"disableCronsOnRedisDown", c.DisableCronsOnRedisDown}
@@ -140,7 +138,7 @@ func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 	a.Log.Log(ctx, level, text, line...)
 }
 
-// openRates makes what counts requests, where there is a rate.
+// openRates makes the rate limiter, if a rate is set.
 func (a *App) openRates(now clock.Clock) {
 	a.rates = func() error { return nil }
 	if a.Config.RateLimitPerKey.IsZero() && a.Config.RateLimitPerUser.IsZero() {
@@ -148,15 +146,15 @@ func (a *App) openRates(now clock.Clock) {
 	}
 	var client *redis.Client
 	if o := a.Config.SharedRedis(); o != nil {
-		const step = 200 * time.Millisecond // then this process counts its own
-		client = redisclient.Open(*o, step)
+		const stepTimeout = 200 * time.Millisecond // after it this process counts alone
+		client = redisclient.Open(*o, stepTimeout)
 		a.rates = client.Close
 	}
 	a.Rates = ratelimit.New(client, now, a.Log)
 }
 
-// ensureSchema makes indexes and validators, on one process at a time. Where
-// nothing is missing it asks for no lease.
+// ensureSchema makes indexes and validators, in one process at a time. If none is missing,
+// it needs no lease.
 func (a *App) ensureSchema(ctx context.Context) error {
 	all := a.Collections()
 	gaps, err := mongodb.SchemaGaps(ctx, a.DB, all...)
@@ -170,7 +168,7 @@ func (a *App) ensureSchema(ctx context.Context) error {
 			return counts, err
 		}
 		migration := jobs.Job{Name: "schema", MaxDuration: schemaTimeout, Do: ensure}
-		// Each process looks for itself what is still missing, and what was refused.
+		// Each process checks itself what is still missing, and what MongoDB refuses.
 		bounded, cancel := context.WithTimeout(ctx, schemaTimeout)
 		defer cancel()
 		if _, err = a.Jobs.RunAtBoot(bounded, migration, never); bounded.Err() != nil && ctx.Err() == nil {
@@ -185,7 +183,7 @@ func (a *App) ensureSchema(ctx context.Context) error {
 	return nil
 }
 
-// Collections are what MongoDB is to hold.
+// Collections are all collections, with their indexes and validators.
 func (a *App) Collections() (all []mongodb.Collection) {
 	all = slices.Concat(core.Collections(), jobs.Collections())
 	if a.Config.EndedRetention > 0 {
@@ -194,17 +192,17 @@ func (a *App) Collections() (all []mongodb.Collection) {
 	return all
 }
 
-// schemaTimeout bounds the building of indexes, and the wait for the process that builds
-// them.
+// schemaTimeout bounds the building of indexes, and the wait for another process that
+// builds them.
 const schemaTimeout = 10 * time.Minute
 
-// never is after every run.
+// never is a time after every run, so the job is never skipped as done.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (a *App) setRecovery(state string) { a.recovery.Store(&state) }
 
-// Recover is the recovery pass of the boot, unless another process does it. If
-// it fails, the process goes on and /readyz says so.
+// Recover runs the recovery pass of the start, unless another process does it. If the pass
+// fails, the process goes on and /readyz says so.
 func (a *App) Recover(ctx context.Context) {
 	start := a.DB.Clock()()
 	state := recoveryFailed
@@ -224,14 +222,14 @@ func (a *App) Recover(ctx context.Context) {
 	a.setRecovery(state)
 }
 
-// Stopping makes /readyz fail, so that no new traffic is sent here.
+// Stopping makes /readyz fail, so that the load balancer sends no new requests.
 func (a *App) Stopping() { a.stopping.Store(true) }
 
-// Close waits for what is under way, and ends the connections.
+// Close waits for runs and commits in flight, and ends the connections.
 func (a *App) Close(ctx context.Context) error {
 	a.Jobs.Stop()
 	return errors.Join(a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
 }
 
-// Serving reports whether the boot's recovery pass has ended.
+// Serving reports whether the recovery pass of the start has ended.
 func (a *App) Serving() bool { return *a.recovery.Load() != recoveryRunning }

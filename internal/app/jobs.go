@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Retention is not urgent, and has no settings but its age.
+// Retention is not urgent. Its only setting is the age.
 const (
 	retentionInterval = 10 * time.Minute
-	retentionMax      = 30 * time.Minute
+	retentionTimeout  = 30 * time.Minute
 )
 
-// jobs are all of them. A job is a name, an interval and a function.
+// jobs lists all jobs. A job is a name, an interval and a function.
 func (a *App) jobs() []jobs.Job {
 	c := a.Config
-	retention := jobs.Job{Name: "retention", Interval: retentionInterval, MaxDuration: retentionMax, Do: a.retain}
+	retention := jobs.Job{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain}
 	if c.EndedRetention == 0 {
 		retention.Interval = 0
 	}
@@ -33,8 +33,8 @@ func (a *App) jobs() []jobs.Job {
 	}
 }
 
-// RunByHand runs a job in this process, under its lease.
-func (a *App) RunByHand(ctx context.Context, name string) (jobs.Result, error) {
+// RunManually runs a job in this process, under its lease.
+func (a *App) RunManually(ctx context.Context, name string) (jobs.Result, error) {
 	for _, job := range a.jobs() {
 		if job.Name == name {
 			return a.Jobs.RunExclusive(ctx, job, jobs.Manual)
@@ -43,7 +43,7 @@ func (a *App) RunByHand(ctx context.Context, name string) (jobs.Result, error) {
 	return jobs.Result{}, fmt.Errorf("there is no job %s", name)
 }
 
-// recoveryJob runs at boot, and manually.
+// recoveryJob runs at the start of a process, and manually.
 func (a *App) recoveryJob() jobs.Job {
 	return jobs.Job{Name: "recovery", MaxDuration: a.Config.RecoveryMaxDuration,
 		Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// drainTimeout is how long requests and runs in progress may take to end.
+	// drainTimeout is how long requests and runs in flight may take to end.
 	drainTimeout = 8 * time.Second
-	// stopTimeout is how long a process that was told to stop may last, whatever it
-	// waits for. Another process ends the transactions that it leaves open then.
+	// stopTimeout is how long a process may run after the signal to stop. Other processes
+	// end the transactions that it may leave open.
 	stopTimeout = 9 * time.Second
 )
 
@@ -54,7 +54,7 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	err = run(ctx, c, log)
 	sendLast(ctx, log, sendTraces)
 	switch {
-	case err != nil && ctx.Err() != nil: // it was told to stop, and has
+	case err != nil && ctx.Err() != nil: // a signal stopped it
 		log.Warn("Stopped before everything had ended", "error", err)
 	case err != nil:
 		log.Error("Failed", "error", err)
@@ -65,45 +65,45 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	return 0
 }
 
-// sendLast sends the remaining traces; a collector that does not answer delays the exit
-// by a bounded time only.
+// sendLast sends the remaining traces. A collector that does not answer delays the exit by
+// sendTimeout.
 func sendLast(ctx context.Context, log *slog.Logger, send func(context.Context) error) {
-	const patience = 2 * time.Second
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	const sendTimeout = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
 	if err := send(ctx); err != nil {
 		log.Warn("The last traces were not sent", "error", err)
 	}
 }
 
-// Server is an HTTP server that has its address.
+// Server is an HTTP server that listens on its address.
 type Server struct {
 	*http.Server
 	Addr     net.Addr
 	listener net.Listener
 	failed   chan error
-	parting  atomic.Bool
+	draining atomic.Bool
 	open     atomic.Int64 // connections
-	most     int64        // of them
+	maxOpen  int64
 }
 
-// maxConnections bounds the memory that idle clients hold, some 20 KiB each.
+// maxConnections bounds the memory of idle connections, about 20 KiB each.
 const maxConnections = 16384
 
-// connections is how many this process may serve: some files have to be left for
-// MongoDB and Redis.
+// connections is how many connections this process may serve. It leaves some file
+// descriptors for MongoDB and Redis.
 func connections() int64 {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return maxConnections
 	}
-	const share = 4 // one of so many is left
+	const share = 4 // a quarter of them is left
 	return int64(min(maxConnections, files.Cur-files.Cur/share))
 }
 
-// isCrowded reports whether connections run short: then none is kept for a next
-// request.
-func (s *Server) isCrowded() bool { return s.open.Load() > s.most/2 }
+// isCrowded reports whether more than half of the connections are open. Each request then
+// ends its connection.
+func (s *Server) isCrowded() bool { return s.open.Load() > s.maxOpen/2 }
 
 // Serve listens on addr and serves in the background.
 func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error) {
@@ -116,9 +116,9 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 			return r.URL.Path != "/livez" && r.URL.Path != "/readyz" && r.URL.Path != "/metrics"
 		}))
 	}
-	s := &Server{Addr: listener.Addr(), listener: listener, failed: make(chan error, 1), most: connections()}
+	s := &Server{Addr: listener.Addr(), listener: listener, failed: make(chan error, 1), maxOpen: connections()}
 	s.Server = httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.parting.Load() || s.isCrowded() {
+		if s.draining.Load() || s.isCrowded() {
 			w.Header().Set("Connection", "close")
 		}
 		handler.ServeHTTP(w, r)
@@ -131,48 +131,50 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 			s.open.Add(-1)
 		}
 	}
-	go func() { s.failed <- s.Serve(netutil.LimitListener(listener, int(s.most))) }()
+	go func() { s.failed <- s.Serve(netutil.LimitListener(listener, int(s.maxOpen))) }()
 	return s, nil
 }
 
-// Failed receives the error with which a server ended by itself.
+// Failed receives the error if the server ends by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// partDelay is how long clients have to learn that their connections end: one
-// that was closed under a client's next request would leave that unanswered.
-const partDelay = 500 * time.Millisecond
+// drainDelay is how long clients have to close their connections after the header
+// "Connection: close". If the server closed one, the client's next request could be lost.
+const drainDelay = 500 * time.Millisecond
 
-// Drain takes no new connection, asks the clients of the others to close them,
-// lets requests in progress end, and closes the rest.
+// Drain accepts no new connections, asks clients to close the open ones, waits for requests
+// in flight, and closes the rest.
 func (s *Server) Drain(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	s.parting.Store(true)
+	s.draining.Store(true)
 	s.listener.Close() //nolint:errcheck // Serve returns the error too
-	s.partWithClients(ctx)
+	s.awaitClients(ctx)
 	if err := s.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	return nil
 }
 
-func (s *Server) partWithClients(ctx context.Context) {
-	enough := time.After(partDelay)
-	tick := time.NewTicker(partDelay / 50)
+// awaitClients waits up to drainDelay until the clients have closed all connections.
+func (s *Server) awaitClients(ctx context.Context) {
+	timeout := time.After(drainDelay)
+	tick := time.NewTicker(drainDelay / 50)
 	defer tick.Stop()
 	for s.open.Load() > 0 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-enough:
+		case <-timeout:
 			return
 		case <-tick.C:
 		}
 	}
 }
 
-// DrainContext bounds a process's last steps; ctx, which has ended, is its parent.
+// DrainContext returns a context that bounds the last steps of a process. Its parent ctx has
+// ended.
 func DrainContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast/recovery"
 )
 
-// drawProgress logs how far a step of recovery is, with a bar for people at a terminal.
+// drawProgress logs the progress of a step of recovery, with a bar for a terminal.
 func drawProgress(ctx context.Context, log *slog.Logger, p recovery.Progress) {
 	if p.Total > 0 {
 		log = log.With("bar", bar(p.Done, p.Total))
@@ -16,7 +16,7 @@ func drawProgress(ctx context.Context, log *slog.Logger, p recovery.Progress) {
 	recovery.LogProgress(ctx, log, p)
 }
 
-// bar is as long as the whole, and full as far as the work is done.
+// bar shows which part of total is done.
 func bar(done, total int64) string {
 	const length = 30
 	full := int(length * min(done, total) / total)

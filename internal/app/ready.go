@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-const checkTime = 2 * time.Second
+const checkTimeout = 2 * time.Second
 
-// Ready is what /readyz answers.
+// Ready is the answer of /readyz.
 func (a *App) Ready(ctx context.Context) httpapi.Readiness {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	state := *a.recovery.Load()
 	ready := httpapi.Readiness{Ready: a.Serving() && !a.stopping.Load(), Checks: map[string]string{
@@ -29,12 +29,12 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 	if a.stopping.Load() {
 		ready.Checks["process"] = "stopping"
 	}
-	var leases sync.WaitGroup // a Redis that is away must not take MongoDB's time
+	var leases sync.WaitGroup // a Redis that does not answer must not use up MongoDB's time
 	var mode jobs.Mode
 	leases.Go(func() { mode, _ = a.Jobs.Mode(ctx) })
 	a.checkMongo(ctx, &ready)
 	leases.Wait()
-	a.tellMode(mode, &ready)
+	a.checkLeases(mode, &ready)
 	return ready
 }
 
@@ -57,8 +57,8 @@ func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 	}
 }
 
-// tellMode says how jobs are kept apart, and why so.
-func (a *App) tellMode(mode jobs.Mode, ready *httpapi.Readiness) {
+// checkLeases reports which leases keep a job from running twice at a time, and why.
+func (a *App) checkLeases(mode jobs.Mode, ready *httpapi.Readiness) {
 	store, why := a.Config.LeaseStore()
 	away := map[string]string{lease.KindRedis: "Redis", lease.KindMongo: "MongoDB"}[store] + " does not answer"
 	ready.Checks["leases"] = map[jobs.Mode]string{

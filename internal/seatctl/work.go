@@ -79,7 +79,7 @@ func (s *session) runJobs(ctx context.Context, names ...string) (int, error) {
 	var lines []runLine
 	var failures []error
 	for _, name := range names {
-		result, err := s.RunByHand(ctx, name)
+		result, err := s.RunManually(ctx, name)
 		line := runLine{
 			Job: name, Run: result.ID, Outcome: string(result.Outcome),
 			Found: result.Found, Applied: result.Applied, Skipped: result.Skipped, Errors: result.Errors,
