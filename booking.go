@@ -2,11 +2,11 @@ package holdfast
 
 import "time"
 
-// BookingStatus is where a booking is in its life.
+// BookingStatus is the state of a booking.
 type BookingStatus string
 
-// A booking begins INITIATED, or PAYMENT_PENDING where its payment window is
-// known. A CONFIRMED booking can still be cancelled.
+// A booking begins INITIATED, or PAYMENT_PENDING if its payment window is known.
+// A CONFIRMED booking can still be cancelled.
 const (
 	BookingInitiated BookingStatus = "INITIATED"
 	BookingPending   BookingStatus = "PAYMENT_PENDING"
@@ -15,8 +15,8 @@ const (
 	BookingCancelled BookingStatus = "CANCELLED"
 )
 
-// BookingStatuses lists them. Open bookings wait for their payment, live ones are
-// open or confirmed, ended ones are over.
+// BookingStatuses lists all statuses. An open booking waits for its payment. A live
+// booking is open or confirmed. An ended booking is expired or cancelled.
 var (
 	BookingStatuses = []BookingStatus{BookingInitiated, BookingPending, BookingConfirmed, BookingExpired, BookingCancelled}
 	OpenStatuses    = []BookingStatus{BookingInitiated, BookingPending}
@@ -24,7 +24,7 @@ var (
 	EndedStatuses   = []BookingStatus{BookingExpired, BookingCancelled}
 )
 
-// BookingAction moves a booking.
+// BookingAction changes the status of a booking.
 type BookingAction string
 
 // The actions on a booking.
@@ -35,14 +35,14 @@ const (
 	ExpireBooking  BookingAction = "expire"
 )
 
-// nextBooking is the whole life of a booking; a pair that is absent is refused.
+// nextBooking has all transitions of a booking; every other pair is refused.
 var nextBooking = map[BookingStatus]map[BookingAction]BookingStatus{
 	BookingInitiated: {PayBooking: BookingPending, CancelBooking: BookingCancelled, ExpireBooking: BookingExpired},
 	BookingPending:   {ConfirmBooking: BookingConfirmed, CancelBooking: BookingCancelled, ExpireBooking: BookingExpired},
 	BookingConfirmed: {CancelBooking: BookingCancelled},
 }
 
-// Next is the status that the action leads to; ok is false where it is refused.
+// Next is the status after the action; ok is false if the action is refused.
 func (s BookingStatus) Next(a BookingAction) (to BookingStatus, ok bool) {
 	to, ok = nextBooking[s][a]
 	return to, ok
@@ -74,7 +74,7 @@ func (b Booking) WindowPassed(now time.Time) bool {
 // Due reports whether the booking's payment window or its lock has passed at now.
 func (b Booking) Due(l Lock, now time.Time) bool { return b.WindowPassed(now) || l.Due(now) }
 
-// Refusal says why a booking in its status takes no part in an action.
+// Refusal says why the booking's status does not allow an action.
 func (b Booking) Refusal() error {
 	switch b.Status {
 	case BookingConfirmed:
@@ -94,7 +94,7 @@ type BookingRequest struct {
 	Window                  Until
 }
 
-// BookingFilter narrows a list of bookings; zero fields do not.
+// BookingFilter selects bookings of a list; a zero field matches all.
 type BookingFilter struct {
 	EventID, UserID ID
 	Status          BookingStatus

@@ -33,8 +33,8 @@ func TestBookingStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T
 	}
 }
 
-// An open booking can expire; a live one can be cancelled; an ended one can do nothing.
-func TestBookingStatuses_AreGroupedByWhatTheyAllow(t *testing.T) {
+// An open booking can expire, a live one can be cancelled, and an ended one can't change.
+func TestBookingStatuses_AreGroupedByTheirActions(t *testing.T) {
 	for _, status := range holdfast.BookingStatuses {
 		t.Run(string(status), func(t *testing.T) {
 			_, expires := status.Next(holdfast.ExpireBooking)

@@ -1,10 +1,11 @@
-// Package holdfast is the domain of a seat reservation engine: what an event, a
-// seat lock and a booking is, how each of them lives and ends, and the codes of
-// what is refused. It knows no database and no HTTP.
+// Package holdfast has the domain types of a seat reservation engine: events, seat
+// locks and bookings, with their statuses, and the codes of refusals. It depends on
+// no database and no HTTP.
 //
 // An event has seats. A customer acquires a lock on some of them for some minutes,
-// makes a booking on the lock, and pays. A confirmed booking consumes its lock; a
-// lock or a booking that is not paid for in time expires, and its seats come back.
+// makes a booking on the lock, and pays. A confirmed booking consumes its lock. A
+// lock or a booking that is not paid for in time expires, and its seats become
+// available again.
 //
 // Package engine opens the engine on a MongoDB replica set. The rules are in
 // package seats/inventory, as pure functions.

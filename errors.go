@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Code says what was refused, or what failed. Clients decide by it.
+// Code identifies a refusal or a failure. Clients decide by it.
 type Code string
 
 // The codes of the domain.
@@ -32,7 +32,7 @@ const (
 	CodeBookingNotPayable Code = "BOOKING_NOT_PAYABLE"
 	CodeBookingExpired    Code = "BOOKING_EXPIRED"
 
-	// CodeInvalid refuses input whose shape is right and whose content is not.
+	// CodeInvalid refuses input with the right form but a wrong value.
 	CodeInvalid Code = "VALIDATION_FAILED" // Details: Invalid
 
 	// CodeUnavailable: nothing was changed; try again later.
@@ -53,7 +53,7 @@ var Codes = []Code{
 // Error is a refusal or a failure. A refusal has changed nothing.
 type Error struct {
 	Code    Code
-	Message string // for people; holds no data of another client
+	Message string // an English sentence; has no data of other clients
 	Details any    // one of the types below, or nil
 	Cause   error  // for the log; clients never see it
 }
@@ -62,8 +62,8 @@ type Error struct {
 type (
 	// SeatsUnavailable says how many seats were requested, and how many were available.
 	SeatsUnavailable struct{ Requested, Available int64 }
-	// LimitReached says which limit a request would exceed, and what the customer
-	// holds already; Held is nil where that does not matter.
+	// LimitReached says which limit a request would exceed, and how much the user
+	// holds already; Held is nil if the limit is for one lock.
 	LimitReached struct {
 		Limit int64
 		Held  *int64
@@ -72,11 +72,11 @@ type (
 	CapacityBelowTaken struct{ Taken int64 }
 	// UnknownLock names the lock that may have been made.
 	UnknownLock struct{ LockID ID }
-	// Invalid lists what is wrong with the input.
+	// Invalid lists the errors of the input.
 	Invalid []FieldError
 )
 
-// FieldError says what is wrong, and where in the request, such as body.seats.
+// FieldError is an error of the input, and its location, such as body.seats.
 type FieldError struct {
 	Where string `json:"location"`
 	What  string `json:"message"`
@@ -127,7 +127,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf returns the code of err, or "" where it has none.
+// CodeOf returns the code of err, or "" if it has none.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {
@@ -139,7 +139,7 @@ func CodeOf(err error) Code {
 // HasCode reports whether err has this code.
 func HasCode(err error, code Code) bool { return err != nil && CodeOf(err) == code }
 
-// DetailsOf returns the details of err where they are of type T.
+// DetailsOf returns the details of err if they are of type T.
 func DetailsOf[T any](err error) (details T, ok bool) {
 	var e *Error
 	if errors.As(err, &e) {

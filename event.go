@@ -5,16 +5,16 @@ import "time"
 // EventStatus says whether an event sells.
 type EventStatus string
 
-// A closed event refuses new locks only. A cancelled one also refuses to extend,
+// A closed event refuses only new locks. A cancelled event also refuses to extend,
 // book, pay and confirm; it stays cancelled, and its locks and bookings stay as
-// they are. Any other value, which only other software writes, counts as not on sale.
+// they are. Other software may write other values; they count as not on sale.
 const (
 	OnSale    EventStatus = "ON_SALE"
 	Closed    EventStatus = "CLOSED"
 	Cancelled EventStatus = "CANCELLED"
 )
 
-// EventStatuses lists them.
+// EventStatuses lists all statuses.
 var EventStatuses = []EventStatus{OnSale, Closed, Cancelled}
 
 // MaxSeats is the largest capacity of an event.
@@ -29,7 +29,7 @@ type Event struct {
 	Name            string
 	TotalSeats      int64
 	AvailableSeats  int64
-	Oversold        int64 // seats taken beyond the total; paid down before any seat goes back on sale
+	Oversold        int64 // seats taken beyond the total; must be 0 before a seat can be available
 	EventDate       time.Time
 	Status          EventStatus
 	MaxSeatsPerUser int64 // 0: no limit

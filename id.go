@@ -8,8 +8,8 @@ import (
 )
 
 // ID names an event, a user, a lock or a booking: twelve bytes, written as 24 hex
-// digits. The process that creates a document makes its ID, so that a write that
-// is repeated is recognised. The zero ID names nothing.
+// digits. The process that creates a document makes its ID, so that it recognises a
+// repeated write. The zero ID names nothing.
 type ID [12]byte
 
 // ParseID reads 24 hex digits.
@@ -35,7 +35,7 @@ func (id ID) CreatedAt() time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint32(id[:4])), 0).UTC()
 }
 
-// MarshalText writes JSON and logs as String does.
+// MarshalText writes the ID to JSON and logs, in the form of String.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
 // objectID is the type byte of an ObjectID in MongoDB's format.
@@ -44,8 +44,8 @@ const objectID = 0x07
 // MarshalBSONValue writes an ObjectID.
 func (id ID) MarshalBSONValue() (kind byte, data []byte, err error) { return objectID, id[:], nil }
 
-// UnmarshalBSONValue reads an ObjectID. A value of another type, which only other
-// software writes, becomes the zero ID.
+// UnmarshalBSONValue reads an ObjectID. Other software may write a value of another
+// type; it becomes the zero ID.
 func (id *ID) UnmarshalBSONValue(kind byte, data []byte) error {
 	*id = ID{}
 	if kind == objectID {

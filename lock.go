@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// LockStatus is where a lock is in its life.
+// LockStatus is the state of a lock.
 type LockStatus string
 
 // A lock begins ACTIVE. It ends CONSUMED, RELEASED or EXPIRED; a CONSUMED lock is
@@ -19,13 +19,13 @@ const (
 	LockReleased LockStatus = "RELEASED"
 )
 
-// LockStatuses lists them; TakingStatuses are the ones whose seats are taken.
+// LockStatuses lists all statuses; a lock in one of TakingStatuses takes seats.
 var (
 	LockStatuses   = []LockStatus{LockActive, LockConsumed, LockExpired, LockReleased}
 	TakingStatuses = []LockStatus{LockActive, LockConsumed}
 )
 
-// LockAction moves a lock.
+// LockAction changes the status of a lock.
 type LockAction string
 
 // The actions on a lock.
@@ -35,22 +35,22 @@ const (
 	ExpireLock  LockAction = "expire"  // it is due
 )
 
-// nextLock is the whole life of a lock; a pair that is absent is refused.
+// nextLock has all transitions of a lock; every other pair is refused.
 var nextLock = map[LockStatus]map[LockAction]LockStatus{
 	LockActive:   {ConsumeLock: LockConsumed, ReleaseLock: LockReleased, ExpireLock: LockExpired},
 	LockConsumed: {ReleaseLock: LockReleased},
 }
 
-// Next is the status that the action leads to; ok is false where it is refused.
+// Next is the status after the action; ok is false if the action is refused.
 func (s LockStatus) Next(a LockAction) (to LockStatus, ok bool) {
 	to, ok = nextLock[s][a]
 	return to, ok
 }
 
-// EndedBy says what ended a lock.
+// EndedBy is the cause of a lock's end.
 type EndedBy string
 
-// What ends locks.
+// The causes of a lock's end.
 const (
 	EndedByAPI           EndedBy = "api"
 	EndedByLockExpiry    EndedBy = "lock-expiry"
@@ -64,21 +64,21 @@ type Lock struct {
 	ID          ID
 	EventID     ID
 	UserID      ID
-	Seats       int64 // 0 where the document holds no whole number ≥ 1
+	Seats       int64 // 0 if the document has no whole number ≥ 1
 	Status      LockStatus
 	ExpiresAt   time.Time
 	Key         string // idempotency key, "" for none
-	RequestHash string // of the request that made it, "" where other software made it
-	BookingID   ID     // its live or confirmed booking, zero for none
+	RequestHash string // of the request that made it, "" if other software made it
+	BookingID   ID     // its live booking, zero for none
 	CreatedAt   time.Time
 }
 
 // Due reports whether the lock's time has passed at now, by the database's clock.
-// A lock that is due counts as expired, whether a sweep has ended it or not.
+// A due lock counts as expired, even before a sweep ends it.
 func (l Lock) Due(now time.Time) bool { return !l.ExpiresAt.After(now) }
 
-// Ended returns the refusal that fits a lock that is not ACTIVE, or that is due at
-// now, by the database's clock; nil for a live lock.
+// Ended returns the refusal for a lock that is not ACTIVE, or that is due at now, by
+// the database's clock; nil for a live lock.
 func (l Lock) Ended(now time.Time) error {
 	switch {
 	case l.Status == LockConsumed:
@@ -101,15 +101,15 @@ type LockRequest struct {
 	Key     string // idempotency key, "" for none
 }
 
-// Hash tells requests with the same idempotency key apart.
+// Hash is different for different requests with one idempotency key.
 func (r LockRequest) Hash() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d|%d|%d", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds()))
 	const hashBytes = 16
 	return hex.EncodeToString(sum[:hashBytes])
 }
 
-// Made reports whether this request made the lock. Without a hash, which other
-// software does not write, the number of seats decides.
+// Made reports whether this request made the lock. A lock of other software has no
+// hash: the number of seats decides.
 func (r LockRequest) Made(l Lock) bool {
 	if l.RequestHash == "" {
 		return l.Seats == r.Seats
@@ -117,7 +117,7 @@ func (r LockRequest) Made(l Lock) bool {
 	return l.RequestHash == r.Hash()
 }
 
-// LockFilter narrows a list of locks; zero fields do not.
+// LockFilter selects locks of a list; a zero field matches all.
 type LockFilter struct {
 	EventID, UserID ID
 	Status          LockStatus

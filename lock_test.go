@@ -33,7 +33,7 @@ func TestLockStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 	}
 }
 
-// Seats are taken by the statuses that can be released.
+// A lock takes seats in each status that can be released.
 func TestTakingStatuses_CanBeReleased(t *testing.T) {
 	for _, status := range holdfast.LockStatuses {
 		if _, ok := status.Next(holdfast.ReleaseLock); ok != slices.Contains(holdfast.TakingStatuses, status) {
@@ -104,8 +104,8 @@ func TestLockRequest_MadeTellsRequestsApart(t *testing.T) {
 	}
 }
 
-// A stored hash must mean the same after an upgrade.
-func TestLockRequest_HashStaysWhatItIs(t *testing.T) {
+// After an upgrade, the hash of a request must be the stored one.
+func TestLockRequest_HashStaysTheSame(t *testing.T) {
 	for want, request := range map[string]holdfast.LockRequest{
 		"c80d87985e80f363c17347ff4893465d": {},
 		"0ec8fd2cfd73ac4446f3d208ef72a051": {Seats: 2, Until: holdfast.Until{For: 90 * time.Second}},

@@ -2,17 +2,17 @@ package holdfast
 
 import "time"
 
-// Until is a time as a client asks for it: an absolute one, or a duration from now
-// by the database's clock. Both zero: the client asked for none.
+// Until is a requested time: absolute, or a duration from now by the database's clock.
+// Both zero: no time was requested.
 type Until struct {
 	At  time.Time
 	For time.Duration
 }
 
-// IsZero reports whether the client asked for no time.
+// IsZero reports whether no time was requested.
 func (u Until) IsZero() bool { return u.At.IsZero() && u.For == 0 }
 
-// From is the time that is meant, reckoned from now, in whole milliseconds.
+// From is the absolute time of the request at now, in whole milliseconds.
 func (u Until) From(now time.Time) time.Time {
 	if !u.At.IsZero() {
 		return u.At.UTC().Truncate(time.Millisecond)
@@ -20,16 +20,16 @@ func (u Until) From(now time.Time) time.Time {
 	return now.Add(u.For)
 }
 
-// Fields are the two names of a time in requests.
+// Fields are the names of the two fields for a time in a request.
 type Fields struct{ At, For string }
 
-// The names in requests for locks and bookings.
+// The fields in requests for locks and for bookings.
 var (
 	LockFields    = Fields{At: "expiresAt", For: "ttlSeconds"}
 	PaymentFields = Fields{At: "paymentExpiresAt", For: "paymentTtlSeconds"}
 )
 
-// Check refuses a time that can't be meant, or a duration beyond longest.
+// Check refuses two times at once, a negative duration, or a duration beyond longest.
 func (u Until) Check(f Fields, longest time.Duration) error {
 	switch {
 	case u.For < 0:
@@ -43,7 +43,7 @@ func (u Until) Check(f Fields, longest time.Duration) error {
 	}
 }
 
-// TooLate refuses a time beyond a cap, and names the field.
+// TooLate refuses a time beyond the maximum, and names the field.
 func (u Until) TooLate(f Fields, longest time.Duration) error {
 	field := f.For
 	if !u.At.IsZero() {
@@ -55,7 +55,7 @@ func (u Until) TooLate(f Fields, longest time.Duration) error {
 // Page asks for a part of a list, which is ordered by ID.
 type Page struct {
 	Size  int    // 1 to MaxPageSize; 0 means DefaultPageSize
-	Token string // "" for the first page, else the token that came with the page before
+	Token string // "" for the first page, otherwise the token from the last page
 }
 
 // Bounds of a page.

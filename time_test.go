@@ -79,7 +79,7 @@ func TestUntil_TooLateNamesTheFieldThatWasGiven(t *testing.T) {
 	}
 }
 
-func TestEvent_TakenIsWhatTheCounterSays(t *testing.T) {
+func TestEvent_TakenFollowsTheCounter(t *testing.T) {
 	for want, event := range map[int64]holdfast.Event{
 		0: {TotalSeats: 5, AvailableSeats: 5}, 3: {TotalSeats: 5, AvailableSeats: 2}, 5: {TotalSeats: 5}, 7: {TotalSeats: 5, Oversold: 2},
 	} {

@@ -105,7 +105,7 @@ func TestCancelledEvent_RefusesBookPayAndConfirm(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Where other software ended the lock of an open booking, the lock's code answers.
+// If other software ended the lock of an open booking, the answer is the lock's code.
 func TestConfirm_AnswersByALockThatOtherSoftwareEnded(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -22,7 +22,7 @@ func wantCode(t *testing.T, err error, code holdfast.Code) {
 // states are the columns of the contract's table.
 var states = []string{"INITIATED", "PAYMENT_PENDING", "due", "lock due", "EXPIRED", "CONFIRMED", "CANCELLED"}
 
-// bookingIn makes a booking in one of the states, on a lock of its own.
+// bookingIn makes a booking in one of the states, on a new lock.
 func bookingIn(t *testing.T, w *testenv.Env, event holdfast.ID, state string) holdfast.Booking {
 	t.Helper()
 	lock := w.Take(event, 1, testenv.Soon())

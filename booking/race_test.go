@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// 1,000 rounds of confirm against cancel, expiry and release: one of them wins, the
-// others are refused with the right code, and the seats are restored at most once.
+// 1,000 rounds of confirm, cancel, expiry and release at the same time. One of them wins,
+// the rest are refused with the right code, and the seats are restored at most once.
 func TestRace_ConfirmCancelExpireReleaseHaveOneWinner(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -44,8 +44,8 @@ func TestRace_ConfirmCancelExpireReleaseHaveOneWinner(t *testing.T) {
 	}
 }
 
-// race lets all actions on a booking run at the same time, and returns how booking and
-// lock ended.
+// race runs all actions on a booking at the same time, and returns the final statuses of
+// booking and lock.
 func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string {
 	b := w.Book(w.Take(event, 1, testenv.Soon()), testenv.Soon())
 	lock := w.Lock(b.LockID)

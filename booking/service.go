@@ -15,8 +15,7 @@ import (
 // ID names a booking.
 type ID = holdfast.ID
 
-// Service is the bookings of one database. Its methods are safe for use by many
-// goroutines.
+// Service has the bookings of one database. It is safe for concurrent use.
 type Service struct {
 	pipeline *pipeline.Pipeline
 	store    *store.Store
@@ -24,24 +23,25 @@ type Service struct {
 	observe  Observer
 }
 
-// Observer is told what operators must know. Nil functions are not called.
+// Observer has callbacks for metrics; each may be nil.
 type Observer struct {
-	// PaidAndRefused: a refused confirmation carried a payment reference.
+	// PaidAndRefused: a confirmation with a payment reference was refused.
 	PaidAndRefused func()
 }
 
-// New returns the bookings behind a pipeline. maxTTL is the cap of a payment window.
+// New returns the bookings of a pipeline's database. maxTTL is the maximum time of a
+// payment window.
 func New(p *pipeline.Pipeline, maxTTL time.Duration, observe Observer) *Service {
 	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, observe: observe}
 }
 
 // CreateBooking makes the booking of a live lock, and moves the lock's expiry to the end of
-// the payment window if that is later. made is false where the lock has its booking
-// already, which is then returned.
+// the payment window if that is later. If the lock has a booking already, CreateBooking
+// returns it, and made is false.
 //
-// It refuses with LOCK_NOT_FOUND (also where the lock is another user's or event's),
-// LOCK_EXPIRED, LOCK_RELEASED, LOCK_CONSUMED, EVENT_NOT_ON_SALE where the event is
-// cancelled, or VALIDATION_FAILED for a window beyond the cap.
+// It refuses with LOCK_NOT_FOUND (also if the lock is another user's or event's),
+// LOCK_EXPIRED, LOCK_RELEASED, LOCK_CONSUMED, EVENT_NOT_ON_SALE if the event is cancelled,
+// or VALIDATION_FAILED for a window beyond the maximum.
 func (s *Service) CreateBooking(ctx context.Context, r holdfast.BookingRequest) (b holdfast.Booking, made bool, err error) {
 	if err := r.Window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
 		return holdfast.Booking{}, false, err
@@ -51,11 +51,11 @@ func (s *Service) CreateBooking(ctx context.Context, r holdfast.BookingRequest) 
 	return b, !result.Replayed && err == nil, err
 }
 
-// PayBooking opens the payment window of an INITIATED booking; on one that is open already it
-// changes nothing. It refuses with BOOKING_NOT_FOUND, BOOKING_EXPIRED,
+// PayBooking opens the payment window of an INITIATED booking. If the window is open
+// already, it changes nothing. It refuses with BOOKING_NOT_FOUND, BOOKING_EXPIRED,
 // BOOKING_CONFIRMED, BOOKING_CANCELLED, the code of a lock that other software ended,
-// EVENT_NOT_ON_SALE where the event is cancelled, or VALIDATION_FAILED for a window
-// beyond the cap.
+// EVENT_NOT_ON_SALE if the event is cancelled, or VALIDATION_FAILED for a window beyond the
+// maximum.
 func (s *Service) PayBooking(ctx context.Context, id ID, window holdfast.Until) (holdfast.Booking, error) {
 	if window.IsZero() {
 		return holdfast.Booking{}, holdfast.RefuseInput("body", "Give paymentExpiresAt or paymentTtlSeconds.")
@@ -67,12 +67,12 @@ func (s *Service) PayBooking(ctx context.Context, id ID, window holdfast.Until) 
 	return answer(result, err)
 }
 
-// ConfirmBooking asserts that the payment was received, and sells the booking's seats: booking
-// and lock change in one transaction, while neither has passed by the database's clock.
-// Again with the same reference, or with none, it answers the same. It refuses with
+// ConfirmBooking asserts that the payment was received, and sells the booking's seats:
+// booking and lock change in one transaction, before either is due by the database's clock.
+// A repeat with the same reference, or with none, gets the same answer. It refuses with
 // BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, BOOKING_EXPIRED, BOOKING_CONFIRMED (another
 // reference), BOOKING_CANCELLED, the code of a lock that other software ended, or
-// EVENT_NOT_ON_SALE where the event is cancelled.
+// EVENT_NOT_ON_SALE if the event is cancelled.
 func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (holdfast.Booking, error) {
 	result, err := s.pipeline.Do(ctx, inventory.Confirm{BookingID: id, Reference: reference})
 	if reference != "" && err != nil && mongodb.IsRefusal(err) {
@@ -85,9 +85,9 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (
 	return answer(result, err)
 }
 
-// CancelBooking ends a booking, open or CONFIRMED, and gives its seats back, in one
-// transaction. On a cancelled booking it changes nothing. It refuses with
-// BOOKING_NOT_FOUND, BOOKING_EXPIRED, or the code of a lock that other software ended.
+// CancelBooking ends an open or CONFIRMED booking and releases its lock, in one transaction.
+// On a cancelled booking it changes nothing. It refuses with BOOKING_NOT_FOUND,
+// BOOKING_EXPIRED, or the code of a lock that other software ended.
 func (s *Service) CancelBooking(ctx context.Context, id ID) (holdfast.Booking, error) {
 	b, err := s.store.Booking(ctx, id)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Service) CancelBooking(ctx context.Context, id ID) (holdfast.Booking, e
 	}
 	command := inventory.Cancel{BookingID: id, LockID: b.LockID}
 	lock, err := s.store.Lock(ctx, b.LockID)
-	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // no seats to give back
+	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // no seats to release
 		result, err := s.pipeline.Do(ctx, command)
 		return answer(result, err)
 	}
@@ -116,7 +116,7 @@ func (s *Service) ListBookings(ctx context.Context, f holdfast.BookingFilter, pa
 	return s.store.Bookings(ctx, f, page)
 }
 
-// answer is the booking that a command is about, or none where it was refused.
+// answer is the booking of a result, or the zero value after a refusal.
 func answer(result inventory.Result, err error) (holdfast.Booking, error) {
 	if err != nil || result.Booking == nil {
 		return holdfast.Booking{}, err

@@ -1,10 +1,10 @@
-// Package engine is Holdfast for a Go program of your own, without HTTP: open it on a
-// MongoDB replica set, acquire seats, book them, and let it sweep.
+// Package engine is Holdfast for use in a Go program, without HTTP: open it on a MongoDB
+// replica set, acquire seats, book them, and call Sweep.
 //
-// Engines on one database, in any number of processes, work beside each other and
-// beside Holdfast's own API and workers: MongoDB's transactions make a seat safe. What
-// each operation guarantees is told in the packages seats and booking; errors carry a
-// code and details, see holdfast.Error.
+// Engines on one database may run in any number of processes, together with Holdfast's API
+// and workers: MongoDB's transactions keep the seats consistent. The packages seats and
+// booking say what each operation guarantees. Errors have a code and details, see
+// holdfast.Error.
 package engine
 
 import (
@@ -37,7 +37,7 @@ type Options struct {
 	LockMaxTTL     time.Duration // 2h, from a lock's creation
 	PaymentMaxTTL  time.Duration // 24h, from a booking's creation
 	SweepBatch     int           // 500 documents in one transaction
-	// MaxSeatsPerLock and MaxActiveLocksPerUser are no limits where they are 0.
+	// 0: no limit.
 	MaxSeatsPerLock, MaxActiveLocksPerUser int64
 }
 
@@ -51,8 +51,8 @@ type Engine struct {
 	log  *slog.Logger
 }
 
-// Open connects, and makes the indexes and validators that are missing. The error says
-// what to do.
+// Open connects, and makes missing indexes and validators. The error says how to solve the
+// problem.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -77,11 +77,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
 }
 
-// Close waits for what is in flight, at most until ctx ends, and disconnects.
+// Close waits for commands in flight, at most until ctx ends, and disconnects.
 func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
 
-// Sweep expires the locks and bookings that are due. Call it each minute or so; several
-// sweeps at the same time, in any process, do each other no harm.
+// Sweep expires due locks and bookings. Call it about every minute. Several sweeps may run
+// at the same time, in any process.
 func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
 	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry, expiry.LockLines))
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
 	return locks.Add(bookings), err
 }
 
-// Recover expires what went stale, and proves each counter against its locks and
+// Recover expires stale locks and bookings, and compares each counter with its locks and
 // corrects it. Call it at the start.
 func (e *Engine) Recover(ctx context.Context) (recovery.Report, error) {
 	id := runID("recovery")

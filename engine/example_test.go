@@ -27,11 +27,10 @@ func TestMain(m *testing.M) {
 		defer server.Stop()
 		os.Setenv(uri, server.URI) //nolint:errcheck // fails only for an invalid name
 	}
-	m.Run() // its result is the process's
+	m.Run() // the process exits with its result
 }
 
-// open is a shop's engine on a database of its own, with a sale of 100 seats and a
-// customer.
+// open returns a shop's engine on a new database, with an event of 100 seats and a customer.
 func open(ctx context.Context) (e *engine.Engine, event, user holdfast.ID) {
 	e, err := engine.Open(ctx, engine.Options{
 		URI: os.Getenv(uri), Database: "holdfast_test_" + rand.Text()[:12], Log: slog.New(slog.DiscardHandler),
@@ -94,7 +93,7 @@ func ExampleCodeOf() {
 	// "SEATS_UNAVAILABLE"
 }
 
-// Seats that are not paid for come back.
+// Unpaid seats become available again.
 func ExampleEngine_Sweep() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
@@ -112,7 +111,7 @@ func ExampleEngine_Sweep() {
 	// Output: 1 lock was expired, 5 seats came back
 }
 
-// When it starts, a program repairs what a crash may have left.
+// At its start, a program repairs the contradictions that a crash may have left.
 func ExampleEngine_Recover() {
 	ctx := context.Background()
 	e, _, _ := open(ctx)

@@ -15,9 +15,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// Some callers give up soon, many do not: a caller that was told that no seats are kept
-// has none, a key finds the lock that its caller was not told of, and there is no lock
-// that was not acknowledged.
+// Some callers give up soon. A caller with the answer UNAVAILABLE has no seats. A key finds
+// the lock that its caller was not told of. At the end every lock has a caller.
 func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -41,7 +40,7 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 			told(lock)
 		})
 	}
-	var found, keptNone int // callers that gave up, by what they were told
+	var found, keptNone int // callers that gave up, by their answer
 	for i := range impatient {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(w.Ctx(), time.Duration(5+rand.IntN(46))*time.Millisecond)
@@ -129,8 +128,8 @@ func TestAcquire_CallerThatGaveUpWithoutAKeyKeepsNoSeats(t *testing.T) {
 	}
 }
 
-// A caller that gave up while its request was being decided may have asked again
-// elsewhere, by the same key, and been refused: it is not granted seats any more.
+// A caller gave up while its request was being decided. With the same key it may have been
+// refused elsewhere, so it gets no seats.
 func TestAcquire_CallerThatGaveUpWithAKeyIsNotGranted(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast")
@@ -142,7 +141,7 @@ func TestAcquire_CallerThatGaveUpWithAKeyIsNotGranted(t *testing.T) {
 		_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
 		done <- err
 	}()
-	testenv.WaitFor(t, func() bool { // its transaction has lost to the one that holds the event
+	testenv.WaitFor(t, func() bool { // its transaction met the conflict
 		var status struct {
 			Transactions struct {
 				Aborted int64 `bson:"totalAborted"`

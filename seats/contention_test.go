@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// Of many requests that wait for an event, in a known order, those are granted whose
-// seats fit when it is their turn.
+// Many requests wait for an event in a known order. Each is granted if its seats fit when
+// it is decided.
 func TestAcquire_InOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -32,7 +32,7 @@ func TestAcquire_InOrderOfArrival(t *testing.T) {
 	for i := range waiting {
 		wanted[i] = 1 + rand.Int64N(4)
 		asked.Go(func() { acquire(i) })
-		if i == 0 { // tried alone, until the event is released
+		if i == 0 { // in flight alone, until the event is released
 			testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
 			continue
 		}
@@ -78,8 +78,8 @@ func TestAcquire_LastSeatGoesToOne(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// 500 customers want one to four of 100 seats through three services, as three
-// processes would: no more are sold, and no request that fits is refused.
+// 500 customers want one to four of 100 seats through three services, like three processes.
+// No seat is sold twice, and no request that fits is refused.
 func TestAcquire_StampedeSellsExactlyAllSeats(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -37,8 +37,8 @@ func TestValidators_RefuseInvalidCountersAndStatuses(t *testing.T) {
 	}
 }
 
-// A counter that other software raised beyond the total sells no seats that are not
-// there: it is proved first, however many seats it offers.
+// Other software wrote an impossible counter. It is compared with the locks first, so no
+// seat is sold twice.
 func TestAcquire_ImpossibleCounterIsComparedWithTheLocks(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]bson.D{
@@ -68,8 +68,8 @@ func TestAcquire_ImpossibleCounterIsComparedWithTheLocks(t *testing.T) {
 	}
 }
 
-// A counter that can't be right (taken seats plus available ones beyond the total) sells
-// no seat twice: it is proved against the locks first.
+// The counter alone shows that it is wrong: more seats are available than the event has. It
+// is compared with the locks first.
 func TestAcquire_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -1,19 +1,19 @@
-// Package seats is the inventory: events with their counters, and the timed locks of
-// customers on seats.
+// Package seats is the inventory: events with their counters, and customers' timed locks
+// on seats.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - The invariants of holdfast.Event hold in every committed state: a lock and its
 //     event's counter change in one transaction.
-//   - A lock leaves ACTIVE once, and its seats come back once.
-//   - Whether a lock is due is decided by the database's clock, swept or not.
+//   - A lock leaves ACTIVE once, and its seats become available once.
+//   - The database's clock decides whether a lock is due, before and after a sweep.
 //
 // The rules are in package seats/inventory; package internal/pipeline carries them out.
 //
-// # How it fails
+// # Failures
 //
-// Refusals carry a code, and change nothing. UNAVAILABLE: nothing was changed.
+// A refusal has a code, and changes nothing. UNAVAILABLE: nothing was changed.
 // OUTCOME_UNKNOWN: the change may have been made; ask again with the same idempotency
-// key. A process that dies leaves at most locks that no caller was told of; they
-// expire like any other.
+// key. A process that dies may leave locks that no caller was told of; they expire like
+// any other lock.
 package seats

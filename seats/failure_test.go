@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A process that dies in a transaction leaves it open on the server. Other processes
-// acquire seats of its event again within 8 s.
+// A process dies and leaves its transaction open on the server. Other processes acquire
+// seats of the event within 8 s.
 func TestAcquire_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -49,8 +49,8 @@ func TestAcquire_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	}
 }
 
-// The reply to a commit is lost, again and again: callers are answered with its outcome,
-// and seats are acquired once.
+// The replies to commits are lost again and again. Callers get the outcome, and seats are
+// acquired once.
 func TestAcquire_LostRepliesOfCommitsAreSettled(t *testing.T) {
 	t.Parallel()
 	uri := testenv.OwnServer(t)
@@ -74,19 +74,19 @@ func TestAcquire_LostRepliesOfCommitsAreSettled(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// The commit is applied or not, and no repetition of it is answered in time: a later
-// transaction on the event settles it.
+// The commit is applied or not, and no repetition of it is answered in time. A later
+// transaction on the event finds out.
 func TestAcquire_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T) {
 	t.Parallel()
 	uri := testenv.OwnServer(t)
 	for name, c := range map[string]struct {
 		failure bson.D
-		unknown int // outcomes in a row; one that was not sent on is found out about 7 s later
+		unknown int // outcomes in a row; a commit that was not sent is found out after about 7 s
 	}{"applied": {appliedNotAnswered, 3}, "not sent on": {notSentOn, 2}} {
 		t.Run(name, func(t *testing.T) {
 			w := testenv.Open(t, uri, "holdfast_test_"+name[:3], func(o *mongodb.Options) { o.CommitTimeout = 200 * time.Millisecond })
 			event := w.Event(1000)
-			operator := testenv.Open(t, uri, w.DB.Name()) // its connections are not the ones that fail
+			operator := testenv.Open(t, uri, w.DB.Name()) // its own connections, which do not fail
 			off := operator.FailCommands("commitTransaction", "alwaysOn", c.failure)
 			var all sync.WaitGroup
 			for i := range 20 {
@@ -109,8 +109,7 @@ func TestAcquire_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T)
 	}
 }
 
-// Two ways for a commit to fail: it is not sent on, or it is applied although the answer
-// does not say so.
+// Two failures of a commit: it is not sent, or it is applied without an answer.
 var (
 	notSentOn          = bson.D{{Key: "closeConnection", Value: true}}
 	appliedNotAnswered = bson.D{{Key: "writeConcernError", Value: bson.D{
@@ -118,7 +117,7 @@ var (
 	}}}
 )
 
-// A document that MongoDB rejects fails its own request only.
+// A document that MongoDB rejects fails only its own request.
 func TestAcquire_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -148,8 +147,8 @@ func TestAcquire_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
 	}
 }
 
-// A transaction that a dead process left open is ended by the first one that loses to
-// it, and not waited for until the server gives it up.
+// The first transaction that conflicts with a dead process's transaction ends it, long
+// before the server would.
 func TestAcquire_EndsTheTransactionOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -79,7 +79,7 @@ func TestAcquire_KeyReturnsTheLockInItsPresentState(t *testing.T) {
 	request.Seats = 1
 	_, _, err = w.Seats.AcquireLock(w.Ctx(), request)
 	wantCode(t, err, holdfast.CodeIdempotencyKeyReused)
-	// A lock that another tool wrote has no hash: its seats decide.
+	// A lock of other software has no hash: its seats decide.
 	w.Insert("seatlocks", bson.D{
 		{Key: "eventId", Value: event}, {Key: "userId", Value: user}, {Key: "seats", Value: 2.0},
 		{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: time.Now()}, {Key: "idempotencyKey", Value: "raw"},

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// wantCode fails unless err carries the code; "" stands for no error.
+// wantCode fails unless err has the code; "" means no error.
 func wantCode(t *testing.T, err error, code holdfast.Code) {
 	t.Helper()
 	if (err == nil) != (code == "") || holdfast.CodeOf(err) != code {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A lock that is due as soon as it is made is reclaimed for the next request, also where
-// both come together.
+// A lock that is due as soon as it is made is reclaimed for the next request, even in the
+// same batch.
 func TestAcquire_ReclaimsALockThatWasDueAtOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -47,7 +47,7 @@ func TestAcquire_ReclaimsNoLockThatIsNotDue(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	w.Set("events", event, bson.D{{Key: "maxSeatsPerUser", Value: 100}}) // so that it is decided by reading
+	w.Set("events", event, bson.D{{Key: "maxSeatsPerUser", Value: 100}}) // so that the decision reads the locks
 	live, old := w.Take(event, 5, testenv.Soon()), w.Take(event, 2, testenv.Past())
 	ctx, cancel := context.WithTimeout(w.Ctx(), 5*time.Second)
 	defer cancel()
@@ -63,7 +63,7 @@ func TestAcquire_ReclaimsDueLocksSoonestExpiryFirstUntilItFits(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(10)
 	var locks []holdfast.Lock
-	for i := range 5 { // all seats are in locks that are due, and no worker runs
+	for i := range 5 { // all seats are in due locks, and no worker runs
 		locks = append(locks, w.Take(event, 2, holdfast.Until{At: time.Now().Add(time.Duration(i-10) * time.Minute)}))
 	}
 	w.Take(event, 3, testenv.Soon())
@@ -94,7 +94,7 @@ func TestAcquire_ReclaimsOverSeveralTransactions(t *testing.T) {
 			{Key: "expiresAt", Value: time.Now().Add(-time.Hour)},
 		}
 	}
-	docs = append(docs, bson.D{ // a poison document in front of them all
+	docs = append(docs, bson.D{ // a poison document with the soonest expiry
 		{Key: "eventId", Value: event}, {Key: "seats", Value: 1.5}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Unix(0, 0)},
 	})
 	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs); err != nil {
@@ -102,7 +102,7 @@ func TestAcquire_ReclaimsOverSeveralTransactions(t *testing.T) {
 	}
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 1}, {Key: "totalSeats", Value: n + 1}})
 	other := w.Take(event, 1, testenv.Soon())
-	release := w.HoldEvent(event.String()) // a request that waits for it holds up the other requests, so that they come together
+	release := w.HoldEvent(event.String()) // the first request waits, so the next ones form one batch
 	var all sync.WaitGroup
 	all.Go(func() {
 		if _, err := w.Seats.ReleaseLock(w.Ctx(), other.ID); err != nil {
@@ -110,7 +110,7 @@ func TestAcquire_ReclaimsOverSeveralTransactions(t *testing.T) {
 		}
 	})
 	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 && w.Pipeline.Queue().Waiting(event) == 0 })
-	for i := range 4 { // the first one asks for all there is
+	for i := range 4 { // the first one asks for all seats
 		all.Go(func() {
 			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: []int64{n + 1, 1, 2, 3}[i]})
 			if (err == nil) != (i == 0) {

@@ -63,7 +63,7 @@ func TestRelease_ManyTimesAtOnceRestoresSeatsOnce(t *testing.T) {
 	}
 }
 
-// Seats taken beyond the total are paid down before any goes back on sale.
+// A release reduces oversold seats before it makes any available.
 func TestRelease_PaysDownOversoldSeats(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -17,8 +17,7 @@ import (
 // ID names an event, a user or a lock.
 type ID = holdfast.ID
 
-// Service is the inventory of one database. Its methods are safe for use by many
-// goroutines.
+// Service is the inventory of one database. It is safe for concurrent use.
 type Service struct {
 	pipeline *pipeline.Pipeline
 	store    *store.Store
@@ -26,7 +25,7 @@ type Service struct {
 	now      func() time.Time
 }
 
-// New returns the inventory behind a pipeline. maxTTL is the cap of a lock's time.
+// New returns the inventory of a pipeline's database. maxTTL is the maximum time of a lock.
 func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
 	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, now: p.Store().DB().Clock()}
 }
@@ -35,12 +34,12 @@ func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
 const maxKeyBytes = 200
 
 // AcquireLock locks seats. replayed says that an earlier request with the same idempotency
-// key made the lock, which is returned in its present state.
+// key made the lock; it is returned in its present state.
 //
 // It refuses with EVENT_NOT_FOUND, USER_NOT_FOUND, IDEMPOTENCY_KEY_REUSED,
 // EVENT_NOT_ON_SALE, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE or VALIDATION_FAILED.
 // UNAVAILABLE: no seats are kept. OUTCOME_UNKNOWN: the same request with the same key
-// finds out.
+// returns the lock if it was made.
 func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
 	if r.Seats < 1 || r.Seats > holdfast.MaxSeats {
 		return holdfast.Lock{}, false, holdfast.RefuseInput("body.seats", "Between 1 and %d seats can be locked.", holdfast.MaxSeats)
@@ -57,8 +56,8 @@ func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock
 
 // ReleaseLock ends a lock for its customer, and cancels its open booking in the same
 // transaction. On a released lock it changes nothing. It refuses with LOCK_NOT_FOUND,
-// LOCK_EXPIRED, or LOCK_CONSUMED, also where the lock's booking is CONFIRMED and other
-// software left the lock ACTIVE.
+// LOCK_EXPIRED or LOCK_CONSUMED. The latter is also the answer if the lock's booking is
+// CONFIRMED and other software left the lock ACTIVE.
 func (s *Service) ReleaseLock(ctx context.Context, id ID) (holdfast.Lock, error) {
 	lock, err := s.store.Lock(ctx, id)
 	if err != nil {
@@ -68,10 +67,10 @@ func (s *Service) ReleaseLock(ctx context.Context, id ID) (holdfast.Lock, error)
 	return orZero(result.Lock), err
 }
 
-// ExtendLock moves a live lock's expiry, never to an earlier time and at most to the cap,
-// reckoned from its creation. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED,
-// LOCK_CONSUMED, LOCK_RELEASED, EVENT_NOT_ON_SALE where the event is cancelled, or
-// VALIDATION_FAILED beyond the cap.
+// ExtendLock moves a live lock's expiry, never to an earlier time. The maximum counts from
+// the lock's creation. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED, LOCK_CONSUMED,
+// LOCK_RELEASED, EVENT_NOT_ON_SALE if the event is cancelled, or VALIDATION_FAILED for a
+// time beyond the maximum.
 func (s *Service) ExtendLock(ctx context.Context, id ID, until holdfast.Until) (holdfast.Lock, error) {
 	if until.IsZero() {
 		return holdfast.Lock{}, holdfast.RefuseInput("body", "Give expiresAt or ttlSeconds.")
@@ -93,7 +92,7 @@ func (s *Service) ListLocks(ctx context.Context, f holdfast.LockFilter, page hol
 	return s.store.Locks(ctx, f, page)
 }
 
-// ErrEventExists says that an event has the ID that was asked for.
+// ErrEventExists says that an event with the requested ID exists.
 var ErrEventExists = errors.New("an event has this ID already")
 
 // CreateEvent puts an event on sale with all its seats, or fails with ErrEventExists.
@@ -118,9 +117,9 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 	return s.store.Event(ctx, n.ID)
 }
 
-// UpdateEvent changes an event, in mid-sale too: the seats taken stay taken. It refuses
-// with EVENT_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE where a cancelled
-// event is to sell again.
+// UpdateEvent changes an event, also during its sale: taken seats stay taken. It refuses
+// with EVENT_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE if a cancelled event is
+// to sell again.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
 	if err := checkChange(c); err != nil {
 		return holdfast.Event{}, err
@@ -153,7 +152,7 @@ func (s *Service) ListEvents(ctx context.Context, page holdfast.Page) ([]holdfas
 	return s.store.Events(ctx, page)
 }
 
-// orZero is what a command is about, or the zero value where it was refused.
+// orZero is the document of a result, or the zero value after a refusal.
 func orZero[T any](of *T) (value T) {
 	if of != nil {
 		value = *of

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A process that died in a transaction on a sold-out event holds up no refusal.
+// A dead process's open transaction on a sold-out event does not delay refusals.
 func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -75,7 +75,7 @@ func releaseFirst(w *testenv.Env, _ holdfast.ID, lock holdfast.Lock) {
 	}
 }
 
-// Behind a sold-out event, every other answer is found all the same.
+// On a sold-out event every other answer is still exact.
 func TestSoldOut_AnswersAreExact(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -125,7 +125,7 @@ func TestSoldOut_AnswersAreExact(t *testing.T) {
 				t.Fatal(err)
 			}
 			request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 1}
-			for range 2 { // the process then knows that the event is sold out
+			for range 2 { // the process then remembers that the event is sold out
 				if _, _, err := w.Seats.AcquireLock(w.Ctx(), request); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 					t.Fatal(err)
 				}
@@ -145,8 +145,8 @@ func TestSoldOut_AnswersAreExact(t *testing.T) {
 	}
 }
 
-// Of a batch, only the requests for too many seats are refused: an event may be sold out
-// for two and not for one.
+// Only those requests of a batch that ask for too many seats are refused: one seat may
+// still fit if two do not.
 func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -168,7 +168,7 @@ func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	<-lookups // the other requests wait behind it
+	<-lookups // the next requests wait for this batch
 	all.Go(func() {
 		if err := ask(2); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 			t.Error(err)

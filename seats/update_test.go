@@ -17,7 +17,7 @@ func TestUpdateEvent_CapacityChangesDuringTheSale(t *testing.T) {
 	event := w.Event(100)
 	ctx, stop := context.WithCancel(w.Ctx())
 	var all sync.WaitGroup
-	for range 8 { // live traffic of locks and releases
+	for range 8 { // customers acquire and release
 		all.Go(func() {
 			for ctx.Err() == nil {
 				lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(5)})
@@ -81,7 +81,7 @@ func TestUpdateEvent_CancelledIsFinal(t *testing.T) {
 	}
 	wantCode(t, set(holdfast.OnSale), holdfast.CodeEventNotOnSale)
 	wantCode(t, set(holdfast.Closed), holdfast.CodeEventNotOnSale)
-	text := "$totalSeats" // a client's text is no expression
+	text := "$totalSeats" // MongoDB must not read a client's text as an expression
 	e, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{Name: &text})
 	if err != nil || e.Name != text {
 		t.Errorf("got %q, %v", e.Name, err)

@@ -54,7 +54,7 @@ func (s *Service) CreateUser(ctx context.Context, fullName, email string) (holdf
 }
 
 // Unknown returns the IDs that no user has, each with the refusal USER_NOT_FOUND. The
-// result is confirmed: a user who existed before the call is never in it.
+// result is confirmed: it never includes a user that existed before the call.
 func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.Error, error) {
 	unknown, err := s.unknown(ctx, userIDs)
 	if err != nil || len(unknown) == 0 {
@@ -86,7 +86,7 @@ func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 	return unknown, nil
 }
 
-// GetUser returns a user, or USER_NOT_FOUND, which is confirmed: a user who existed
+// GetUser returns a user, or USER_NOT_FOUND. The refusal is confirmed: a user that existed
 // before the call is found.
 func (s *Service) GetUser(ctx context.Context, id ID) (holdfast.User, error) {
 	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) { return s.get(ctx, id) })

@@ -1,5 +1,5 @@
-// Package core wires the engine once: the API, the workers, the operators' tool, the
-// benchmarks, the tests and package engine all open it here.
+// Package core assembles the engine. The API, the workers, seatctl, the benchmarks, the
+// tests and package engine all open it here.
 package core
 
 import (
@@ -36,13 +36,13 @@ type Options struct {
 
 	Rules      inventory.Rules // 10 min, 2 h and 24 h; no limits
 	SweepBatch int             // 500 documents in one transaction
-	// Users tells which users do not exist; nil means the ones that are kept here.
+	// Users finds the users that do not exist; nil means the lookup of package users.
 	Users pipeline.UserLookup
 	// WithoutMemory: see pipeline.Options.
 	WithoutMemory bool
 }
 
-// Observer is told what operators must know. Nil functions are not called.
+// Observer has callbacks for metrics; each may be nil.
 type Observer struct {
 	Database  mongodb.Observer
 	Bookings  booking.Observer
@@ -82,8 +82,8 @@ type Core struct {
 	Recovery  *recovery.Recovery
 }
 
-// Connect opens the database and the engine on it. It writes nothing. The error says
-// what to do.
+// Connect opens the database and the engine on it. It writes nothing. The error says how to
+// solve the problem.
 func Connect(ctx context.Context, o Options) (*Core, error) {
 	o = o.withDefaults()
 	db, err := mongodb.Connect(ctx, o.URI, o.Database, mongodb.Options{
@@ -95,7 +95,7 @@ func Connect(ctx context.Context, o Options) (*Core, error) {
 	return New(db, o), nil
 }
 
-// New opens the engine on a database that is connected.
+// New opens the engine on a connected database.
 func New(db *mongodb.DB, o Options) *Core {
 	o = o.withDefaults()
 	c := &Core{DB: db, Store: store.New(db), Users: users.New(db)}
@@ -117,12 +117,12 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 	return nil, nil
 }
 
-// Collections are what MongoDB is to hold.
+// Collections are the engine's collections, with their indexes and validators.
 func Collections() []mongodb.Collection {
 	return slices.Concat(users.Collections(), store.Collections())
 }
 
-// Close waits for what is in flight, at most until ctx ends, and disconnects.
+// Close waits for commands in flight, at most until ctx ends, and disconnects.
 func (c *Core) Close(ctx context.Context) error {
 	return errors.Join(c.Pipeline.Close(ctx), c.DB.Close(ctx))
 }

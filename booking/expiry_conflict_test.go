@@ -13,10 +13,9 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// A confirmation has written the lock in time and commits after it is due. A caller
-// that asks in between is not told that the lock or the booking has expired: the answer
-// waits, and is right.
-func TestRefusalsForTime_WaitForATransactionThatBeganInTime(t *testing.T) {
+// A confirmation writes the lock in time and commits after the lock is due. Another request
+// in between must not be refused as expired: it waits for the commit.
+func TestExpiredRefusals_WaitForATransactionThatBeganInTime(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	eventID := w.Event(100)
@@ -87,7 +86,7 @@ func TestRefusalsForTime_WaitForATransactionThatBeganInTime(t *testing.T) {
 	}
 }
 
-// confirmSlowly confirms a booking as a process does that is slow before its commit.
+// confirmSlowly confirms a booking, with a long delay before its commit.
 func confirmSlowly(w *testenv.Env, b holdfast.Booking, beforeCommit func() error) error {
 	state, err := w.Store.Load(w.Ctx(), holdfast.ID{}, inventory.Needs{Bookings: []holdfast.ID{b.ID}})
 	if err != nil {
