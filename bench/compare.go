@@ -26,9 +26,9 @@ const comparedByDefault = `^(hot-event(-http)?, engine, (1|64|256) clients` +
 	`|sweep, engine, 100 events` +
 	`|recovery, engine, [0-9]+ locks)$`
 
-// warmUpTime is the duration of the load before the counted pairs: it fills the
-// system's file cache.
-const warmUpTime = 500 * time.Millisecond
+// warmUpTimeout bounds the load before the counted pairs, which fills the system's file
+// cache.
+const warmUpTimeout = 500 * time.Millisecond
 
 // comparedRow is a row with the rates of both builds, pair by pair.
 type comparedRow struct {
@@ -129,7 +129,7 @@ func compareScenario(ctx context.Context, s settings, builds []build, rows []*re
 	err := forEachPair(s, builds, rows[0].Scenario, func(b build, pair int) error {
 		duration := s.duration
 		if pair == 0 {
-			duration = min(duration, warmUpTime)
+			duration = min(duration, warmUpTimeout)
 		}
 		rates, err := b.measure(ctx, s, only, duration)
 		if err != nil {

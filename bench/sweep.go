@@ -122,8 +122,8 @@ func sellDuring(ctx context.Context, s settings, due int, work func(context.Cont
 		stop(errLoadDone)
 	}()
 	user := ids.New()
-	const untilStopped = time.Hour
-	m, err := closedLoop(selling, saleClients, untilStopped, func(_ context.Context, client, n int) (bool, error) {
+	const saleTimeout = time.Hour // the work ends first
+	m, err := closedLoop(selling, saleClients, saleTimeout, func(_ context.Context, client, n int) (bool, error) {
 		return engine{e.Seats}.lock(ctx, events[0], user, 1, requestKey(client, n))
 	})
 	if err != nil {

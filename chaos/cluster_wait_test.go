@@ -50,13 +50,13 @@ func (c *cluster) awaitExpired(faultsEnded time.Time) (time.Duration, error) {
 	}
 }
 
-// awaitQuiet waits until nothing will come due soon either, so that the documents do not
-// change while the checkers read them.
+// awaitQuiet waits until no lock or booking is due, or becomes due soon, so that the
+// documents do not change while the checkers read them.
 func (c *cluster) awaitQuiet() error {
 	var n int64
 	var err error
-	quiet := poll(longestShortClaim+expiryTimeout, 50*time.Millisecond, func() bool {
-		n, err = c.countDue(time.Now().Add(longestShortClaim))
+	quiet := poll(maxShortTTL+expiryTimeout, 50*time.Millisecond, func() bool {
+		n, err = c.countDue(time.Now().Add(maxShortTTL))
 		return err == nil && n == 0
 	})
 	if !quiet {

@@ -18,8 +18,8 @@ type generator struct {
 	n   int // which API the next operation is sent to first, modulo their number
 }
 
-// longestShortClaim bounds the expiry of locks and payment windows, except those of an hour.
-const longestShortClaim = 10 * time.Second
+// maxShortTTL bounds the TTLs of locks and payment windows; some are an hour instead.
+const maxShortTTL = 10 * time.Second
 
 // buy locks seats, uses the lock and begins again, until ctx ends.
 func (g *generator) buy(ctx context.Context) {

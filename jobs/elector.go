@@ -38,10 +38,10 @@ func (e *elector) holdsLease() bool {
 
 // Delays between two attempts of a process that does not lead.
 const (
-	minCampaignDelay     = 20 * time.Millisecond
-	maxUnavailableDelay  = time.Second // while the store does not answer
-	unavailableShare     = 6           // of StoreTTL
-	unavailableLogPeriod = time.Minute // between two log lines about it
+	minCampaignDelay       = 20 * time.Millisecond
+	maxUnavailableDelay    = time.Second // while the store does not answer
+	unavailableShare       = 6           // of StoreTTL
+	unavailableLogInterval = time.Minute // between two log lines about it
 )
 
 // run campaigns until ctx ends, and then releases the lease.
@@ -93,7 +93,7 @@ func (e *elector) campaign(ctx context.Context, logged *loggedState) (l lease.Le
 		}
 		return nil, time.Time{}, e.contentionDelay(held.Remaining)
 	}
-	if logged.unavailableAt.IsZero() || r.Clock.Since(logged.unavailableAt) >= unavailableLogPeriod {
+	if logged.unavailableAt.IsZero() || r.Clock.Since(logged.unavailableAt) >= unavailableLogInterval {
 		*logged = loggedState{unavailableAt: r.Clock()}
 		fallback := fallbackDisable
 		if r.RunWithoutStore {

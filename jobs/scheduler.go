@@ -83,8 +83,8 @@ func (r *Runner) notLeading(ctx context.Context) (bool, error) {
 // nextTick returns the first multiple of the interval that gocron still accepts as
 // a start.
 func nextTick(now time.Time, interval time.Duration) time.Time {
-	const margin = 50 * time.Millisecond // gocron refuses a start in the past
-	return now.Add(margin).Truncate(interval).Add(interval)
+	const startDelay = 50 * time.Millisecond // gocron refuses a start in the past
+	return now.Add(startDelay).Truncate(interval).Add(interval)
 }
 
 // gocronLog logs what gocron reports as info at debug, because it is routine.

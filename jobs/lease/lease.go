@@ -124,15 +124,15 @@ func IsUnavailable(err error) (*UnavailableError, bool) {
 type Terms struct{ TTL time.Duration }
 
 const (
-	marginShare = 10          // of TTL, for the successor to notice
-	maxMargin   = time.Second // and at most this
-	driftShare  = 100         // of StoreTTL, for clocks that run at different speeds
-	renewals    = 3           // per StoreTTL
+	noticeShare    = 10          // of TTL, for the successor to notice
+	maxNoticeDelay = time.Second // and at most this
+	driftShare     = 100         // of StoreTTL, for clocks that run at different speeds
+	renewals       = 3           // per StoreTTL
 )
 
 // StoreTTL is how long a store keeps a lease that is not renewed: a little less
 // than TTL, so that a successor can take over within TTL.
-func (t Terms) StoreTTL() time.Duration { return t.TTL - min(t.TTL/marginShare, maxMargin) }
+func (t Terms) StoreTTL() time.Duration { return t.TTL - min(t.TTL/noticeShare, maxNoticeDelay) }
 
 // HolderTTL is how long a holder may assume that it holds the lease, counted
 // from the moment it sent its last successful renewal.

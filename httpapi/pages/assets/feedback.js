@@ -53,14 +53,14 @@ function setAlert(name, text) {
   byID("alert").hidden = first === "";
 }
 
-const toastDuration = 12_000; // ms
+const toastTimeout = 12_000; // ms
 let toastTimer = 0;
 
 // showToast shows the result of an action.
 export function showToast(text) {
   byID("toast").textContent = text;
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { byID("toast").textContent = ""; }, toastDuration);
+  toastTimer = setTimeout(() => { byID("toast").textContent = ""; }, toastTimeout);
 }
 
 // confirmAction asks the user before an action; yes is the text of the button.
