@@ -60,7 +60,7 @@ func TestActions_AnswerByTheBookingsStateAsTheContractSays(t *testing.T) {
 func TestWindow_MovesTheLockAndStopsAtTheCap(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	lock := w.Take(w.Event(10), 1, holdfast.Until{For: time.Minute})
+	lock := w.Acquire(w.Event(10), 1, holdfast.Until{For: time.Minute})
 	b := w.Book(lock, holdfast.Until{})
 	if got := w.Lock(lock.ID); !got.ExpiresAt.Equal(lock.ExpiresAt) || got.BookingID != b.ID {
 		t.Errorf("INITIATED: the lock is %+v", got)
@@ -84,7 +84,7 @@ func TestCancelledEvent_RefusesBookPayAndConfirm(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	free := w.Take(event, 1, testenv.Soon())
+	free := w.Acquire(event, 1, testenv.Soon())
 	initiated, pending := bookingIn(t, w, event, "INITIATED"), bookingIn(t, w, event, "PAYMENT_PENDING")
 	w.Set("events", event, bson.D{{Key: "status", Value: "CANCELLED"}})
 	for action, do := range map[string]func() error{

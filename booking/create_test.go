@@ -17,7 +17,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 	book := func(l holdfast.Lock) (holdfast.Booking, bool, error) {
 		return w.Bookings.CreateBooking(w.Ctx(), holdfast.BookingRequest{UserID: l.UserID, EventID: event, LockID: l.ID, Window: testenv.Soon()})
 	}
-	live := w.Take(event, 1, testenv.Soon())
+	live := w.Acquire(event, 1, testenv.Soon())
 	first, made, err := book(live)
 	if err != nil || !made || first.Status != holdfast.BookingPending {
 		t.Fatal(first, made, err)
@@ -32,7 +32,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 	if sold, made, err := book(live); err != nil || made || sold.Status != holdfast.BookingConfirmed {
 		t.Errorf("sold: %v, %v, %v; want the CONFIRMED booking", sold, made, err)
 	}
-	due, released := w.Take(event, 1, testenv.Past()), w.Take(event, 1, testenv.Soon())
+	due, released := w.Acquire(event, 1, testenv.Past()), w.Acquire(event, 1, testenv.Soon())
 	if _, err := w.Seats.ReleaseLock(w.Ctx(), released.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 func TestCreate_ManyAtOnceMakeOneBooking(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	lock := w.Take(w.Event(10), 1, testenv.Soon())
+	lock := w.Acquire(w.Event(10), 1, testenv.Soon())
 	var made atomic.Int32
 	var all sync.WaitGroup
 	for range 30 {

@@ -54,7 +54,7 @@ func TestExpiredRefusals_WaitForATransactionThatBeganInTime(t *testing.T) {
 			}
 			t.Run(c.name+", "+due+" is due", func(t *testing.T) {
 				t.Parallel()
-				b := w.Book(w.Take(eventID, 1, testenv.Soon()), testenv.Soon())
+				b := w.Book(w.Acquire(eventID, 1, testenv.Soon()), testenv.Soon())
 				ends := time.Now().Add(time.Second)
 				if due == "the lock" {
 					w.Set("seatlocks", b.LockID, bson.D{{Key: "expiresAt", Value: ends}})

@@ -25,7 +25,7 @@ var states = []string{"INITIATED", "PAYMENT_PENDING", "due", "lock due", "EXPIRE
 // bookingIn makes a booking in one of the states, on a new lock.
 func bookingIn(t *testing.T, w *testenv.Env, event holdfast.ID, state string) holdfast.Booking {
 	t.Helper()
-	lock := w.Take(event, 1, testenv.Soon())
+	lock := w.Acquire(event, 1, testenv.Soon())
 	window := testenv.Soon()
 	if state == "INITIATED" || state == "lock due" {
 		window = holdfast.Until{}

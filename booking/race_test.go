@@ -47,7 +47,7 @@ func TestRace_ConfirmCancelExpireReleaseHaveOneWinner(t *testing.T) {
 // race runs all actions on a booking at the same time, and returns the final statuses of
 // booking and lock.
 func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string {
-	b := w.Book(w.Take(event, 1, testenv.Soon()), testenv.Soon())
+	b := w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Soon())
 	lock := w.Lock(b.LockID)
 	if k%2 == 0 { // the window passes meanwhile
 		ends := time.Now().Add(time.Duration(rand.IntN(30)) * time.Millisecond)

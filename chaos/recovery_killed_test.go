@@ -35,14 +35,14 @@ func newCorruptDB(t *testing.T) *corruptDB {
 		db.events = append(db.events, db.Event(100))
 	}
 	for i := range 6 {
-		db.due = append(db.due, db.Take(db.events[i%3], 2, testenv.Past()).ID)
-		pending := db.Take(db.events[i%3], 1, testenv.Soon())
+		db.due = append(db.due, db.Acquire(db.events[i%3], 2, testenv.Past()).ID)
+		pending := db.Acquire(db.events[i%3], 1, testenv.Soon())
 		b := db.Book(pending, testenv.Soon())
 		db.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Hour)}})
 		db.due = append(db.due, pending.ID)
 	}
-	db.Book(db.Take(db.events[0], 1, testenv.Soon()), holdfast.Until{}) // It stays INITIATED.
-	b := db.Book(db.Take(db.events[1], 5, testenv.Soon()), testenv.Soon())
+	db.Book(db.Acquire(db.events[0], 1, testenv.Soon()), holdfast.Until{}) // It stays INITIATED.
+	b := db.Book(db.Acquire(db.events[1], 5, testenv.Soon()), testenv.Soon())
 	if _, err := db.Bookings.ConfirmBooking(db.Ctx(), b.ID, ""); err != nil {
 		t.Fatal(err)
 	}

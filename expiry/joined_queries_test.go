@@ -50,7 +50,7 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lock := func() holdfast.Lock { return w.Take(sale, 1, testenv.Soon()) }
+	lock := func() holdfast.Lock { return w.Acquire(sale, 1, testenv.Soon()) }
 	booked := func() holdfast.Booking { return w.Book(lock(), testenv.Soon()) }
 	initiated := w.Book(lock(), holdfast.Until{})
 	first, second, third, fourth, fifth := lock(), booked(), booked(), booked(), lock()

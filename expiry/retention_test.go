@@ -58,7 +58,7 @@ func (a *aged) changedAt(lock holdfast.Lock, at time.Time) holdfast.Lock {
 
 func (a *aged) lock(until holdfast.Until) holdfast.Lock {
 	a.t.Helper()
-	return a.w.Take(a.event, 1, until)
+	return a.w.Acquire(a.event, 1, until)
 }
 
 func (a *aged) released() (lock holdfast.Lock, booking holdfast.ID) {
@@ -197,7 +197,7 @@ func TestPurge_LeavesLocksThatCount(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	active, sold, expired := w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Past())
+	active, sold, expired := w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 1, testenv.Past())
 	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(sold, testenv.Soon()).ID, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestSweepLocks_RestoresSeatsOnceAndLogsIt(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	a, b, live := w.Take(event, 2, testenv.Past()), w.Take(event, 3, testenv.Past()), w.Take(event, 4, testenv.Soon())
+	a, b, live := w.Acquire(event, 2, testenv.Past()), w.Acquire(event, 3, testenv.Past()), w.Acquire(event, 4, testenv.Soon())
 	if got, want := w.SweepLocks(), (expiry.Report{Found: 2, Applied: 2, SeatsRestored: 5}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -66,9 +66,9 @@ func TestSweepLocks_EndsTheOtherDueLocksOfAnEvent(t *testing.T) {
 	w := testenv.New(t)
 	events := []holdfast.ID{w.Event(100), w.Event(100), w.Event(100)}
 	for i := range 12 {
-		w.Take(events[i%3], 1, holdfast.Until{At: time.Now().Add(time.Duration(i-100) * time.Minute)})
+		w.Acquire(events[i%3], 1, holdfast.Until{At: time.Now().Add(time.Duration(i-100) * time.Minute)})
 	}
-	w.Take(events[0], 1, testenv.Soon())
+	w.Acquire(events[0], 1, testenv.Soon())
 	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 3}
 	report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
 	if want := (expiry.Report{Found: 12, Applied: 12, SeatsRestored: 12}); err != nil || report != want {
@@ -88,7 +88,7 @@ func TestSweepBookings_EndsBookingAndLock(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	lock := w.Take(event, 2, testenv.Soon())
+	lock := w.Acquire(event, 2, testenv.Soon())
 	b := w.Book(lock, testenv.Past())
 	if got, want := w.SweepBookings(), (expiry.Report{Found: 1, Applied: 1, SeatsRestored: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -116,7 +116,7 @@ func TestSweepBookings_EndsInitiatedOnesWhoseLockHasEndedOrIsDue(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	ended, due, live := w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon()), w.Take(event, 1, testenv.Soon())
+	ended, due, live := w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 1, testenv.Soon())
 	a, b, c := w.Book(ended, holdfast.Until{}), w.Book(due, holdfast.Until{}), w.Book(live, holdfast.Until{})
 	past := bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}}
 	w.Set("seatlocks", ended.ID, past)
@@ -172,7 +172,7 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 	}
 	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 1},
 		{Key: "status", Value: "ACTIVE"}}) // no expiry: never due
-	good := w.Take(event, 2, testenv.Past())
+	good := w.Acquire(event, 2, testenv.Past())
 	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 2} // paging skips the documents that are set aside
 	for range 2 {
 		report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
@@ -194,8 +194,8 @@ func TestSweepLocks_RecountsACounterThatWouldExceedTheTotal(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	due := w.Take(event, 4, testenv.Past())
-	w.Take(event, 3, testenv.Soon())
+	due := w.Acquire(event, 4, testenv.Past())
+	w.Acquire(event, 3, testenv.Soon())
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 8}})
 	w.SweepLocks()
 	if w.Lock(due.ID).Status != holdfast.LockExpired {
@@ -211,7 +211,7 @@ func TestSweeps_SeveralAtOnceRestoreEverySeatOnce(t *testing.T) {
 	other := testenv.Open(t, w.URI, w.DB.Name())
 	events := []holdfast.ID{w.Event(1000), w.Event(1000), w.Event(1000)}
 	for i := range 300 {
-		lock := w.Take(events[i%3], 1+rand.Int64N(3), testenv.Past())
+		lock := w.Acquire(events[i%3], 1+rand.Int64N(3), testenv.Past())
 		if i%2 == 0 {
 			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
 			lock = w.Lock(lock.ID)
@@ -232,7 +232,7 @@ func TestSweeps_SeveralAtOnceRestoreEverySeatOnce(t *testing.T) {
 	}
 	all.Go(func() {
 		for i := range 100 {
-			w.Take(events[i%3], 1, testenv.Soon())
+			w.Acquire(events[i%3], 1, testenv.Soon())
 		}
 	})
 	all.Wait()
@@ -253,12 +253,12 @@ func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1000)
-	w.Take(event, 1, testenv.Past())
+	w.Acquire(event, 1, testenv.Past())
 	lines, pages := expiry.LockLines, 0
 	lines.Found = func(n int) string {
 		const endless = 20
 		if pages++; pages < endless {
-			w.Take(event, 1, testenv.Past())
+			w.Acquire(event, 1, testenv.Past())
 		}
 		return expiry.LockLines.Found(n)
 	}
@@ -284,8 +284,8 @@ func TestSweep_GoesByTheDatabasesClock(t *testing.T) {
 			wrong := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
 				o.Clock = func() time.Time { return time.Now().Add(off) }
 			})
-			ahead := w.Take(event, 1, holdfast.Until{For: 5 * time.Minute})
-			due := w.Take(event, 1, holdfast.Until{At: time.Now().Add(-time.Minute)})
+			ahead := w.Acquire(event, 1, holdfast.Until{For: 5 * time.Minute})
+			due := w.Acquire(event, 1, holdfast.Until{At: time.Now().Add(-time.Minute)})
 			wrong.Recover()
 			report := wrong.SweepLocks()
 			if got := w.Lock(ahead.ID).Status; got != holdfast.LockActive {
@@ -311,7 +311,7 @@ func TestSweepLocks_LeavesALockThatHasChangedMeanwhile(t *testing.T) {
 		"extended": {Key: "expiresAt", Value: time.Now().Add(time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lock := w.Take(event, 1, testenv.Past())
+			lock := w.Acquire(event, 1, testenv.Past())
 			due, err := w.Store.DueLocks(w.Ctx(), store.After{}, 10)
 			if err != nil || len(due) != 1 || due[0].ID != lock.ID {
 				t.Fatal(due, err)

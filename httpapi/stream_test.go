@@ -237,13 +237,13 @@ func TestStream_ContinuesAfterTheChangeStreamEnds(t *testing.T) {
 	}
 	defer l.Close()
 	waitForText(t, l, `"availableSeats":100`)
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	waitForText(t, l, `"availableSeats":99`)
 	const changeStreamFatalError = 280
 	restore := w.FailCommands("getMore", bson.D{{Key: "times", Value: 1}}, bson.D{{Key: "errorCode", Value: changeStreamFatalError}})
 	waitForText(t, l, "event: reset")
 	restore()
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	waitForText(t, l, `"availableSeats":98`)
 	if hub.Listeners() != 1 {
 		t.Errorf("%d listeners", hub.Listeners())
@@ -298,8 +298,8 @@ func TestHub_AppliesChangesDuringTheFirstRead(t *testing.T) {
 	defer other.Close()
 	event := w.Event(100)
 	source.afterRead = func() {
-		w.Take(event, 1, testenv.Soon())
-		w.Take(watched, 1, testenv.Soon())
+		w.Acquire(event, 1, testenv.Soon())
+		w.Acquire(watched, 1, testenv.Soon())
 		waitForText(t, other, `"availableSeats":9,`) // the earlier change has arrived too
 	}
 	l, err := hub.Listen(t.Context(), event, 0)
@@ -337,7 +337,7 @@ func TestHub_IgnoresTheStateOfADeposedPrimary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	source := &staleSource{Store: w.Store, event: stale, seq: seq}
 	hub := live.NewHub(source, slog.New(w.Log))
 	defer hub.Close()

@@ -33,7 +33,7 @@ func TestRun_RepairsAfterAPartialFailure(t *testing.T) {
 	w.Insert("bookings", bson.D{{Key: "_id", Value: bookingID}, {Key: "user", Value: user}, {Key: "event", Value: event},
 		{Key: "seats", Value: bson.A{"2"}},
 		{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lockID}, {Key: "paymentExpiresAt", Value: past}})
-	initiated := w.Book(w.Take(event, 1, testenv.Soon()), holdfast.Until{})
+	initiated := w.Book(w.Acquire(event, 1, testenv.Soon()), holdfast.Until{})
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 95}})
 	w.Recover()
 	if available, _ := w.Available(event); available != 99 {
@@ -69,7 +69,7 @@ func TestRun_ConsumesSoldLocksAndReportsContradictions(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(100)
 	confirmed := func() holdfast.Booking {
-		b := w.Book(w.Take(event, 2, testenv.Soon()), testenv.Soon())
+		b := w.Book(w.Acquire(event, 2, testenv.Soon()), testenv.Soon())
 		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestRun_CountsLocksBeyondTheTotalAsOversold(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event, broken := w.Event(10), w.Event(10)
-	w.Take(event, 6, testenv.Soon())
+	w.Acquire(event, 6, testenv.Soon())
 	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 7}, {Key: "status", Value: "CONSUMED"},
 		{Key: "expiresAt", Value: time.Now()}})
 	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: "many"}, {Key: "status", Value: "ACTIVE"},
@@ -126,7 +126,7 @@ func TestReconcile_CorrectsEveryKindOfWrongCounter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := w.Event(10)
-			w.Take(event, 4, testenv.Soon())
+			w.Acquire(event, 4, testenv.Soon())
 			result := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
 				{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}},
 					{Key: "u", Value: bson.D{{Key: "$set", Value: wrong}}}}}}})
@@ -336,10 +336,10 @@ func TestRun_IsNamedInTheDocumentsThatItChanges(t *testing.T) {
 		}
 	}
 	swept, booked, drifted := w.Event(10), w.Event(10), w.Event(10)
-	lock := w.Take(swept, 1, testenv.Past())
-	pending := w.Take(booked, 1, testenv.Soon())
+	lock := w.Acquire(swept, 1, testenv.Past())
+	pending := w.Acquire(booked, 1, testenv.Soon())
 	b := w.Book(pending, testenv.Past())
-	sold := w.Take(drifted, 1, testenv.Soon())
+	sold := w.Acquire(drifted, 1, testenv.Soon())
 	confirmed := w.Book(sold, testenv.Soon())
 	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // other software leaves the lock ACTIVE
 	w.Set("events", drifted, bson.D{{Key: "availableSeats", Value: 3}})

@@ -47,7 +47,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if collection == "events" {
-			w.Take(between, 3, testenv.Soon())
+			w.Acquire(between, 3, testenv.Soon())
 		}
 	}
 	stop()
@@ -61,7 +61,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 	}
 	for _, event := range append(events, between) {
 		if available, oversold := restored.Available(event); available > 0 {
-			restored.Take(event, available, testenv.Soon())
+			restored.Acquire(event, available, testenv.Soon())
 		} else if oversold < 0 {
 			t.Errorf("event %s is oversold by %d", event, oversold)
 		}

@@ -53,7 +53,7 @@ func TestAcquire_TimeInThePastIsAcceptedAndDueAtOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	lock := w.Take(event, 2, holdfast.Until{At: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)})
+	lock := w.Acquire(event, 2, holdfast.Until{At: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if got := w.Lock(lock.ID); got.Status != holdfast.LockActive || !got.Due(time.Now()) {
 		t.Errorf("got %+v, want an ACTIVE lock that is due", got)
 	}
@@ -72,7 +72,7 @@ func TestAcquire_DocumentsOfOtherSoftwareWork(t *testing.T) {
 				{Key: "_id", Value: event}, {Key: "totalSeats", Value: total}, {Key: "availableSeats", Value: total},
 				{Key: "name", Value: 7}, {Key: "venue", Value: bson.D{{Key: "hall", Value: 3}}},
 			})
-			lock := w.Take(event, 4, testenv.Soon())
+			lock := w.Acquire(event, 4, testenv.Soon())
 			if available, _ := w.Available(event); available != 6 {
 				t.Errorf("%T: available %d, want 6", total, available)
 			}

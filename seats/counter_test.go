@@ -14,7 +14,7 @@ func TestValidators_RefuseInvalidCountersAndStatuses(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	lock := w.Take(w.Event(1), 1, testenv.Soon())
+	lock := w.Acquire(w.Event(1), 1, testenv.Soon())
 	for name, c := range map[string]struct {
 		collection string
 		id         holdfast.ID
@@ -51,7 +51,7 @@ func TestAcquire_ImpossibleCounterIsComparedWithTheLocks(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
 			event := w.Event(100)
-			w.Take(event, 20, testenv.Soon())
+			w.Acquire(event, 20, testenv.Soon())
 			if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestAcquire_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	w.Take(event, 8, testenv.Soon())
+	w.Acquire(event, 8, testenv.Soon())
 	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "update", Value: "events"}, {Key: "bypassDocumentValidation", Value: true},
 		{Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: event}}},
 			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 50}}}}}}}}}).Err(); err != nil {
@@ -82,6 +82,6 @@ func TestAcquire_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 	}
 	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
 	wantCode(t, err, holdfast.CodeSeatsUnavailable)
-	w.Take(event, 2, testenv.Soon())
+	w.Acquire(event, 2, testenv.Soon())
 	testenv.CheckInvariants(t, w.DB.Database)
 }

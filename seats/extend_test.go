@@ -14,7 +14,7 @@ func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	lock := w.Take(event, 1, holdfast.Until{For: time.Hour})
+	lock := w.Acquire(event, 1, holdfast.Until{For: time.Hour})
 	extend := func(u holdfast.Until) (holdfast.Lock, error) { return w.Seats.ExtendLock(w.Ctx(), lock.ID, u) }
 
 	got, err := extend(holdfast.Until{For: time.Minute})

@@ -38,7 +38,7 @@ func TestAcquire_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("it took %v", took)
 	} else {
@@ -154,7 +154,7 @@ func TestAcquire_EndsTheTransactionOfADeadProcess(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(10)
 	w.HoldEvent(event.String()) // and never releases it
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	if len(w.Log.Lines("Ended orphaned transactions")) == 0 {
 		t.Error("it was not ended")
 	}

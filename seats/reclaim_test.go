@@ -48,7 +48,7 @@ func TestAcquire_ReclaimsNoLockThatIsNotDue(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(10)
 	w.Set("events", event, bson.D{{Key: "maxSeatsPerUser", Value: 100}}) // so that the decision reads the locks
-	live, old := w.Take(event, 5, testenv.Soon()), w.Take(event, 2, testenv.Past())
+	live, old := w.Acquire(event, 5, testenv.Soon()), w.Acquire(event, 2, testenv.Past())
 	ctx, cancel := context.WithTimeout(w.Ctx(), 5*time.Second)
 	defer cancel()
 	_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 6})
@@ -64,9 +64,9 @@ func TestAcquire_ReclaimsDueLocksSoonestExpiryFirstUntilItFits(t *testing.T) {
 	event := w.Event(10)
 	var locks []holdfast.Lock
 	for i := range 5 { // all seats are in due locks, and no worker runs
-		locks = append(locks, w.Take(event, 2, holdfast.Until{At: time.Now().Add(time.Duration(i-10) * time.Minute)}))
+		locks = append(locks, w.Acquire(event, 2, holdfast.Until{At: time.Now().Add(time.Duration(i-10) * time.Minute)}))
 	}
-	w.Take(event, 3, testenv.Soon())
+	w.Acquire(event, 3, testenv.Soon())
 	for i, want := range []holdfast.LockStatus{holdfast.LockExpired, holdfast.LockExpired, holdfast.LockActive, holdfast.LockActive,
 		holdfast.LockActive} {
 		if got := w.Lock(locks[i].ID).Status; got != want {
@@ -101,7 +101,7 @@ func TestAcquire_ReclaimsOverSeveralTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 1}, {Key: "totalSeats", Value: n + 1}})
-	other := w.Take(event, 1, testenv.Soon())
+	other := w.Acquire(event, 1, testenv.Soon())
 	release := w.HoldEvent(event.String()) // the first request waits, so the next ones form one batch
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -18,7 +18,7 @@ func TestRelease_AnswersByTheLocksState(t *testing.T) {
 	event := w.Event(100)
 	withStatus := func(status holdfast.LockStatus) func() holdfast.ID {
 		return func() holdfast.ID {
-			lock := w.Take(event, 1, testenv.Soon())
+			lock := w.Acquire(event, 1, testenv.Soon())
 			w.Set("seatlocks", lock.ID, bson.D{{Key: "status", Value: string(status)}})
 			return lock.ID
 		}
@@ -31,7 +31,7 @@ func TestRelease_AnswersByTheLocksState(t *testing.T) {
 		"RELEASED": {withStatus(holdfast.LockReleased), ""},
 		"EXPIRED":  {withStatus(holdfast.LockExpired), holdfast.CodeLockExpired},
 		"CONSUMED": {withStatus(holdfast.LockConsumed), holdfast.CodeLockConsumed},
-		"due":      {func() holdfast.ID { return w.Take(event, 1, testenv.Past()).ID }, holdfast.CodeLockExpired},
+		"due":      {func() holdfast.ID { return w.Acquire(event, 1, testenv.Past()).ID }, holdfast.CodeLockExpired},
 		"none":     {ids.New, holdfast.CodeLockNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestRelease_ManyTimesAtOnceRestoresSeatsOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	w.Take(event, 5, testenv.Soon())
-	lock := w.Take(event, 3, testenv.Soon())
+	w.Acquire(event, 5, testenv.Soon())
+	lock := w.Acquire(event, 3, testenv.Soon())
 	other := testenv.Open(t, w.URI, w.DB.Name())
 	var all sync.WaitGroup
 	for i := range 40 {
@@ -68,7 +68,7 @@ func TestRelease_PaysDownOversoldSeats(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	first, second := w.Take(event, 4, testenv.Soon()), w.Take(event, 6, testenv.Soon())
+	first, second := w.Acquire(event, 4, testenv.Soon()), w.Acquire(event, 6, testenv.Soon())
 	w.Set("events", event, bson.D{{Key: "totalSeats", Value: 5}, {Key: "oversold", Value: 5}})
 	if _, err := w.Seats.ReleaseLock(w.Ctx(), first.ID); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1)
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	ask := func(key string) error {
 		_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
 		return err
@@ -38,7 +38,7 @@ func TestSoldOut_SellsAgainOnceSeatsComeBack(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1)
-	lock := w.Take(event, 1, testenv.Soon())
+	lock := w.Acquire(event, 1, testenv.Soon())
 	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
 	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		t.Errorf("sold out: %v", err)
@@ -46,7 +46,7 @@ func TestSoldOut_SellsAgainOnceSeatsComeBack(t *testing.T) {
 	if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
@@ -55,7 +55,7 @@ func TestSoldOut_RefusalsWaitForNoTransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(1)
-	w.Take(event, 1, testenv.Soon())
+	w.Acquire(event, 1, testenv.Soon())
 	defer w.HoldEvent(event.String())()
 	var all sync.WaitGroup
 	for range 100 {

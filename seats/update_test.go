@@ -54,7 +54,7 @@ func TestUpdateEvent_RefusesACapacityBelowTheSeatsTaken(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)
-	w.Take(event, 6, testenv.Soon())
+	w.Acquire(event, 6, testenv.Soon())
 	to := func(total int64) error {
 		_, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{TotalSeats: &total})
 		return err

@@ -130,7 +130,7 @@ func TestAbandoned_BeforeItIsTakenUp(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	eventID := w.Event(10)
-	lock := w.Take(eventID, 2, testenv.Soon())
+	lock := w.Acquire(eventID, 2, testenv.Soon())
 	looking, proceed := make(chan struct{}, 10), make(chan struct{})
 	p := newProcess(t, w, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
 		looking <- struct{}{}
@@ -159,7 +159,7 @@ func TestAbandoned_ReleaseInFlightIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	eventID := w.Event(10)
-	lock := w.Take(eventID, 2, testenv.Soon())
+	lock := w.Acquire(eventID, 2, testenv.Soon())
 	free := w.HoldEvent(eventID.String())
 	p := newProcess(t, w)
 	ctx, giveUp := context.WithCancel(w.Ctx())

@@ -64,7 +64,7 @@ func TestSubmit_GetsThroughBesideAProcessThatWritesTheEventAllTheTime(t *testing
 			t.Parallel()
 			w := testenv.New(t)
 			eventID := w.Event(10)
-			lock := w.Take(eventID, 3, testenv.Soon())
+			lock := w.Acquire(eventID, 3, testenv.Soon())
 			c := command(w, eventID, lock)
 			var r otherWriter
 			process := watched(t, w, r.monitor(w, eventID))
@@ -178,7 +178,7 @@ func TestCommit_SeveralEventsInOneTransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	sells, soldOut, missing := w.Event(10), w.Event(1), ids.New()
-	w.Take(soldOut, 1, testenv.Soon())
+	w.Acquire(soldOut, 1, testenv.Soon())
 	p := newProcess(t, w)
 	results, err := p.Commit(w.Ctx(), map[holdfast.ID][]inventory.Command{
 		sells:   {acquire(sells, 4, "a"), acquire(sells, 7, "b"), acquire(sells, 6, "c")},

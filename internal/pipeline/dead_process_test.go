@@ -95,7 +95,7 @@ func TestDeadProcess_HoldsUpNoCommandForLong(t *testing.T) {
 func (c deadProcessCase) run(t *testing.T) {
 	w := testenv.New(t)
 	eventID := w.Event(10)
-	lock := w.Take(eventID, 2, testenv.Soon())
+	lock := w.Acquire(eventID, 2, testenv.Soon())
 	p := newProcess(t, w)
 	if c.holdsLock {
 		holdLock(t, w, lock.ID)

@@ -88,7 +88,7 @@ func eachSettleCase(t *testing.T, run func(t *testing.T, w *env, eventID holdfas
 	for _, s := range settleCases {
 		t.Run(s.name, func(t *testing.T) {
 			eventID := w.Event(10)
-			c := s.command(w, eventID, w.Take(eventID, 3, testenv.Soon()))
+			c := s.command(w, eventID, w.Acquire(eventID, 3, testenv.Soon()))
 			run(t, w, eventID, c, planOf(t, w, eventID, c), s)
 			testenv.CheckInvariants(t, w.DB.Database)
 		})
@@ -178,7 +178,7 @@ func TestSettle_RefusesIfTheSeatsAreGone(t *testing.T) {
 	w := testenv.New(t)
 	eventID := w.Event(10)
 	c := acquire(eventID, 5, "key")
-	w.Take(eventID, 6, testenv.Soon())
+	w.Acquire(eventID, 6, testenv.Soon())
 	results, err := newProcess(t, w).Settle(w.Ctx(), eventID, c)
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestUnguarded_EventsAreAnsweredInTime(t *testing.T) {
 			w := testenv.New(t)
 			p := newProcess(t, w)
 			eventID := w.Event(10)
-			before := w.Take(eventID, 2, testenv.Soon())
+			before := w.Acquire(eventID, 2, testenv.Soon())
 			w.Set("events", eventID, bson.D{{Key: c.field, Value: c.value}})
 			start := time.Now()
 			_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 3, ""))
@@ -62,7 +62,7 @@ func TestUnguarded_ALockFailsAlone(t *testing.T) {
 			w := testenv.New(t)
 			p := newProcess(t, w)
 			eventID := w.Event(100)
-			odd := w.Take(eventID, 1, testenv.Soon())
+			odd := w.Acquire(eventID, 1, testenv.Soon())
 			w.Set("seatlocks", odd.ID, bson.D{{Key: "rev", Value: revision}})
 			release := w.HoldEvent(eventID.String()) // so that the commands come together
 			start := time.Now()

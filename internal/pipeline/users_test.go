@@ -39,7 +39,7 @@ func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
 		return unknown, nil
 	}))
 	eventID := w.Event(1000)
-	old := w.Take(eventID, 1, testenv.Soon())
+	old := w.Acquire(eventID, 1, testenv.Soon())
 	release := w.HoldEvent(eventID.String()) // so that the commands come together
 	var callers sync.WaitGroup
 	callers.Go(func() {
@@ -93,7 +93,7 @@ func TestUsers_EachIsLookedUpOnceInABatch(t *testing.T) {
 		return nil, nil
 	}))
 	eventID, user := w.Event(10), ids.New()
-	lock := w.Take(eventID, 1, testenv.Soon())
+	lock := w.Acquire(eventID, 1, testenv.Soon())
 	var callers sync.WaitGroup
 	send := func(c inventory.Command) {
 		callers.Go(func() {

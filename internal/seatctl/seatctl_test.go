@@ -43,7 +43,7 @@ const idempotencyIndex = "hf_eventId_userId_idempotencyKey_unique_if_idempotency
 // confirm creates a CONFIRMED booking of two seats.
 func confirm(t *testing.T, env *testenv.Env, event holdfast.ID) holdfast.Booking {
 	t.Helper()
-	b := env.Book(env.Take(event, 2, testenv.Soon()), testenv.Soon())
+	b := env.Book(env.Acquire(event, 2, testenv.Soon()), testenv.Soon())
 	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), b.ID, "ref"); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func newHealthy(t *testing.T) (env *testenv.Env, event holdfast.ID) {
 	env = testenv.New(t)
 	event = env.Event(100)
 	confirm(t, env, event)
-	env.Book(env.Take(event, 1, testenv.Soon()), holdfast.Until{})
+	env.Book(env.Acquire(event, 1, testenv.Soon()), holdfast.Until{})
 	return env, event
 }
 
@@ -103,7 +103,7 @@ var damages = map[string]struct {
 		}
 	}, "the validator of events", "collMod", nil},
 	"overdue": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
-		env.Take(event, 1, testenv.Past())
+		env.Acquire(event, 1, testenv.Past())
 	}, "1 locks are due", "seatctl sweep", nil},
 	"failed run": {func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		insertRun(env, "lock-expiry", time.Now(), bson.E{Key: "outcome", Value: "failed"}, bson.E{Key: "reason", Value: "it rained"})
@@ -154,7 +154,7 @@ func TestDoctor_FindsEachKindOfDamage(t *testing.T) {
 func TestRecover_DryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	env, event := newHealthy(t)
-	stale := env.Take(event, 3, testenv.Past())
+	stale := env.Acquire(event, 3, testenv.Past())
 	env.Set("events", event, bson.D{{Key: "availableSeats", Value: 1}})
 	code, out, errs := ctl(env, "", "recover", "--dry-run")
 	if code != 3 || !strings.Contains(out, "correct them") {
@@ -179,7 +179,7 @@ func TestRecover_DryRunChangesNothing(t *testing.T) {
 func TestSweep_AcquiresTheLease(t *testing.T) {
 	t.Parallel()
 	env, event := newHealthy(t)
-	lock := env.Take(event, 3, testenv.Past())
+	lock := env.Acquire(event, 3, testenv.Past())
 	held, err := lease.NewMongo(env.DB, lease.Terms{TTL: time.Minute}).Acquire(env.Ctx(), lease.Of("lock-expiry"), "other/1/x")
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestSweep_AcquiresTheLease(t *testing.T) {
 func TestLists_FilterAndFormatItems(t *testing.T) {
 	t.Parallel()
 	env, event := newHealthy(t)
-	lock := env.Take(event, 7, testenv.Soon())
+	lock := env.Acquire(event, 7, testenv.Soon())
 	for _, c := range []struct {
 		args    []string
 		code    int

@@ -269,8 +269,8 @@ func (e *Env) Event(total int64) holdfast.ID {
 	return event.ID
 }
 
-// Take locks seats for a new user, or fails the test.
-func (e *Env) Take(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lock {
+// Acquire locks seats for a new user, or fails the test.
+func (e *Env) Acquire(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lock {
 	e.T.Helper()
 	lock, _, err := e.Seats.AcquireLock(e.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
 	if err != nil {
@@ -291,10 +291,10 @@ func (e *Env) Book(lock holdfast.Lock, window holdfast.Until) holdfast.Booking {
 	return b
 }
 
-// Past is an expiry that has passed by an hour.
+// Past is an expiry one hour ago.
 func Past() holdfast.Until { return holdfast.Until{At: clock.System().Add(-time.Hour)} }
 
-// Soon is an expiry in an hour.
+// Soon is an expiry in one hour.
 func Soon() holdfast.Until { return holdfast.Until{For: time.Hour} }
 
 // Available returns an event's availableSeats and oversold.
