@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// env is the environment of one measurement: a database of its own, and the
-// services on it.
+// env is the environment of one measurement: a new database and the services on
+// it.
 type env struct {
 	*core.Core
 

@@ -51,7 +51,7 @@ func (l *listener) close() {
 	<-l.done
 }
 
-// timedListeners record their notifications; all others only read.
+// timedListeners is how many listeners record their notifications; the rest only read.
 const timedListeners = 50
 
 func lockWithListeners(

@@ -14,7 +14,7 @@ import (
 
 // openLoop sends requests at fixed rates, whether or not earlier ones are
 // answered: a variant that is too slow for a rate builds up a backlog. The
-// baselines skip the rate that is far above what they can do.
+// baselines skip the rate that is far above their throughput.
 func openLoop(s settings) (rows []*result) {
 	const maxBaselineRate = 1000
 	for _, rate := range []int{200, 1000, 4000} {

@@ -81,7 +81,7 @@ func (r *rowLock) lock(ctx context.Context, event, user holdfast.ID, n int64, ke
 	return err == nil, err
 }
 
-// check returns an error if counters or locks contradict what was granted. It
+// check returns an error if counters or locks contradict the granted seats. It
 // closes the pool.
 func (r *rowLock) check(ctx context.Context, granted int64) error {
 	defer r.pool.Close()

@@ -81,7 +81,7 @@ const (
 	recoverySoldPerEvent  = 4 // locks of confirmed bookings
 	recoverySeatsPerLock  = 2
 	recoveryLocks         = recoveryEvents * recoveryLocksPerEvent // see recoveryLoad
-	wrongCounterRatio     = 100                                    // one counter in so many is wrong
+	wrongCounterRatio     = 100                                    // one counter in a hundred is wrong
 )
 
 // fill inserts the events with their locks and bookings.
@@ -129,7 +129,7 @@ func (d recoveryData) damage(ctx context.Context) (wrong int64, err error) {
 }
 
 // recover damages counters and measures a recovery of them. The recovery runs in
-// a process of its own, of the given bench binary, which reports its memory.
+// a new process of the given bench binary, which reports its memory.
 func (d recoveryData) recover(ctx context.Context, binary, steps string) (measurement, error) {
 	wrong, err := d.damage(ctx)
 	if err != nil {
@@ -178,7 +178,7 @@ func (d recoveryData) aggregate(ctx context.Context) (measurement, error) {
 	return measurement{Granted: recoveryLocks, Seconds: seconds, note: fmt.Sprintf("%.1f s", seconds)}, nil
 }
 
-// recoveryReport is what a recover process writes. A comparison reads the reports
+// recoveryReport is the output of a recover process. A comparison reads the reports
 // of other revisions: its keys must not change.
 type recoveryReport struct {
 	Seconds     float64
@@ -211,9 +211,9 @@ func recoverProcess(ctx context.Context, args []string) error {
 	return errors.Join(err, e.DB.Close(ctx))
 }
 
-// peakMemory returns this process's peak memory in MiB; 0 where the system does
-// not tell. The parent can't ask for it: what it gets from the wait system call
-// includes its own memory at the time of the fork.
+// peakMemory returns this process's peak memory in MiB; 0 if the system does not
+// report it. The parent can't measure it: the result of the wait system call
+// includes the parent's own memory at the time of the fork.
 func peakMemory() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

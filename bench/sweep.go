@@ -67,8 +67,8 @@ func (r sweepRun) measure(ctx context.Context, s settings, events int) (measurem
 	return m, e.drop(ctx)
 }
 
-// sweepOnSale measures what a sale of an event and a sweep of its due locks cost
-// each other.
+// sweepOnSale measures how much a sale of an event and a sweep of its due locks
+// slow each other down.
 func sweepOnSale(s settings) []*result {
 	const due = 50_000
 	alone := func(ctx context.Context) (measurement, error) {
@@ -97,7 +97,7 @@ func sweepOnSale(s settings) []*result {
 const saleClients = 256
 
 // sellDuring sells seats of an event that has due locks, until work returns. work
-// gets connections of its own to the same database.
+// gets its own connections to the same database.
 func sellDuring(ctx context.Context, s settings, due int, work func(context.Context, *env) error) (measurement, error) {
 	e, err := newEnv(ctx, s.mongoURI)
 	if err != nil {

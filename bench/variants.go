@@ -22,8 +22,8 @@ type locker interface {
 	lock(ctx context.Context, event, user holdfast.ID, n int64, key string) (granted bool, err error)
 }
 
-// variant is a locker with its name in the report, and what it stores that can be
-// checked afterwards.
+// variant is a locker with its name in the report, and the documents that it
+// stores, which are checked afterwards.
 type variant struct {
 	name     string
 	open     func(context.Context, *env) locker
@@ -72,7 +72,7 @@ var (
 )
 
 var (
-	// allVariants are those on MongoDB.
+	// allVariants are all variants on MongoDB.
 	allVariants = []variant{engineVariant, insertVariant, counterVariant, transactionVariant, mutexVariant}
 	// completeVariants move counters and store locks.
 	completeVariants = []variant{engineVariant, transactionVariant, mutexVariant}

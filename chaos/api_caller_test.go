@@ -19,7 +19,7 @@ type apiCaller struct {
 	http *http.Client
 }
 
-// newAPICaller keeps so many connections to an address open; 0 opens one for each request.
+// newAPICaller keeps some connections to an address open; 0 opens one for each request.
 func newAPICaller(t *testing.T, addr string, connections int, timeout time.Duration) *apiCaller {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: connections, DisableKeepAlives: connections == 0}
@@ -87,7 +87,7 @@ func parseID(t *testing.T, id string) holdfast.ID {
 	return parsed
 }
 
-// startAPI starts an API on a test's database, and a caller that keeps so many connections.
+// startAPI starts an API on a test's database, and its caller; see newAPICaller.
 func startAPI(t *testing.T, env *testenv.Env, connections int, settings ...string) (*process, *apiCaller) {
 	t.Helper()
 	addr := address(t)

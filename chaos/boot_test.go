@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// Five processes boot at once on a database full of due locks: one runs recovery, the others
-// wait for its end, log that, and do not repeat it.
+// Five processes start at once on a database full of due locks. One runs recovery. The other
+// four wait for its end, log this, and do not repeat it.
 func TestBoot_OneOfFiveProcessesRecovers(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{lease.KindRedis, lease.KindMongo} {

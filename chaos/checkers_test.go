@@ -32,8 +32,8 @@ func (c *clients) check(env *testenv.Env) finalState {
 	return final
 }
 
-// checkAnswers: what was acknowledged exists, what was refused does not, and no lock exists that
-// no client knows.
+// checkAnswers: acknowledged locks and bookings exist, refused ones do not, and clients know all
+// locks.
 func (c *clients) checkAnswers(final finalState) {
 	lockByKey, exists := map[string]finalLock{}, map[string]bool{}
 	for _, l := range final.locks {

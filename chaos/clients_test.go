@@ -76,8 +76,8 @@ func (c *cluster) newClients(users []string, events int) *clients {
 	return cs
 }
 
-// run has so many buyers and one manager send requests until ctx ends, and waits until each
-// has its last answer.
+// run lets buyers and one manager send requests until ctx ends, and waits until each has its
+// last answer.
 func (c *clients) run(ctx context.Context, seed uint64, buyers int) {
 	var all sync.WaitGroup
 	for id := range buyers {

@@ -24,7 +24,7 @@ func newCountingProxy(t *testing.T, uri, word string) *countingProxy {
 	p := &countingProxy{proxy: newProxy(t, server.Host, "")}
 	p.uri = "mongodb://" + p.addr + "/?directConnection=true"
 	p.inspectWith(func(packet []byte, d direction) bool {
-		if d == toServer { // A word that two packets share is not counted; there are others.
+		if d == toServer { // A word that two packets share is not counted, which is rare.
 			p.count.Add(int64(bytes.Count(packet, []byte(word))))
 		}
 		return true

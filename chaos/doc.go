@@ -7,7 +7,7 @@
 //   - Clients send requests to the APIs. A generator makes the operations of one client; all of
 //     them together are the workload.
 //   - The nemesis injects faults. The fault schedule says which faults run in which round.
-//   - A proxy stands before a server and can lose what is sent through it.
+//   - A proxy is in front of a server and can lose packets.
 //   - The history is the list of all operations with their inputs, outputs and times. An
 //     operation without a definite answer is indeterminate: it may have been executed or not.
 //   - Checkers compare the history and the documents with the guarantees and with a model, and

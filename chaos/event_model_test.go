@@ -12,7 +12,7 @@ import (
 // an input, and which state follows. A history is linearizable if some order of its operations
 // is possible in this model.
 
-// operation is what a request does.
+// operation is the kind of a request.
 type operation string
 
 const (

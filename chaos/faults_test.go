@@ -19,8 +19,8 @@ type clusterFault struct {
 	inject func(c *cluster, rng *rand.Rand)
 }
 
-// clusterFaults are all faults of the nemesis. A seed stands for a schedule by their order here, so
-// a new one goes to the end.
+// clusterFaults are all faults of the nemesis. The schedule of a seed depends on their order here,
+// so a new one goes to the end.
 var clusterFaults = []clusterFault{
 	{"API frozen", freezeProcess("api", 3*time.Second, 8*time.Second)},
 	{"API killed", killProcess("api")},

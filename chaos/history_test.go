@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// seatInput is what a client requests, and seatOutput its definite answer. A request without a
+// seatInput is a client's request, and seatOutput its definite answer. A request without a
 // definite answer is retried with the same key until it has one: it is one operation, from its
 // first attempt to its last answer.
 type seatInput struct {
@@ -214,8 +214,8 @@ func TestHistory_IsLinearizable(t *testing.T) {
 	testenv.CheckInvariants(t, env.DB.Database)
 }
 
-// injectFaults injects so many faults of the primary, one after the other, each kind once
-// before any again.
+// injectFaults injects n faults of the primary, one after the other. Each kind comes once before
+// a kind is repeated.
 func (h *history) injectFaults(ctx context.Context, set *devserver.ReplicaSet, n int, rng *rand.Rand) {
 	names := []string{"killed", "frozen", "stepped down", "losing commit replies", "slow"}
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -229,7 +229,7 @@ func (h *history) injectFaults(ctx context.Context, set *devserver.ReplicaSet, n
 	}
 }
 
-// checkHeld fails the test unless the ACTIVE locks are those that clients hold.
+// checkHeld fails the test unless clients hold exactly the ACTIVE locks.
 func (h *history) checkHeld(env *testenv.Env) {
 	active, err := findAll[finalLock](env, "seatlocks", bson.D{{Key: "status", Value: "ACTIVE"}})
 	if err != nil {

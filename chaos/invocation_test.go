@@ -22,7 +22,7 @@ type invocation struct {
 	opInput
 	opOutput
 	send      func(context.Context, *client.Client) (opOutput, error)
-	target    string // what it is about, for messages
+	target    string // the lock, booking or event, for messages
 	key       string
 	duplicate bool // the same request is sent twice at the same time
 	// When the attempts were sent that had no definite answer: each of them may have been

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// Five workers tick each second for a minute, while 20,000 locks come due. Each lock is expired
-// once, each tick is run by one process, and the others send no command about seatlocks.
-// Stopped during a run, they leave no lease.
+// Five workers tick each second for a minute, while 20,000 locks become due. Each lock expires
+// once. One process runs each tick, and the other four send no command about seatlocks. A stop
+// during a run leaves no lease.
 func TestWorkers_EachTickRunsOnOneOfFive(t *testing.T) {
 	t.Parallel()
 	const (

@@ -24,8 +24,8 @@ const (
 	// where an operation can take effect more than once.
 	maxIndeterminate = 4
 
-	// maxCommitDelay is how long after its write to a document a transaction may be
-	// committed: by then a server ends it, and a commit that was sent is retried for 10 s.
+	// maxCommitDelay bounds the time between a transaction's write to a document and its
+	// commit. The server ends a transaction earlier; a commit that was sent is retried for 10 s.
 	maxCommitDelay = 25 * time.Second
 )
 
@@ -86,7 +86,7 @@ func (c *clients) eventHistory(event int, final finalState) []porcupine.Operatio
 	return h.ops
 }
 
-// addIndeterminate adds the attempts without a definite answer. It leaves out those that would
+// addIndeterminate adds the attempts without a definite answer. It leaves out attempts that would
 // only multiply the orders to search.
 func (h *historyBuilder) addIndeterminate(inv invocation) {
 	if inv.op == opLock && (!inv.replayed || h.granted[inv.key]) { // No other attempt was executed.

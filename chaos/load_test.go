@@ -25,8 +25,7 @@ type load struct {
 // lockTarget is what the clients of a load lock: seats of an event, for a user.
 type lockTarget struct{ event, user string }
 
-// run has so many clients send requests for a duration, and returns how many locks per second
-// were granted.
+// run lets clients send requests for a duration, and returns the granted locks per second.
 func (l *load) run(t *testing.T, c *apiCaller, target lockTarget, clients int, duration time.Duration) float64 {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), duration)
@@ -43,8 +42,7 @@ func (l *load) run(t *testing.T, c *apiCaller, target lockTarget, clients int, d
 	return float64(l.granted.Load()) / time.Since(start).Seconds()
 }
 
-// lock sends one request, also if ctx ends meanwhile. It reports whether the answer was one of
-// those that are counted.
+// lock sends one request, also if ctx ends meanwhile. It reports whether the answer counts.
 func (l *load) lock(ctx context.Context, t *testing.T, c *apiCaller, target lockTarget) bool {
 	t.Helper()
 	sent := time.Now()

@@ -25,7 +25,7 @@ type roundResult struct {
 	states       int
 }
 
-// String is parsed by scripts/chaos: a number, and the word that says what it counts.
+// String is parsed by scripts/chaos: each number is followed by the word for its unit.
 func (r nemesisReport) String() string {
 	var names []string
 	total := 0
@@ -63,8 +63,8 @@ func (r *nemesisReport) add(result roundResult) {
 	}
 }
 
-// isSufficient reports whether the rounds had enough requests, streams and observed states to
-// prove anything, and every history was decided.
+// isSufficient reports whether the rounds had enough requests, streams and observed states, and
+// every history was decided.
 func (r nemesisReport) isSufficient() bool {
 	return r.requests >= 50*r.rounds && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds
 }

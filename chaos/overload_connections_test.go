@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// Clients that send a byte now and then do not keep others from being served, and are
-// disconnected.
+// Clients that send a byte now and then are disconnected, and do not keep other clients from
+// being served.
 func TestOverload_SlowClientsAreDisconnected(t *testing.T) {
 	t.Parallel()
 	const slow = 500

@@ -134,7 +134,7 @@ func awaitReady(t *testing.T, c *apiCaller, p *process) {
 	}
 }
 
-// logBuffer keeps what a process has logged.
+// logBuffer keeps the log of a process.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -8,17 +8,16 @@ import (
 	"testing"
 )
 
-// proxy stands before a server and can lose what is sent through it, in either direction.
-// Meanwhile connections stay open, as they do where a network drops packets. heal closes
-// those that lost something.
+// proxy is in front of a server and can lose packets in each direction. Meanwhile connections
+// stay open, like in a network that drops packets. heal closes the connections that lost packets.
 type proxy struct {
 	addr, target string
 	http         bool // the server speaks HTTP
-	// affects selects the connections that can lose something: those whose first packet
-	// contains this text; all connections where it is empty.
+	// affects selects the connections that can lose packets: their first packet contains
+	// this text. If it is empty, all connections can.
 	affects []byte
-	// inspect, where it is set, sees each packet before it is forwarded. It returns false
-	// to lose the packet.
+	// inspect is called with each packet before it is forwarded. It returns false to lose
+	// the packet. It may be nil.
 	inspect func(packet []byte, d direction) bool
 
 	mu          sync.Mutex

@@ -83,8 +83,8 @@ func (ws *workers) checkRedisUp(situation string) {
 	ws.awaitMetric(`holdfast_lease_mode{mode="redis"} 1`)
 }
 
-// checkOutageLogged fails the test unless the worker has logged why it had no lease and what it
-// did then.
+// checkOutageLogged fails the test unless the worker has logged why it had no lease and how it
+// went on.
 func (ws *workers) checkOutageLogged(mode leaseMode) {
 	ws.t.Helper()
 	p := ws.processes["pod-0"]

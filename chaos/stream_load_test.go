@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// 5,000 connections subscribe to one event of one process while it sells; a hundred of them
-// never read. The others receive the last change, memory is bounded, and the sale goes on.
+// 5,000 connections subscribe to one event of one process while it sells. A hundred of them
+// never read. The rest receive the last change, memory is bounded, and the sale goes on.
 //
 // The test is not parallel: it needs the whole machine.
 func TestStream_FiveThousandSubscribersReceiveTheLastChange(t *testing.T) {

@@ -43,5 +43,5 @@ func receive[T any](from <-chan T, timeout time.Duration) (value T, inTime bool)
 }
 
 // closeQuietly closes a connection or a body whose content is no longer needed. An error
-// would say nothing about what the test checks.
+// would not matter to the test.
 func closeQuietly(c io.Closer) { _ = c.Close() }

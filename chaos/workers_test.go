@@ -111,7 +111,7 @@ func (ws *workers) caller(pod string) *apiCaller {
 		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// awaitLeader waits until a pod leads that is none of those excluded, and returns it.
+// awaitLeader waits until a pod leads that is not excluded, and returns it.
 func (ws *workers) awaitLeader(excluded ...string) (leader string) {
 	ws.t.Helper()
 	found := poll(60*time.Second, 5*time.Millisecond, func() bool {

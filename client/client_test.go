@@ -23,19 +23,19 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// shop is a client of an API with a database of its own.
+// shop is a client of an API on a new database.
 type shop struct {
 	*client.Client
 	calls atomic.Int64
 }
 
-// handler stands for a proxy: it may answer in place of the API, or drop its answer.
+// handler is a fake proxy: it may answer in place of the API, or drop its answer.
 type handler func(w http.ResponseWriter, r *http.Request, api http.Handler)
 
 func passThrough(w http.ResponseWriter, r *http.Request, api http.Handler) { api.ServeHTTP(w, r) }
 
-// open opens a shop whose requests go through proxy. The options follow those that
-// every shop has.
+// open opens a shop whose requests go through proxy. The options come after the
+// default ones.
 func open(t *testing.T, proxy handler, options ...client.Option) *shop {
 	t.Helper()
 	w := testenv.New(t)

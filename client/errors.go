@@ -52,7 +52,7 @@ const (
 type Error struct {
 	Status     int
 	Code       Code          // "" if a proxy answered instead of the API
-	Detail     string        // for people
+	Detail     string        // an English sentence
 	Requested  int64         // seats requested, with SeatsUnavailable
 	Available  int64         // seats available, with SeatsUnavailable
 	Holder     string        // process that runs the job, with JobRunning

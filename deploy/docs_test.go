@@ -141,7 +141,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// A failed fmt verb, such as %!w(<nil>), is never what a program should print.
+// No page shows a failed fmt verb, such as %!w(<nil>).
 func TestDocs_ShowNoFormatErrors(t *testing.T) {
 	t.Parallel()
 	for page, text := range readFiles(t, ".md") {
@@ -151,7 +151,7 @@ func TestDocs_ShowNoFormatErrors(t *testing.T) {
 	}
 }
 
-// docs/proof.md lists the mutations of chaos/mutate, all of them and no others.
+// docs/proof.md lists exactly the mutations of chaos/mutate.
 func TestDocs_ListEveryMutation(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/proof.md")

@@ -168,7 +168,7 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 	}
 }
 
-// To a customer, the locks and bookings of others do not exist.
+// To a customer, the locks and bookings of other users do not exist.
 func TestAccess_CustomerCannotActForAnotherUser(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)

@@ -26,8 +26,8 @@ func (r Readiness) status() string {
 	}
 }
 
-// Operations serves /livez, /readyz and /metrics on an address of their own, for
-// the API and for the worker.
+// Operations serves /livez, /readyz and /metrics on a separate address, for the
+// API and for the worker.
 func Operations(ready func(context.Context) Readiness, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", livez)

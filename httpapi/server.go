@@ -52,7 +52,7 @@ type Services struct {
 	Live    *live.Hub // feeds the availability streams
 	Ready   func(context.Context) Readiness
 
-	// Plan is what a recovery pass would do.
+	// Plan returns the plan of a recovery pass.
 	Plan  func(context.Context) (recovery.Plan, error)
 	Lines func() []telemetry.Line // the latest warnings and errors of the log
 	Demo  bool                    // serve the demo shop at /demo

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// site is an API with a database of its own, and an HTTP client.
+// site is an API on a new database, and an HTTP client.
 type site struct {
 	t       testing.TB
 	w       *testenv.Env

@@ -22,8 +22,8 @@ const (
 	// streamWriteTimeout ends the stream of a client that does not read. The client
 	// has to reconnect.
 	streamWriteTimeout = 10 * time.Second
-	// streamPreamble makes a client reconnect after two seconds. Its comment is for
-	// people who read the stream.
+	// streamPreamble makes a client reconnect after two seconds. Its comment explains
+	// the stream to a reader.
 	streamPreamble = "retry: 2000\n: availability updates\n\n"
 	heartbeat      = ": heartbeat\n\n"
 )

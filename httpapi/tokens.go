@@ -26,8 +26,8 @@ type Tokens struct {
 const maxTokenBytes = 4096
 
 // NewTokens reads the keys that the settings name, and returns nil if they name
-// none. The algorithms are fixed: HS256 for a secret, else those for public keys,
-// so that a token can't select another algorithm for the same key.
+// none. The algorithms are fixed, HS256 for a secret and the ones for public keys
+// otherwise, so that a token can't select another algorithm for the same key.
 func NewTokens(c config.Access, now clock.Clock) (tokens *Tokens, err error) {
 	switch {
 	case c.JWTSecret != "":

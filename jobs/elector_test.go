@@ -372,7 +372,7 @@ func TestSchedule_LeavesNoGoroutineAndNoLease(t *testing.T) {
 		}
 		seen := k.count(name)
 		stop := p.schedule(t)
-		if i%10 < 2 { // the others stop while they start
+		if i%10 < 2 { // the rest stop while they start
 			testenv.WaitFor(t, func() bool { return k.count(name) > seen })
 		}
 		stop()

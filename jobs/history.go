@@ -73,7 +73,7 @@ func (d runDoc) record() Record {
 }
 
 // failAbandoned marks the job's other runs in progress as failed. The caller
-// holds the job's lease, so the processes of those runs have died or lost it.
+// holds the job's lease, so their processes have died or lost it.
 func (h *History) failAbandoned(ctx context.Context, run Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()

@@ -24,7 +24,7 @@ type Run struct {
 	Log     *slog.Logger // carries correlationId and job
 }
 
-// Counts is what a run reports.
+// Counts are the numbers that a run reports.
 type Counts struct {
 	Found, Applied, Skipped, Errors int
 	SeatsRestored                   int64

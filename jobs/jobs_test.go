@@ -273,7 +273,7 @@ func TestRunExclusive_SingleInstanceFinishesTheRunWhenRedisStops(t *testing.T) {
 	}
 }
 
-// Of five processes that start at the same time, one runs the job. The others log
+// Of five processes that start at the same time, one runs the job. The other four log
 // that they wait, and do not repeat it. A process that starts later runs it again.
 func TestRunAtBoot_OneOfFiveRunsTheJob(t *testing.T) {
 	t.Parallel()

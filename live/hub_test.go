@@ -45,8 +45,8 @@ func (s *fakeSource) EventAt(_ context.Context, id holdfast.ID) (holdfast.Event,
 	return holdfast.Event{ID: id, TotalSeats: 10}, max(1, s.seq.Load()), nil
 }
 
-// A transaction may change an event twice with one Seq. Each message still has an ID
-// of its own, or a client that reconnects between the two would miss the second.
+// A transaction may change an event twice with one Seq. Each message still has its own
+// ID. Otherwise a client that reconnects between the two would miss the second.
 func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 	t.Parallel()
 	source := &fakeSource{changes: make(chan store.Change)}

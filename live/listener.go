@@ -6,7 +6,7 @@ type Listener struct {
 	ready    chan struct{}
 	lastSeq  int64 // of the last message received
 	resetDue bool  // a reset comes before the next message
-	resuming bool  // the next messages are those since the client's last ID
+	resuming bool  // the next messages follow the client's last ID
 }
 
 func (l *Listener) wake() {

@@ -33,7 +33,7 @@ var transactionMutations = []mutation{
 	{name: "a transaction commits although its caller gave up", file: "internal/mongodb/tx.go",
 		from: "if err := ctx.Err(); err != nil { // the caller gave up: nothing is committed\n\t\treturn false, err\n\t}",
 		to:   "",
-		// The caller of this test gives up while a command of its transaction is on the way.
+		// The caller of this test gives up while a command of its transaction is in flight.
 		tests: "InTx_ACaller"},
 	{name: "refusals are not confirmed", file: "internal/mongodb/confirm.go",
 		from:   "if err == nil || !doubtful(err) ||",
@@ -51,8 +51,8 @@ var transactionMutations = []mutation{
 		pkg:  "./internal/pipeline", tests: "DeadProcess"},
 }
 
-// pipelineMutations remove guards of internal/pipeline and internal/groupcommit: what a caller is
-// told, and what a process does with commands that fail, wait or are given up.
+// pipelineMutations remove guards of internal/pipeline and internal/groupcommit: of the answers to
+// callers, and of commands that fail, wait or are abandoned.
 var pipelineMutations = []mutation{
 	{name: "an unknown outcome is not settled", file: "internal/groupcommit/queue.go",
 		from:   "case q.options.IsUnknown(err):",

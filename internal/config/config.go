@@ -61,8 +61,8 @@ func Parse(program, description string, args []string) (*Config, error) {
 	return &c, err
 }
 
-// ParseInto is Parse for a program with commands and flags of its own. into is the
-// struct of these, and embeds c.
+// ParseInto is Parse for a program with its own commands and flags. into is their
+// struct, and embeds c.
 func ParseInto(into any, c *Config, program, description string, args []string) (*kong.Context, error) {
 	unsetEmptyVariables(*c)
 	parser, err := kong.New(into, kong.Name(program), kong.Description(description))

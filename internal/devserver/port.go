@@ -9,18 +9,18 @@ import (
 	"syscall"
 )
 
-// Port is a reserved port of loopback, from ReservePort until Close. The process
-// that is told its number may listen there, stop and listen again. Other
+// Port is a port of loopback that is reserved from ReservePort until Close. A
+// process that knows its number may listen there, stop and listen again. Other
 // processes do not get the port.
 //
 // It relies on Linux (socket(7), ip(7)): the kernel gives a port to which a
 // socket is bound neither to a listener nor to a connection that asks for any
 // port. A process that names the port may listen there if both sockets set
 // SO_REUSEADDR, as Go, mongod and redis-server do, and only one of them listens.
-// On other systems it is a port that was free a moment ago.
+// On other systems it is a port that was free when ReservePort was called.
 type Port struct {
 	Number int
-	socket *os.File // nil where nothing is reserved
+	socket *os.File // nil if nothing is reserved
 }
 
 // ReservePort reserves a free port.

@@ -43,8 +43,8 @@ type Command struct {
 	Output  io.Writer // of standard output and error; nil discards it
 }
 
-// Start starts the command in a process group of its own, so that Ctrl-C in the
-// terminal reaches only the parent, which stops its children in order.
+// Start starts the command in a new process group, so that Ctrl-C in the terminal
+// reaches only the parent, which stops its children in order.
 func Start(c Command) (*Process, error) {
 	reading, writing, err := os.Pipe()
 	if err != nil {

@@ -89,9 +89,9 @@ func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipel
 	return items[0], true, nil
 }
 
-// Each calls handle with the documents of a find in batches of up to size, each in a
-// slice of its own; memory does not grow with the number of documents. It serves
-// transactions too, so the driver's errors are not translated.
+// Each calls handle with the documents of a find in batches of up to size, each in a new
+// slice. Memory does not grow with the number of documents. It serves transactions too, so
+// the driver's errors are not translated.
 func Each[T any](
 	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error,
 ) error {

@@ -227,7 +227,7 @@ func repeatable(err error) bool {
 	return errors.As(err, &labeled) && labeled.HasErrorLabel("TransientTransactionError")
 }
 
-// pause waits for d or until ctx ends, whose error it then returns.
+// pause waits for d. If ctx ends first, it returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -31,8 +31,8 @@ func Open(o redis.Options, stepTimeout time.Duration) *redis.Client {
 	return client
 }
 
-// go-redis logs every failure to standard error, in a format of its own. The
-// errors that it returns have the same information.
+// go-redis logs every failure to standard error, in its own format. The errors that
+// it returns have the same information.
 var disableLogger sync.Once
 
 type discardLogger struct{}

@@ -268,7 +268,7 @@ func planFindings(plan recovery.Plan, action func(recovery.Finding) string) (lis
 	return list
 }
 
-// dryRunAction is what a recovery pass would do.
+// dryRunAction is the action of a recovery pass.
 func dryRunAction(f recovery.Finding) string { return f.Action }
 
 // recommendedAction is what an operator should do.

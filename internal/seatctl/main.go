@@ -45,7 +45,7 @@ type command interface {
 	run(ctx context.Context, s *session) (code int, err error)
 }
 
-// session is what a command runs with.
+// session has the services and streams of a command.
 type session struct {
 	*app.App
 	out  printer

@@ -31,7 +31,7 @@ func (m *Metrics) RegisterListeners(count func() int) {
 		Help: "Open availability streams."}, func() float64 { return float64(count()) })
 }
 
-// NewMetrics registers all metrics, and those of the Go runtime.
+// NewMetrics registers all metrics, and the metrics of the Go runtime.
 func NewMetrics() *Metrics {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

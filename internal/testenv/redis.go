@@ -15,15 +15,15 @@ import (
 // redisVariable names the Redis that all tests share.
 const redisVariable = "HOLDFAST_TEST_REDIS_URL"
 
-// sharedRedis is started where redisVariable is not set.
+// sharedRedis is started if redisVariable is not set.
 var sharedRedis struct {
 	once   sync.Once
 	server *devserver.Redis
 	err    error
 }
 
-// RedisURL is the address of the Redis that all tests share. A test uses a
-// database number, or key names, of its own.
+// RedisURL is the address of the Redis that all tests share. Each test uses its own
+// database number or key names.
 func RedisURL(t testing.TB) string {
 	t.Helper()
 	requireServers(t)

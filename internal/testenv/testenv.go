@@ -1,5 +1,5 @@
-// Package testenv gives each test a database of its own on a real replica set,
-// the services on it, and a check of the invariants.
+// Package testenv gives each test its own database on a real replica set, the
+// services on it, and a check of the invariants.
 //
 // Tests use the server in HOLDFAST_TEST_MONGODB_URI, which scripts/test sets, or
 // start one per test binary. If no server can be started, the tests fail.
@@ -39,13 +39,13 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// memoryVariable is off where the committers are to remember nothing between batches.
+// memoryVariable is "off" if committers must remember nothing between batches.
 const memoryVariable = "HOLDFAST_TEST_MEMORY"
 
 // uriVariable names the MongoDB that all tests share.
 const uriVariable = "HOLDFAST_TEST_MONGODB_URI"
 
-// sharedMongod is started where uriVariable is not set.
+// sharedMongod is started if uriVariable is not set.
 var sharedMongod struct {
 	once   sync.Once
 	server *devserver.Mongod
@@ -147,7 +147,7 @@ func CloseAfter(t testing.TB, c io.Closer) {
 	})
 }
 
-// Env is the services on a database of one test.
+// Env has the services on one test's database.
 type Env struct {
 	*core.Core
 
@@ -213,12 +213,12 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 	return e
 }
 
-// Core is an engine on a database, as a process of its own would open it.
+// Core opens an engine on a database, like one more process.
 func Core(db *mongodb.DB, users pipeline.UserLookup) *core.Core {
 	return CoreWith(db, users, Rules())
 }
 
-// CoreWith is Core with rules of a test's own.
+// CoreWith is Core with other rules.
 func CoreWith(db *mongodb.DB, users pipeline.UserLookup, rules inventory.Rules) *core.Core {
 	return core.New(db, core.Options{
 		Log: db.Log(), SweepBatch: Batch, Users: users, Rules: rules, WithoutMemory: os.Getenv(memoryVariable) == "off",
@@ -327,7 +327,7 @@ func (e *Env) Booking(id holdfast.ID) holdfast.Booking {
 	return b
 }
 
-// Insert writes a raw document, as another tool would.
+// Insert writes a raw document, like other software.
 func (e *Env) Insert(collection string, document bson.D) {
 	e.T.Helper()
 	if _, err := e.DB.Collection(collection).InsertOne(e.Ctx(), document); err != nil {
@@ -335,7 +335,7 @@ func (e *Env) Insert(collection string, document bson.D) {
 	}
 }
 
-// Set changes fields of a document, as another tool would.
+// Set changes fields of a document, like other software.
 func (e *Env) Set(collection string, id holdfast.ID, fields bson.D) {
 	e.T.Helper()
 	result, err := e.DB.Collection(collection).UpdateOne(e.Ctx(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: fields}})
@@ -364,8 +364,8 @@ func (e *Env) SweepBookings() expiry.Report {
 	return report
 }
 
-// Run is a run of a sweep, which is called run; the booking sweep ends INITIATED
-// bookings too.
+// Run is a run of a sweep, with the ID "run". The booking sweep also ends INITIATED
+// bookings.
 func (e *Env) Run(by holdfast.EndedBy, lines expiry.Lines) expiry.Run {
 	return expiry.Run{Run: inventory.Run{By: by, ID: "run"}, Log: slog.New(e.Log), Lines: lines, Initiated: true}
 }

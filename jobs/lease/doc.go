@@ -14,7 +14,6 @@
 // deadline and its next write, or Redis may be flushed. Then two processes act
 // as the holder at the same time. Transactions in MongoDB guard what jobs write.
 //
-// Each acquisition writes a token of its own. A late request of an earlier
-// acquisition, even one of the same process, neither renews nor releases the
-// lease of another.
+// Each acquisition writes a new token. A late request of an earlier acquisition,
+// even of the same process, can neither renew nor release the new lease.
 package lease

@@ -23,7 +23,7 @@ const (
 	releaseTimeout = time.Second
 )
 
-// unknownHolder stands for a holder that another tool wrote without a name.
+// unknownHolder is the name of a holder that other software wrote without a name.
 const unknownHolder = "unknown"
 
 // Mongo keeps leases in MongoDB and uses the database's clock. A released lease

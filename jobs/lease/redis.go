@@ -27,9 +27,9 @@ const (
 const tokenLength = 8
 
 // Redis keeps leases in Redis, as keys that expire. gocron-redis-lock acquires
-// and releases the leases of runs; redsync, on which it is built, those of the
-// leader. Redsync renews both, because the renewals of gocron-redis-lock end
-// silently at their first error.
+// and releases the leases of runs. Redsync, on which it is built, acquires and
+// releases the leader's lease. Redsync renews both, because the renewals of
+// gocron-redis-lock end silently at their first error.
 type Redis struct {
 	client redis.UniversalClient
 	sync   *redsync.Redsync

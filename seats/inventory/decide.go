@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Command is what a caller, a sweep or a repair asks for. Its method decide has the rules.
+// Command is a request of a caller, a sweep or a repair. Its method decide has the rules.
 type Command interface {
 	decide(d *decision) Result
 }
 
 // Decide carries out the commands in order of arrival. If needs is not None, plan and
-// results are not valid: load what is needed, and call Decide again.
+// results are not valid: load the needs, and call Decide again.
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
 	d := &decision{
 		state: s, rules: rules, commands: len(commands),

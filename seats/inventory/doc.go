@@ -3,13 +3,13 @@
 //
 //	Decide(state, commands, rules) → plan, results, needs
 //
-// A State is what is known of one event: its counter, and the locks, bookings, keys
+// A State has the known data of one event: its counter, and the locks, bookings, keys
 // and holdings that were read. Decide carries out the commands on a copy of it, in
 // order, and answers
 //
-//   - a plan: what to write, and the guards under which that is right,
+//   - a plan: the writes, and the guards under which they are right,
 //   - a result for each command,
-//   - or its needs: what else has to be read before Decide is called again.
+//   - or its needs: the data to read before Decide is called again.
 //
 // Nothing tells Decide where a state comes from. A state that the process remembers from
 // its last commit is enough to grant a command, because the plan's guards are checked at

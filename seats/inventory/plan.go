@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Plan is what a decision writes, in one transaction and in this order: the event, the
+// Plan has the writes of a decision, in one transaction and in this order: the event, the
 // locks that change, new locks, bookings. If one of its guards does not hold at the write,
 // the whole plan is stale, nothing is written, and the commands are decided again.
 type Plan struct {
@@ -32,7 +32,7 @@ type EventWrite struct {
 	// IfUnchanged is a guard: the event has this revision, counter and status.
 	IfUnchanged *Event
 	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, has no limit per
-	// user, and has at least so many available seats. The guard of a Drift is in Drift.
+	// user, and has at least this many available seats. The guard of a Drift is in Drift.
 	AtLeast int64
 
 	Available, Oversold int64 // added to the counter
@@ -46,7 +46,7 @@ type EventWrite struct {
 // Counter replaces an event's counter, which was wrong.
 type Counter struct{ AvailableSeats, Oversold int64 }
 
-// Drift is subtracted from an event's counter, whatever the counter is by then. Sales move
+// Drift is subtracted from the counter's value at the time of the write. Sales change
 // counter and locks together, so they do not change the drift. Another repair does.
 type Drift struct {
 	Amount int64
@@ -121,8 +121,8 @@ type Correction struct {
 	Before, After, Oversold int64
 }
 
-// Complete fills in what is known only after the plan was written: the database's clock,
-// and the event. Results point to the plan's locks.
+// Complete fills in the data that is known only after the plan was written: the database's
+// clock, and the event. Results point to the plan's locks.
 func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) {
 	for i := range plan.Acquired {
 		plan.Acquired[i] = plan.AcquiredAt(i, now)

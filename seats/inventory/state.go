@@ -9,20 +9,20 @@ import (
 // ID names an event, a user, a lock or a booking.
 type ID = holdfast.ID
 
-// State is what is known of one event. A map has an entry for every ID or key that was
+// State has the known data of one event. A map has an entry for every ID or key that was
 // looked up; the entry is nil if nothing was found.
 type State struct {
 	// Now is the database's clock at the read. It is zero if the event is remembered from
 	// the process's last commit.
 	Now time.Time
-	// Fenced: the event was written before the read. A transaction that had not committed
-	// by then conflicts with that write, and checks its callers again before it commits.
+	// Fenced: the event was written before the read. A transaction that has not committed
+	// yet conflicts with that write, and checks its callers again before it commits.
 	Fenced bool
 	// Held: this transaction wrote the event before the read. Until it ends, no other
 	// transaction can change the event.
 	Held bool
-	// Settling: an earlier commit of the same commands got no answer. It may be in place,
-	// or may still arrive.
+	// Settling: an earlier commit of the same commands was not answered. It may have
+	// happened, or may still happen.
 	Settling bool
 	// KeyClash: an idempotency key of the commands turned out to be in use.
 	KeyClash bool
@@ -34,7 +34,7 @@ type State struct {
 	Bookings map[ID]*holdfast.Booking
 	LiveOf   map[ID][]ID            // the live bookings of a lock
 	Keys     map[UserKey]*Lock      // the lock that was made with a key
-	Holdings map[ID]Holding         // what a user holds of the event
+	Holdings map[ID]Holding         // of a user, in this event
 	Due      *[]DueLock             // due locks that a sweep or a reclaim may end
 	Taken    *int64                 // Σ seats of the ACTIVE and CONSUMED locks
 	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
@@ -78,7 +78,7 @@ type UserKey struct {
 	Key  string
 }
 
-// Holding is what a user holds of an event.
+// Holding counts a user's seats and locks of an event.
 type Holding struct {
 	Seats int64 // of CONSUMED locks, and of ACTIVE locks that are not due
 	Locks int64 // ACTIVE and not due
@@ -93,7 +93,7 @@ type Rules struct {
 	MaxSeatsPerLock, MaxLocksPerUser int64
 }
 
-// Needs is what a decision still has to know. The event is read with every need.
+// Needs are the data that a decision still has to read. The event is read with every need.
 type Needs struct {
 	Event    bool
 	Fence    bool

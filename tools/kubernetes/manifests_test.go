@@ -51,7 +51,7 @@ func TestManifests_MatchTheirTypes(t *testing.T) {
 	}
 }
 
-// check decodes a manifest into the type of its kind, and checks what it says.
+// check decodes a manifest into the type of its kind, and checks its fields.
 func check(t *testing.T, kind, text string) {
 	t.Helper()
 	newObject, known := kinds[kind]

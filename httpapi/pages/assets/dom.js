@@ -1,8 +1,8 @@
 // Functions that build and update a page.
 
-// el creates an element with properties and children. Names that are no properties
-// el creates an element. Properties that begin with on become event listeners;
-// those that begin with aria, or that the element does not have, become attributes.
+// el creates an element with properties and children. Properties that begin with on
+// become event listeners. Properties that begin with aria, or that the element does
+// not have, become attributes.
 export function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {

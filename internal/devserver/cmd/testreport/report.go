@@ -119,7 +119,7 @@ func (r *report) endTest(name string, e event) {
 }
 
 // summarize prints the times and the counts. A test with subtests is not among the
-// slowest tests, because its time includes theirs.
+// slowest tests, because its time includes the subtests.
 func (r *report) summarize() {
 	r.printf("\nTesting time of each package:\n")
 	r.printTimings(bySeconds(r.packages))
