@@ -1,4 +1,4 @@
-// Command bench measures the engine beside simpler ways of doing the same work,
+// Command bench compares the engine with simpler ways of doing the same work,
 // in one run on one machine, and checks the invariants after each measurement.
 //
 // A scenario is a table of variants: the engine, and the baselines to compare it

@@ -183,7 +183,7 @@ func (d recoveryData) aggregate(ctx context.Context) (measurement, error) {
 type recoveryReport struct {
 	Seconds     float64
 	Corrections int
-	Peak        int64 // MiB; 0 where the system does not tell
+	Peak        int64 // MiB; 0 if the system does not report it
 }
 
 // recoverProcess is a process that runs a recovery. Its arguments are

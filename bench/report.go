@@ -119,7 +119,7 @@ func writeJSON(file string, s settings, start time.Time, results []*result) erro
 	return os.WriteFile(file, append(report, '\n'), 0o600)
 }
 
-// cpuName returns "" where the system does not tell the processor's name.
+// cpuName returns "" if the system does not report the processor's name.
 func cpuName() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -45,7 +45,7 @@ func (c *clients) checkAnswers(final finalState) {
 			exists[b.ID.String()] = true
 		}
 	}
-	answered := map[string]string{} // the lock's ID by key, "" where it was refused
+	answered := map[string]string{} // the lock's ID by key, "" if it was refused
 	for _, inv := range c.history {
 		if inv.code == "" && inv.id != "" && inv.op != opResize && inv.op != opSetStatus && !exists[inv.id] {
 			c.violation("acknowledged", "%s of %s was answered with %s, which does not exist", inv.op, inv.target, inv.id)

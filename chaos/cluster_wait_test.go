@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// awaitReady waits until all nodes are ready. A process that has ended, as it does where it
+// awaitReady waits until all nodes are ready. A process that has ended, as it does if it
 // finds no primary while it starts, is started again, as an orchestrator would do.
 func (c *cluster) awaitReady() error {
 	deadline := time.Now().Add(readyTimeout)

@@ -48,7 +48,7 @@ type opInput struct {
 
 // opOutput is a definite answer.
 type opOutput struct {
-	code      string // "" where the operation was executed
+	code      string // "" if the operation was executed
 	id        string
 	replayed  bool
 	available int64
@@ -59,7 +59,7 @@ type opOutput struct {
 }
 
 type lockState struct {
-	status  byte // the first letter of its status; 0 where there is no lock yet
+	status  byte // the first letter of its status; 0 if there is no lock yet
 	booking byte // the first letter of its live booking's status; 0 for none
 	user    int
 	seats   int64
@@ -177,7 +177,7 @@ func (s eventState) withLock(i int, l lockState) eventState {
 	return s
 }
 
-// findBooking finds a booking's lock; open is false where the booking is cancelled.
+// findBooking finds a booking's lock; open is false if the booking is cancelled.
 func (s eventState) findBooking(booking string) (lock int, open, found bool) {
 	for i, l := range s.locks {
 		if l.id == booking && booking != "" {
@@ -203,7 +203,7 @@ func (s eventState) release(i int) eventState {
 	return s.withLock(i, l)
 }
 
-// execute returns the state after an operation; possible is false where the state allows no
+// execute returns the state after an operation; possible is false if the state allows no
 // such output.
 func (s eventState) execute(in opInput, out opOutput) (after eventState, possible bool) {
 	switch in.op {

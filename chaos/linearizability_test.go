@@ -21,7 +21,7 @@ const (
 	undecidedTimeout = 10 * time.Second
 
 	// maxIndeterminate is how many indeterminate attempts of one operation are considered,
-	// where an operation can take effect more than once.
+	// if an operation can take effect more than once.
 	maxIndeterminate = 4
 
 	// maxCommitDelay bounds the time between a transaction's write to a document and its

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// defaultSeed is the seed where CHAOS_SEED sets no other one.
+// defaultSeed is the seed if CHAOS_SEED sets no other one.
 const defaultSeed = 20261121
 
 // seedFromEnv returns CHAOS_SEED, or the default.

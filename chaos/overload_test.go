@@ -12,7 +12,7 @@ import (
 // Many more clients come at once than the API executes requests at a time. Every request is
 // answered, /livez all the time, memory is bounded, and afterwards the API works as before.
 //
-// The test is not parallel: with other tests beside it, the load would be another one.
+// The test is not parallel: other tests would add to the load.
 func TestOverload_APIServesAndRecovers(t *testing.T) {
 	const overload = 6000 // clients; 4,096 requests are executed at a time
 	env := testenv.New(t)

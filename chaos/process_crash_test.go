@@ -104,7 +104,7 @@ func (a *acknowledged) check(t *testing.T, env *testenv.Env) {
 }
 
 // shopClient uses the package client as the back end of a shop does. The package retries with
-// the same key where there is no answer.
+// the same key if there is no answer.
 type shopClient struct {
 	t      *testing.T
 	client *client.Client

@@ -157,7 +157,7 @@ func (m *serviceModel) Book(t *rapid.T) {
 	l.expiresAt = m.env.Lock(l.id).ExpiresAt
 }
 
-// refusalCode is the code that refuses any operation on a booking, "" where it depends on the
+// refusalCode is the code that refuses any operation on a booking, "" if it depends on the
 // operation.
 func (m *serviceModel) refusalCode(b *modelBooking) holdfast.Code {
 	if !b.open() {

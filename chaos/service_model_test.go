@@ -122,7 +122,7 @@ var codeByStatus = map[holdfast.BookingStatus]holdfast.Code{
 	holdfast.BookingExpired:   holdfast.CodeBookingExpired,
 }
 
-// pick draws a value of a map; ok is false where the map is empty.
+// pick draws a value of a map; ok is false if the map is empty.
 func pick[K comparable, V any](t *rapid.T, from map[K]V, what string, less func(a, b K) int) (v V, ok bool) {
 	if len(from) == 0 {
 		return v, false

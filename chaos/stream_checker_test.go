@@ -253,7 +253,7 @@ var (
 	}
 )
 
-// isAllowed reports whether a document may go from a status ("" where it is new) to another.
+// isAllowed reports whether a document may go from a status ("" if it is new) to another.
 func isAllowed(from, to string, initial []string, transitions map[[2]string]bool) bool {
 	return from == to || (from == "" && slices.Contains(initial, to)) || transitions[[2]string{from, to}]
 }

@@ -159,7 +159,7 @@ func (s *subscriber) currentID() int64 {
 	return s.lastID
 }
 
-// silenceReader fails where a connection is silent for longer than silenceTimeout.
+// silenceReader fails if a connection is silent for longer than silenceTimeout.
 type silenceReader struct{ net.Conn }
 
 func (r silenceReader) Read(b []byte) (int, error) {

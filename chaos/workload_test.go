@@ -37,7 +37,7 @@ type ownLock struct {
 	number int
 	id     string
 	user   int
-	long   bool // It lasts an hour: it does not come due during the round.
+	long   bool // It lasts an hour, so it is not due during the round.
 }
 
 // soon returns a time that is at least, and less than most milliseconds from now.
@@ -239,7 +239,7 @@ func (g *generator) release(api, event int, l ownLock) {
 		}})
 }
 
-// book returns the booking's ID, "" where it was refused.
+// book returns the booking's ID, "" if it was refused.
 func (g *generator) book(api, event int, l ownLock, window int64) string {
 	request := client.BookingRequest{UserID: g.users[l.user], EventID: g.events[event].id, LockID: l.id, PaymentExpiresAt: timeOf(window)}
 	return g.invoke(api, invocation{opInput: opInput{op: opBook, event: event, lock: l.number, until: window}, target: l.id,

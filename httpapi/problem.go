@@ -77,7 +77,7 @@ var codeByStatus = map[int]holdfast.Code{
 	http.StatusUnprocessableEntity:   holdfast.CodeInvalid,
 }
 
-// defaultRetryAfter is the value of Retry-After where a problem has no other, in seconds.
+// defaultRetryAfter is the value of Retry-After if a problem has no other, in seconds.
 const defaultRetryAfter = "1"
 
 // detailInternal answers errors that have no code. The cause may be anything, so

@@ -3,8 +3,8 @@
 //
 //	scripts/chaos mutations [FLAGS]
 //
-// Each mutation names the tests that find it; they run first, because they take seconds. Where
-// they find nothing, or where a mutation names none, the nemesis runs until a checker finds a
+// Each mutation names the tests that find it; they run first, because they take seconds. If
+// they find nothing, or if a mutation names none, the nemesis runs until a checker finds a
 // violation. --by=nemesis checks the checkers: it runs the nemesis for every mutation.
 //
 // The command prints a table in Markdown: each guard, its file, the checker or the test that

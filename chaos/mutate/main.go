@@ -144,7 +144,7 @@ const (
 	byNemesis = "nemesis"
 )
 
-// run makes a copy with the mutation and tests it. foundBy is empty where no test failed.
+// run makes a copy with the mutation and tests it. foundBy is empty if no test failed.
 func (m mutation) run(ctx context.Context, s settings) (foundBy, message string, err error) {
 	dir, err := os.MkdirTemp("", "holdfast-mutation-")
 	if err != nil {

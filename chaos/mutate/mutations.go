@@ -6,7 +6,7 @@ import "slices"
 type mutation struct {
 	name, file, from, to string
 	// tests is a pattern of the tests that find the mutation; "": only the nemesis finds it.
-	// pkg is their package, where it is not the file's own.
+	// pkg is their package, if it is not the file's own.
 	pkg, tests string
 	// faults of the nemesis that need this guard, separated by commas; "" for all.
 	faults string

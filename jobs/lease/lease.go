@@ -68,7 +68,7 @@ type Lease interface {
 type Holding struct {
 	Holder    string
 	Until     time.Time     // for display; zero if the lease has no end, or the end is unknown
-	Remaining time.Duration // by the store's clock; 0 where Until is zero
+	Remaining time.Duration // by the store's clock; 0 if Until is zero
 }
 
 // Held reports whether there is a holder.

@@ -122,7 +122,7 @@ func (d *decision) restore(seats int64) {
 // written before the refusal is decided: the fence. It waits for the other process's
 // transaction, or makes it conflict. That process then checks again whether its caller has
 // given up. Two requests for seats without a key are never the same request, so they need
-// no fence where too few seats are available. Every other refusal is fenced.
+// no fence if too few seats are available. Every other refusal is fenced.
 func (d *decision) refuse(err error, key UserKey) Result {
 	if d.state.Event == nil { // the event does not exist, or has to be read first
 		return Result{Err: err}

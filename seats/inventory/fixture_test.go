@@ -89,7 +89,7 @@ func (s *store) one(t rapid.TB, c inventory.Command) reply {
 	return results[0]
 }
 
-// reply is a result whose values can be compared: they are zero where it has none.
+// reply is a result whose values can be compared: a missing one is zero.
 type reply struct {
 	inventory.Result
 

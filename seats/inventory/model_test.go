@@ -137,7 +137,7 @@ func (m *model) holding(user ID) (seats, locks int64) {
 	return seats, locks
 }
 
-// reclaim ends the due lock with the soonest expiry; false where there is none.
+// reclaim ends the due lock with the soonest expiry; false if there is none.
 func (m *model) reclaim() bool {
 	var next *modelLock
 	for _, l := range m.locks {

@@ -142,7 +142,7 @@ func equal(a, b outcome) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// difference is "" where a store has the documents of the model.
+// difference is "" if a store has the documents of the model.
 func (m *model) difference(s *store) string {
 	if m.event != nil {
 		want := *m.event

@@ -63,7 +63,7 @@ func copies[V any](m map[ID]*V) map[ID]*V {
 	return c
 }
 
-// copyOf is nil where v is.
+// copyOf is nil if v is nil.
 func copyOf[V any](v *V) *V {
 	if v == nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 
 const usage = `usage:
   devserver run [flags of api and worker]   start MongoDB, the API and a worker, until Ctrl-C
-  devserver with COMMAND [ARGUMENTS]        run COMMAND with a MongoDB and a Redis of its own; their
+  devserver with COMMAND [ARGUMENTS]        run COMMAND with a MongoDB and a Redis for it; their
                                             addresses are in HOLDFAST_TEST_MONGODB_URI and HOLDFAST_TEST_REDIS_URL
-  devserver beside COMMAND [ARGUMENTS]      run COMMAND with the MongoDB of a running "devserver run",
+  devserver exec COMMAND [ARGUMENTS]        run COMMAND with the MongoDB of a running "devserver run",
                                             or with MONGODB_URI if that is set
 `
 
@@ -29,8 +29,8 @@ func main() {
 		err = run(ctx, os.Args[2:])
 	case len(os.Args) >= 3 && os.Args[1] == "with":
 		err = with(ctx, os.Args[2], os.Args[3:])
-	case len(os.Args) >= 3 && os.Args[1] == "beside":
-		err = beside(os.Args[2:])
+	case len(os.Args) >= 3 && os.Args[1] == "exec":
+		err = execCommand(os.Args[2:])
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)

@@ -34,9 +34,9 @@ func with(ctx context.Context, name string, args []string) error {
 	return cmd.Run()
 }
 
-// beside replaces this process by a command that uses the MongoDB of a running
+// execCommand replaces this process by a command that uses the MongoDB of a running
 // devserver run.
-func beside(args []string) error {
+func execCommand(args []string) error {
 	env := os.Environ()
 	if os.Getenv("MONGODB_URI") == "" {
 		state, err := devserver.ReadState()
