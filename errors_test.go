@@ -52,7 +52,7 @@ func TestError_WithoutCauseOrDetails(t *testing.T) {
 	}
 }
 
-func TestError_OthersHaveNoCode(t *testing.T) {
+func TestCodeOf_OtherErrorsHaveNoCode(t *testing.T) {
 	for name, err := range map[string]error{"none": nil, "another": errDriver} {
 		t.Run(name, func(t *testing.T) {
 			if holdfast.CodeOf(err) != "" || holdfast.HasCode(err, holdfast.CodeInvalid) || holdfast.IsNotFound(err) {

@@ -184,7 +184,7 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 		t.Error("the good lock is not EXPIRED")
 	}
 	if lines := w.Log.Lines("Set aside"); len(lines) < 6 {
-		t.Errorf("%d lines tell of what was set aside", len(lines))
+		t.Errorf("%d lines name documents that were set aside", len(lines))
 	}
 }
 

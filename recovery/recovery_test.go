@@ -168,7 +168,7 @@ func TestRepair_SeveralAtOnceCorrectOnce(t *testing.T) {
 
 // Two processes run recovery in a loop. Meanwhile customers acquire, book, confirm and
 // cancel, and other software corrupts the counter.
-func TestRun_LoopsBesideLiveTraffic(t *testing.T) {
+func TestRun_RepeatsDuringASale(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	other := testenv.Open(t, w.URI, w.DB.Name())

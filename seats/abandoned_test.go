@@ -16,14 +16,14 @@ import (
 )
 
 // Some callers give up soon. A caller with the answer UNAVAILABLE has no seats. A key finds
-// the lock that its caller was not told of. At the end every lock has a caller.
+// the lock that its caller does not know yet. At the end every lock has a caller.
 func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	const patient, impatient = 2000, 200
 	event := w.Event(1_000_000)
 	var mu sync.Mutex
-	known := map[holdfast.ID]bool{} // locks that a caller was told of
+	known := map[holdfast.ID]bool{} // locks that a caller knows
 	told := func(l holdfast.Lock) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -78,13 +78,13 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	kept := activeLocks(t, w)
 	for _, id := range kept {
 		if !known[id] {
-			t.Errorf("lock %s is kept, and no caller was told of it", id)
+			t.Errorf("lock %s is kept, but no caller knows it", id)
 		}
 	}
 	if len(kept) != len(known) {
-		t.Errorf("%d locks are kept, %d were told of", len(kept), len(known))
+		t.Errorf("%d locks are kept, callers know %d", len(kept), len(known))
 	}
-	t.Logf("%d callers found their lock by its key, %d were told that nothing is kept", found, keptNone)
+	t.Logf("%d callers found their lock by its key, %d have no seats", found, keptNone)
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 

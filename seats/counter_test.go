@@ -44,7 +44,7 @@ func TestAcquire_ImpossibleCounterIsComparedWithTheLocks(t *testing.T) {
 	for name, wrong := range map[string]bson.D{
 		"beyond the total": {{Key: "availableSeats", Value: 105}},
 		"a fraction":       {{Key: "availableSeats", Value: 99.5}},
-		"oversold beside":  {{Key: "oversold", Value: 5}},
+		"also oversold":    {{Key: "oversold", Value: 5}},
 		"no total":         {{Key: "totalSeats", Value: "many"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,6 @@
 //
 // A refusal has a code, and changes nothing. UNAVAILABLE: nothing was changed.
 // OUTCOME_UNKNOWN: the change may have been made; ask again with the same idempotency
-// key. A process that dies may leave locks that no caller was told of; they expire like
+// key. A process that dies may leave locks that no caller knows; they expire like
 // any other lock.
 package seats

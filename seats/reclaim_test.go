@@ -76,7 +76,7 @@ func TestAcquire_ReclaimsDueLocksSoonestExpiryFirstUntilItFits(t *testing.T) {
 	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 8})
 	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	if available, _ := w.Available(event); available != 7 {
-		t.Errorf("available %d, want 7: what was reclaimed in vain is on sale", available)
+		t.Errorf("available %d, want 7: the reclaimed seats are on sale", available)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }

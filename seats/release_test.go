@@ -64,7 +64,7 @@ func TestRelease_ManyTimesAtOnceRestoresSeatsOnce(t *testing.T) {
 }
 
 // A release reduces oversold seats before it makes any available.
-func TestRelease_PaysDownOversoldSeats(t *testing.T) {
+func TestRelease_ReducesOversoldSeatsFirst(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)

@@ -73,7 +73,7 @@ func TestClose_IdleQueueReturnsAtOnceAndAcceptsCommands(t *testing.T) {
 	})
 }
 
-func TestClose_WaitsForWhatCommitStarted(t *testing.T) {
+func TestClose_WaitsForHelpersOfCommit(t *testing.T) {
 	withHarness(t, testOptions{}, func(s *harness) {
 		caller := s.submit("k", 1)
 		c, finish := s.next(), make(chan struct{})

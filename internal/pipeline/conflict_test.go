@@ -122,8 +122,8 @@ func TestSubmit_AnswersByWhatAnotherProcessChanged(t *testing.T) {
 			more := int64(20)
 			submit(w.T.(*testing.T), other, eventID, inventory.ChangeEvent{EventChange: holdfast.EventChange{TotalSeats: &more}})
 		}, seats: 18},
-		"it limits customers":         {change: set("maxSeatsPerUser", 2), seats: 3, want: holdfast.CodeSeatLimitReached, available: 8},
-		"it left a status of its own": {change: set("status", "DRAFT"), seats: 1, want: holdfast.CodeEventNotOnSale, available: 8},
+		"it limits customers":        {change: set("maxSeatsPerUser", 2), seats: 3, want: holdfast.CodeSeatLimitReached, available: 8},
+		"it wrote an unknown status": {change: set("status", "DRAFT"), seats: 1, want: holdfast.CodeEventNotOnSale, available: 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ func TestMemory_RecallsTheEventAsItWasLastSeen(t *testing.T) {
 		}
 		e.Revision = 99 // a decision may change its copy
 		if again := m.recall(id); again.Revision != revision {
-			t.Errorf("a copy changed what is remembered: %+v", again)
+			t.Errorf("a change of the copy changed the memory: %+v", again)
 		}
 	}
 	m.forget(id)

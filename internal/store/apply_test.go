@@ -72,7 +72,7 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			bson.M{"availableSeats": int64(5), "fixes": int64(1), "runId": "run"}},
 		{"a drift upwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: -1}},
 			bson.M{"availableSeats": int64(9), "fixes": int64(1)}},
-		{"a drift beyond what is left", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 10}},
+		{"a drift beyond the available seats", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 10}},
 			bson.M{"availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1)}},
 		{"a drift that pays down", oversold, inventory.EventWrite{Drift: &inventory.Drift{Amount: -5}},
 			bson.M{"availableSeats": int64(2), "oversold": nil, "fixes": int64(1)}},

@@ -70,7 +70,7 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 		{"more is available than the total", nil, acquire, set("availableSeats", 11)},
 		{"less is sold than the total", nil, acquire, set("totalSeats", 7)},
 		{"the total is no number", nil, acquire, set("totalSeats", "ten")},
-		{"available seats beside oversold ones", nil, acquire, set("oversold", 1)},
+		{"available and oversold seats", nil, acquire, set("oversold", 1)},
 		{"a fraction of a seat is available", nil, acquire, set("availableSeats", 8.5)},
 		{"oversold is no number", nil, acquire, set("oversold", "x")},
 		{"the event is deleted", nil, acquire, func(f fixture) { f.remove("events", f.event) }},

@@ -194,7 +194,7 @@ func TestLoad_ReadsDocumentsOfOtherSoftware(t *testing.T) {
 		want known
 	}{
 		"no status":                 {field("status", nil), usual},
-		"a status of its own":       {field("status", "DRAFT"), with(func(k *known) { k.Status = "DRAFT" })},
+		"an unknown status":         {field("status", "DRAFT"), with(func(k *known) { k.Status = "DRAFT" })},
 		"a status that is no text":  {field("status", 7), with(func(k *known) { k.Status = "?" })},
 		"a double total":            {field("totalSeats", 10.0), usual},
 		"a total that is no number": {field("totalSeats", "ten"), with(func(k *known) { k.HasTotal, k.Incomparable = false, true })},

@@ -27,7 +27,7 @@ func TestReclaim_EndsDueLocksSoonestExpiryFirstUntilTheRequestFits(t *testing.T)
 		reclaimed []int
 		available int64
 	}{
-		{"what is free is enough", 1, "", nil, 0},
+		{"the free seats are enough", 1, "", nil, 0},
 		{"the first is enough", 2, "", []int{2}, 1},
 		{"two are needed", 5, "", []int{2, 1}, 0},
 		{"all do not suffice", 6, holdfast.CodeSeatsUnavailable, []int{2, 1}, 5},
@@ -189,7 +189,7 @@ func TestReclaim_WhileOneCommandWaitsOthersAreAnswered(t *testing.T) {
 	}
 }
 
-func TestReclaim_PaysDownWhatIsOversold(t *testing.T) {
+func TestReclaim_ReducesOversoldSeatsFirst(t *testing.T) {
 	s := newStore(2).withLock(1, 2, "CONSUMED", begin).withLock(2, 3, "ACTIVE", begin)
 	s.event.AvailableSeats, s.event.Oversold = 0, 3
 	wantCode(t, s.one(t, acquire(3, 1)), holdfast.CodeSeatsUnavailable)

@@ -86,7 +86,7 @@ func TestRelease_OfALockWithoutWholeSeats(t *testing.T) {
 	}
 }
 
-func TestRelease_PaysDownWhatIsOversold(t *testing.T) {
+func TestRelease_ReducesOversoldSeatsFirst(t *testing.T) {
 	for _, row := range []struct{ oversold, available, left int64 }{{1, 1, 0}, {2, 0, 0}, {3, 0, 1}} {
 		s := newStore(2+2-row.oversold).withLock(1, 2, "ACTIVE", in(time.Minute)).withLock(2, 2, "CONSUMED", begin)
 		s.event.AvailableSeats, s.event.Oversold = 0, row.oversold
