@@ -143,10 +143,10 @@ func (c *clients) checkReconcile(cl *cluster, rng *rand.Rand) {
 		return
 	}
 	var event struct {
-		Fixes int64 `bson:"fixes"`
+		Repairs int64 `bson:"fixes"`
 	}
 	err := cl.env.DB.Collection("events").FindOne(context.Background(), bson.D{{Key: "_id", Value: id}}).Decode(&event)
-	if err != nil || event.Fixes != 1 {
-		c.violation("reconcile", "a drift of one seat was repaired %d times, %v", event.Fixes, err)
+	if err != nil || event.Repairs != 1 {
+		c.violation("reconcile", "a drift of one seat was repaired %d times, %v", event.Repairs, err)
 	}
 }

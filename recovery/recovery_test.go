@@ -88,7 +88,7 @@ func TestRun_ConsumesSoldLocksAndReportsContradictions(t *testing.T) {
 	}
 	if w.Lock(ended.LockID).Status != holdfast.LockExpired || w.Booking(ended.ID).Status != holdfast.BookingConfirmed ||
 		w.Lock(orphan.LockID).Status != holdfast.LockConsumed {
-		t.Error("a contradiction was changed, which people have to look at")
+		t.Error("a contradiction that an operator must resolve was changed")
 	}
 	if available, _ := w.Available(event); available != 96 {
 		t.Errorf("available %d, want 96", available)
