@@ -55,9 +55,9 @@ const (
 	nemesisDatabase    = "nemesis"
 )
 
-// expiryTimeout is within what time after the end of the last fault everything that is due
-// must have been expired: the lease of a dead leader, a tick, and 10 s for which MongoDB
-// keeps the transactions that a dead process left open. The rest is for a loaded machine.
+// expiryTimeout bounds the time from the end of the last fault until all due locks and bookings
+// are expired. It is the sum of a dead leader's lease, a tick, and 10 s for which MongoDB keeps a
+// dead process's transactions. The rest is for a loaded machine.
 const expiryTimeout = clusterLeaseTTL + clusterTickInterval + 10*time.Second + 7*time.Second
 
 // startCluster starts the servers and the processes, and waits until all are ready. With

@@ -13,9 +13,9 @@ var (
 	streamIDPattern = regexp.MustCompile(`(?m)^id: \d+$`)
 )
 
-// docOutput replaces what differs from run to run, and nothing else: a time by <time>, a stream
-// ID by <number>, and a resource's ID by its number in order of appearance, so that the same
-// ID has to stand in the same places. The zero value is ready to use.
+// docOutput replaces only the values that differ from run to run: a time by <time>, and a stream
+// ID by <number>. A resource's ID becomes its number in order of appearance, so that an ID must
+// appear in the same places. The zero value is ready to use.
 type docOutput struct{ ids map[string]string }
 
 func (o *docOutput) normalize(text string) string {

@@ -172,8 +172,8 @@ func (h *history) record(op porcupine.Operation) {
 
 // Clients lock and release the seats of small events through two engines, while the primary of
 // three members is killed, frozen, stepped down, slow, or loses commit replies. The history is
-// that of events that execute one operation at a time (linearizability), each operation has a
-// definite answer in the end, and locks that were granted exist.
+// linearizable: it is possible for events that execute one operation at a time. In the end each
+// operation has a definite answer, and granted locks exist.
 //
 // CHAOS_SEED sets the seed, CHAOS_FAULTS the number of faults.
 func TestHistory_IsLinearizable(t *testing.T) {

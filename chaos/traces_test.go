@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// With an address for traces, a request is a trace that contains its commands to MongoDB, a commit
-// is linked to the requests that it answers, and a run is a trace with its correlation ID. No
-// trace contains the content of documents or keys.
+// With an address for traces, a request is a trace that contains its commands to MongoDB. A commit
+// is linked to the requests that it answers. A run is a trace with its correlation ID. No trace
+// contains the content of documents or keys.
 func TestTraces_ConnectRequestsCommitsAndRuns(t *testing.T) {
 	t.Parallel()
 	collected := &traceCollector{t: t}

@@ -1,6 +1,6 @@
-// Command testreport reads the output of go test -json. It prints the output of the
-// tests that failed and a line per package, then the testing time of each package,
-// the slowest tests, and the number of tests that passed, failed and were skipped.
+// Command testreport reads the output of go test -json. It prints the output of
+// failed tests and a line per package. Then it prints the testing time of each
+// package, the slowest tests, and how many tests passed, failed and were skipped.
 //
 // It fails if a test failed or was skipped, or if no test ran: a test must not skip
 // because a server is missing.
