@@ -4,7 +4,9 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
@@ -183,4 +185,37 @@ func TestAbandoned_EndedContextIsNotQueued(t *testing.T) {
 	_, err := newProcess(t, w).Submit(ctx, eventID, acquire(eventID, 1, "key"))
 	wantCode(t, err, holdfast.CodeUnavailable)
 	wantAvailable(t, w, eventID, 10)
+}
+
+// A batch whose outcome stays unknown may have made a lock for a caller that gave up. It is
+// released once the database answers again; only the lock with a key can be found.
+func TestAbandoned_BeforeAnOutcomeThatStaysUnknown(t *testing.T) {
+	t.Parallel()
+	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTimeout = 100 * time.Millisecond })
+	operator := testenv.Open(t, w.URI, w.DB.Name()) // its own connections, which do not fail
+	p := newProcess(t, w, func(o *pipeline.Options) { o.SettleTimeout = time.Second })
+	eventID := w.Event(10)
+	appliedButNotAnswered := bson.D{{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}, {Key: "errmsg", Value: "timeout"}}}}
+	off := operator.FailCommands("commitTransaction", "alwaysOn", appliedButNotAnswered)
+	first := start(w.Ctx(), p, eventID, acquire(eventID, 1, "first"))
+	waitForBatch(t, p, eventID, 0)
+	ctx, giveUp := context.WithCancel(w.Ctx())
+	abandoned, kept := acquire(eventID, 2, ""), acquire(eventID, 3, "key")
+	left, stayed := start(ctx, p, eventID, abandoned), start(w.Ctx(), p, eventID, kept)
+	waitForBatch(t, p, eventID, 2)
+	wantCode(t, (<-first).err, holdfast.CodeOutcomeUnknown)
+	testenv.WaitFor(t, func() bool {
+		lock, err := w.Seats.GetLock(w.Ctx(), abandoned.LockID)
+		return err == nil && lock.Status == holdfast.LockActive
+	})
+	giveUp()
+	wantCode(t, (<-left).err, holdfast.CodeUnavailable)
+	wantCode(t, (<-stayed).err, holdfast.CodeOutcomeUnknown)
+	off()
+	testenv.WaitFor(t, func() bool { return w.Lock(abandoned.LockID).Status == holdfast.LockReleased })
+	if status := w.Lock(kept.LockID).Status; status != holdfast.LockActive {
+		t.Errorf("the lock with a key is %s", status)
+	}
+	wantAvailable(t, w, eventID, 10-1-3)
+	testenv.CheckInvariants(t, w.DB.Database)
 }

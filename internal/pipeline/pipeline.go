@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -27,6 +28,33 @@ type Pipeline struct {
 	queue  *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
+// Options of New.
+type Options struct {
+	Rules inventory.Rules
+	Users UserLookup // nil: every user exists
+	// WithoutMemory reads every event anew, like a process that has just started. For
+	// tests: memory must not change an answer.
+	WithoutMemory bool
+	// SettleTimeout bounds the search for the outcome of a batch; zero: see groupcommit.
+	SettleTimeout time.Duration
+}
+
+// New returns a pipeline that carries out commands in a store.
+func New(s *store.Store, o Options) *Pipeline {
+	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}}
+	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
+		Commit:     p.commit,
+		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
+		IsRejected: func(err error) bool { return errors.Is(err, errUnmatchable) || mongodb.RejectedByServer(err) },
+		Orphaned:   p.releaseOrphan,
+		Unsettled:  p.releaseUnsettled,
+		Log:        s.DB().Log(),
+
+		SettleTimeout: o.SettleTimeout,
+	})
+	return p
+}
+
 // Submit queues a command at its event and waits for its result, at most until ctx ends.
 // A refusal is an error. The package's document describes the errors of a caller that
 // gives up.
@@ -44,17 +72,13 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
 	ctx, end := traced(mongodb.WithFastRetry(ctx), b)
 	defer end()
-	r := &run{pipeline: p, hold: b.Settling}
-	if !b.Settling { // the first commit of a batch has looked its users up
-		r.lookup = p.lookUp(ctx, b)
-	}
+	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
 	for _, g := range b.Groups {
-		r.tasks = append(r.tasks, &task{
-			eventID:   g.Key,
-			settling:  b.Settling,
-			commands:  func() []inventory.Command { return commandsOf(g) },
-			abandoned: g.Abandoned,
-		})
+		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) }, abandoned: g.Abandoned}
+		if b.Settling {
+			t.needs = inventory.RepeatNeeds(t.commands())
+		}
+		r.tasks = append(r.tasks, t)
 	}
 	if err := r.do(ctx); err != nil {
 		return groupcommit.Committed[inventory.Result]{}, err
@@ -93,11 +117,11 @@ const (
 // task is the commands of one event in a run.
 type task struct {
 	eventID   ID
-	settling  bool
 	commands  func() []inventory.Command
 	abandoned func(i int) bool // nil: no caller can give up
 
-	needs   inventory.Needs
+	needs   inventory.Needs // what the decision needed so far
+	read    *inventory.Event
 	plan    inventory.Plan
 	results []inventory.Result
 	applied store.Applied
@@ -143,9 +167,17 @@ func (r *run) do(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	for {
-		err := r.attempt(ctx)
+		var err error
+		if r.hold {
+			err = mongodb.Do(ctx, r.pipeline.store.DB(), r.attemptHolding)
+		} else {
+			err = r.attempt(ctx)
+		}
 		var failed readError
 		switch {
+		case err == nil:
+			r.remember()
+			return nil
 		case errors.Is(err, store.ErrStale):
 			if r.hold {
 				r.heldConflicts++
@@ -159,14 +191,15 @@ func (r *run) do(ctx context.Context) error {
 				return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
 			}
 			r.keyClash = true
+			for _, t := range r.tasks {
+				t.needs = t.needs.And(inventory.RepeatNeeds(t.commands()))
+			}
 		case errors.Is(err, errUnknownUsers):
 			r.unknown = r.lookup.unknown
 		case errors.Is(err, errUnguarded), errors.As(err, &failed) && ctx.Err() == nil:
 			r.hold = true
 		default:
-			if err != nil {
-				r.forget()
-			}
+			r.forget()
 			return mongodb.Translate(err)
 		}
 		r.forget()
@@ -174,6 +207,15 @@ func (r *run) do(ctx context.Context) error {
 		r.hold = r.hold || r.conflicts >= maxConflicts
 		if pauseErr := pause(ctx, r.conflicts); pauseErr != nil {
 			return mongodb.ConflictError(errors.Join(err, pauseErr))
+		}
+	}
+}
+
+// remember keeps the events as they were written or, where nothing was written, read.
+func (r *run) remember() {
+	for _, t := range r.tasks {
+		if event := cmp.Or(t.applied.Event, t.read); event != nil {
+			r.pipeline.memory.keep(*event)
 		}
 	}
 }
@@ -202,24 +244,21 @@ func pause(ctx context.Context, conflicts int) error {
 	}
 }
 
-// attempt decides and applies once.
-func (r *run) attempt(ctx context.Context) error {
-	if !r.hold {
-		return r.decideAndApply(ctx)
-	}
-	return mongodb.Do(ctx, r.pipeline.store.DB(), func(ctx context.Context) error {
-		for _, t := range r.tasks {
-			if !t.eventID.IsZero() {
-				if err := r.pipeline.store.Hold(ctx, t.eventID); err != nil {
-					return err
-				}
-			}
+// attemptHolding is an attempt in a transaction that writes the events first.
+func (r *run) attemptHolding(ctx context.Context) error {
+	for _, t := range r.tasks {
+		if t.eventID.IsZero() {
+			continue
 		}
-		return r.decideAndApply(ctx)
-	})
+		if err := r.pipeline.store.Hold(ctx, t.eventID); err != nil {
+			return err
+		}
+	}
+	return r.attempt(ctx)
 }
 
-func (r *run) decideAndApply(ctx context.Context) error {
+// attempt decides and applies once.
+func (r *run) attempt(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
 		t.applied = store.Applied{}
@@ -244,36 +283,39 @@ func (r *run) decideAndApply(ctx context.Context) error {
 		t.applied, applied = applied[0], applied[1:]
 		if event := t.applied.Event; event != nil {
 			inventory.Complete(t.plan, t.results, t.applied.Now, event.Event)
-			r.pipeline.memory.keep(*event)
 		}
 	}
 	return nil
 }
 
-// decide decides a task's commands, and loads the state that this needs.
+// decide decides a task's commands. It loads what the decision needs: nothing, if the
+// remembered event is enough.
 func (r *run) decide(ctx context.Context, t *task) error {
-	state := inventory.State{}
-	if !r.hold && r.conflicts == 0 {
+	var state inventory.State
+	if !r.hold && r.conflicts == 0 && t.needs.None() {
 		state.Event = r.pipeline.memory.recall(t.eventID)
 	}
 	for range maxLoads {
-		state.Settling, state.KeyClash, state.Unknown = t.settling, r.keyClash, r.unknown
+		if !t.needs.None() {
+			var err error
+			if state, err = r.load(ctx, t); err != nil {
+				return err
+			}
+		}
+		state.Unknown = r.unknown
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
 		if needs.None() {
 			if w := t.plan.Event; w != nil && w.IfUnchanged != nil && w.IfUnchanged.Unguarded && !r.hold {
 				return errUnguarded
 			}
-			if state.Event != nil && t.plan.IsEmpty() {
-				r.pipeline.memory.keep(*state.Event)
+			t.read = nil
+			if t.plan.IsEmpty() {
+				t.read = state.Event
 			}
 			return nil
 		}
 		t.needs = t.needs.And(needs)
-		var err error
-		if state, err = r.load(ctx, t); err != nil {
-			return err
-		}
 	}
 	return holdfast.Refuse(holdfast.CodeUnavailable, "The request could not be decided; try again.")
 }

@@ -164,3 +164,22 @@ func TestUsers_ALookupThatPanicsIsAnsweredAndTheQueueGoesOn(t *testing.T) {
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
+
+// A batch is settled without the requests of unknown users, which its first commit
+// refused.
+func TestUsers_UnknownOnesGetNothingWhenABatchIsSettled(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	ofUnknown, known := acquire(eventID, 3, ""), acquire(eventID, 2, "")
+	p := newProcess(t, w, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		return map[holdfast.ID]*holdfast.Error{ofUnknown.UserID: holdfast.NotFound(holdfast.CodeUserNotFound)}, nil
+	}))
+	results, err := p.Settle(w.Ctx(), eventID, ofUnknown, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, results[0].Err, holdfast.CodeUserNotFound)
+	wantCode(t, results[1].Err, "")
+	wantAvailable(t, w, eventID, 8)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -13,6 +14,78 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
+
+const (
+	// ErrStale says that a guard of the plan did not match. Nothing was written; the
+	// commands have to be decided again.
+	ErrStale = mongodb.AbortError("what the plan was decided on has changed")
+	// ErrKeyInUse says that a new lock has an idempotency key that is in use. Nothing was written.
+	ErrKeyInUse = mongodb.AbortError("an idempotency key is in use")
+)
+
+// EventPlan is a plan for an event.
+type EventPlan struct {
+	EventID ID
+	inventory.Plan
+}
+
+// Applied is the event after a plan was applied, if the plan writes it.
+type Applied struct {
+	Event *inventory.Event
+	Now   time.Time     // the database's clock, as the event was written
+	Took  time.Duration // by the last attempt of the transaction
+}
+
+// Apply writes the plans of one or several events in one transaction, or joins the
+// caller's. It calls beforeCommit when everything is written; an error of beforeCommit ends
+// the transaction.
+//
+// With ErrStale or ErrKeyInUse nothing was written. For other errors see mongodb.InTx.
+func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
+	attempts := 0
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
+		if attempts++; attempts > 1 && reliesOnUnwrittenEvent(plans) {
+			return nil, ErrStale // the event may have changed during the conflict: it is read again
+		}
+		began := s.db.Clock()()
+		applied := make([]Applied, len(plans))
+		for i, p := range plans {
+			if p.Event == nil {
+				continue
+			}
+			doc, err := s.writeEvent(ctx, p.EventID, *p.Event)
+			if err != nil {
+				return nil, err
+			}
+			after := doc.inventory()
+			applied[i].Event, applied[i].Now = &after, doc.UpdatedAt.Time
+			if applied[i].Now.Before(p.NotBefore) || !wasValid(after, *p.Event) {
+				return nil, ErrStale
+			}
+		}
+		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
+			s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings,
+		} {
+			if err := write(ctx, plans, applied); err != nil {
+				return nil, err
+			}
+		}
+		if err := beforeCommit(); err != nil {
+			return nil, err
+		}
+		for i := range applied {
+			applied[i].Took = s.db.Clock().Since(began)
+		}
+		return applied, nil
+	})
+}
+
+// Hold writes an event in the caller's transaction, and changes only its revision. Until
+// the transaction ends, no other one can change the event.
+func (s *Store) Hold(ctx context.Context, eventID ID) error {
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision})
+	return err
+}
 
 // reliesOnUnwrittenEvent reports whether a plan relies on an event that it does not write
 // and so does not guard: on the event not being cancelled.

@@ -101,6 +101,7 @@ func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 		{"the event sells again, by default", set("status", "CLOSED"), restore, set("status", nil)},
 		{"a closed event is cancelled", set("status", "CLOSED"), restore, set("status", "CANCELLED")},
 		{"an event with a limit that is no number is changed", set("maxSeatsPerUser", "four"), restore, set("rev", 1)},
+		{"an event with a limit that is no number is repaired", set("maxSeatsPerUser", "four"), restore, set("fixes", 1)},
 		{"an event without a number of seats is changed", set("availableSeats", "eight"), func(f fixture) inventory.Plan {
 			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Counter: &inventory.Counter{AvailableSeats: 8}}}
 		}, set("rev", 1)},

@@ -12,6 +12,91 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
+// Load reads an event and the other needs of a decision in one snapshot: the one of the
+// context's transaction, or of one aggregation that sees all writes acknowledged before. A
+// zero eventID means the event of the first booking or lock that is needed.
+//
+// If a fence is needed, the event is written first: see inventory.State.Fenced.
+func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
+	inTx := mongo.SessionFromContext(ctx) != nil
+	var found loaded
+	var fenced bool
+	var err error
+	switch {
+	case eventID.IsZero() && len(n.Bookings) == 1:
+		err = s.loadByBooking(ctx, n, &found)
+		for _, b := range found.Bookings { // its lock was looked up with it
+			n.Locks = append(n.Locks, b.LockID)
+		}
+	case eventID.IsZero() && len(n.Locks) == 1:
+		err = s.loadByLock(ctx, n, &found)
+	case inTx || eventID.IsZero():
+		err = s.loadEach(ctx, eventID, n, &found)
+	default:
+		fenced, err = s.loadJoined(ctx, eventID, n, &found)
+	}
+	if err != nil {
+		return inventory.State{}, err
+	}
+	state := found.state(n)
+	state.Fenced = fenced
+	return state, nil
+}
+
+// loadJoined reads everything by one aggregation. After a fence it reads at the fence's
+// time: a primary that was just elected waits until it has the data of that time.
+func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (fenced bool, err error) {
+	snapshot := bson.D{{Key: "level", Value: "snapshot"}}
+	if n.Fence {
+		at, exists, err := s.fence(ctx, eventID)
+		if err != nil {
+			return false, err
+		}
+		if fenced = exists; exists {
+			snapshot = append(snapshot, bson.E{Key: "atClusterTime", Value: at})
+		}
+	}
+	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
+	for _, p := range parts(eventID, n) {
+		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
+	}
+	var answer struct {
+		Cursor struct {
+			First []loaded `bson:"firstBatch"`
+		} `bson:"cursor"`
+	}
+	err = s.db.RunCommand(ctx, bson.D{
+		{Key: "aggregate", Value: eventsName}, {Key: "pipeline", Value: append(pipeline, mongodb.WithNow)},
+		{Key: "cursor", Value: bson.D{}}, {Key: "readConcern", Value: snapshot},
+	}).Decode(&answer)
+	if err != nil {
+		return false, err
+	}
+	if len(answer.Cursor.First) == 0 { // no event: its locks may exist
+		return false, s.loadEach(ctx, eventID, n, found)
+	}
+	*found = answer.Cursor.First[0]
+	return fenced, nil
+}
+
+// fence writes the event and returns the time of the write. The write waits for a
+// transaction that holds the event. It is a plain command without retries, because a
+// retryable write costs MongoDB a second write.
+func (s *Store) fence(ctx context.Context, eventID ID) (at bson.Timestamp, exists bool, err error) {
+	var answer struct {
+		N  int            `bson:"n"`
+		At bson.Timestamp `bson:"operationTime"`
+	}
+	err = s.db.RunCommand(ctx, bson.D{
+		{Key: "update", Value: eventsName},
+		{Key: "updates", Value: bson.A{bson.D{
+			{Key: "q", Value: mongodb.Is("_id", eventID)}, {Key: "u", Value: bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}}},
+		}}},
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}},
+	}).Decode(&answer)
+	return answer.At, answer.N > 0, err
+}
+
 // loaded has the documents that were read.
 type loaded struct {
 	Event    eventDoc     `bson:",inline"`
@@ -220,9 +305,6 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 	for _, d := range l.Bookings {
 		b := d.booking()
 		s.Bookings[d.ID] = &b
-		if _, read := s.Locks[b.LockID]; !read {
-			s.Locks[b.LockID] = nil
-		}
 	}
 	for _, d := range l.Locks {
 		s.Locks[d.ID] = d.inventory()

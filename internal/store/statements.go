@@ -25,8 +25,8 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 		return mongodb.And(is, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
 	case before.Unguarded: // the transaction holds the event
 		return is
-	case !before.Countable || before.Incomparable:
-		return mongodb.And(is, numberOrAbsent("rev", before.Revision))
+	case !before.Countable || before.Incomparable: // repairs move its counter without the revision
+		return mongodb.And(is, numberOrAbsent("rev", before.Revision), sameNumber("fixes", before.Repairs))
 	default:
 		return mongodb.And(is, numberOrAbsent("rev", before.Revision), mongodb.Is("totalSeats", before.TotalSeats),
 			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status))

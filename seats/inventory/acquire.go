@@ -22,20 +22,35 @@ type Acquire struct {
 
 func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
 
+// RepeatNeeds shows which of the commands were carried out before: by an earlier commit of
+// the same commands, which got no answer, or by another request with the same key. Only
+// requests for locks need it; the other commands find what they change.
+func RepeatNeeds(commands []Command) Needs {
+	var n Needs
+	for _, c := range commands {
+		acquire, ok := c.(Acquire)
+		if !ok {
+			continue
+		}
+		n.Locks = append(n.Locks, acquire.LockID)
+		if acquire.Key != "" {
+			n.Keys = append(n.Keys, acquire.userKey())
+		}
+	}
+	return n
+}
+
 // decide has the order of checks: existence, a repeat, the event's sale, the time,
 // the customer's limits, the seats.
 func (c Acquire) decide(d *decision) Result {
+	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which got no answer
+		return Result{Lock: &made.Lock}
+	}
 	if refusal := d.state.Unknown[c.UserID]; refusal != nil {
 		return Result{Err: refusal}
 	}
 	if !d.ensureEvent() {
 		return d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{})
-	}
-	if made, read := d.state.Locks[c.LockID]; d.state.Settling && !read {
-		d.needs.Locks = append(d.needs.Locks, c.LockID)
-		return Result{}
-	} else if made != nil { // the commit before this one happened
-		return Result{Lock: &made.Lock}
 	}
 	if c.Abandoned {
 		return Result{Err: holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The caller gave up.")}
@@ -68,11 +83,7 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 		return Result{}, false
 	}
 	key := c.userKey()
-	made, read := d.state.Keys[key]
-	if d.state.KeyClash && !read {
-		d.needs.Keys = append(d.needs.Keys, key)
-		return Result{}, true
-	}
+	made := d.state.Keys[key]
 	result := Result{Replayed: true, acquired: d.acquired[key]}
 	if result.acquired > 0 {
 		result.Lock = &d.plan.Acquired[result.acquired-1]

@@ -89,7 +89,7 @@ func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
 	case before == nil:
 		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && !e.Incomparable && e.AvailableSeats >= w.AtLeast
 	case !before.Countable || before.Incomparable:
-		return e.Revision == before.Revision
+		return e.Revision == before.Revision && same(e.Repairs, before.Repairs)
 	default:
 		return e.Revision == before.Revision && e.TotalSeats == before.TotalSeats && e.AvailableSeats == before.AvailableSeats &&
 			e.Oversold == before.Oversold && e.Status == before.Status

@@ -233,7 +233,7 @@ func TestClaim_PlansAreGuardedAtTheWrite(t *testing.T) {
 			}
 			p := &pipeline{store: s, rules: theRules}
 			var needs inventory.Needs
-			p.decide(t, &needs, false, false, []inventory.Command{row.command})
+			p.decide(t, &needs, false, []inventory.Command{row.command})
 			row.change(s)
 			if err := s.apply(p.plan); err != errStale { //nolint:errorlint // apply returns it bare
 				t.Errorf("got %v, want the plan to be stale: %+v", err, p.plan)

@@ -136,7 +136,9 @@ func TestCounter_WithoutACapacityNothingIsSold(t *testing.T) {
 }
 
 func TestCounter_WithoutACapacityLocksAreReleased(t *testing.T) {
-	s := aCounter(func(e *inventory.Event) { e.TotalSeats, e.HasTotal, e.AvailableSeats, e.Incomparable = 0, false, 7, true })
+	s := aCounter(func(e *inventory.Event) {
+		e.TotalSeats, e.HasTotal, e.AvailableSeats, e.Incomparable = 0, false, 7, true
+	})
 	wantCode(t, s.one(t, release), "")
 	s.wantLock(t, 1, holdfast.LockReleased)
 	if s.event.AvailableSeats != 7 || s.event.Revision != 1 {

@@ -143,7 +143,7 @@ func (d *decision) refuse(err error, key UserKey) Result {
 // closeEvent plans the write of the event, if the event has to be written.
 func (d *decision) closeEvent() {
 	before, write := d.state.Event, d.plan.Event
-	moves := d.state.Settling || write != nil || len(d.plan.Acquired) > 0 || d.counter != d.startCounter() || d.ends()
+	moves := write != nil || len(d.plan.Acquired) > 0 || d.counter != d.startCounter() || d.ends()
 	if before == nil || !moves {
 		return
 	}

@@ -84,7 +84,7 @@ func TestExpireLocks_LeavesALockThatIsNotDueAtTheWrite(t *testing.T) {
 	s := newStore(5).withLock(1, 2, "ACTIVE", begin)
 	p := &pipeline{store: s, rules: theRules}
 	var needs inventory.Needs
-	p.decide(t, &needs, false, false, []inventory.Command{inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}})
+	p.decide(t, &needs, false, []inventory.Command{inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}})
 	s.locks[lockID(1)].ExpiresAt = in(time.Second)
 	if err := s.apply(p.plan); err != errStale { //nolint:errorlint // apply returns it bare
 		t.Errorf("got %v", err)

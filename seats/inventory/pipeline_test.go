@@ -22,7 +22,8 @@ type pipeline struct {
 	rules   inventory.Rules
 	unknown map[ID]*holdfast.Error
 	// hold: the event is written before it is read, as a sweep does.
-	hold     bool
+	hold bool
+	// settling: an earlier commit of the same commands got no answer. Implies hold.
 	settling bool
 	// remember: an event is remembered from the last commit or read.
 	remember   bool
@@ -37,11 +38,13 @@ type pipeline struct {
 // batch decides and applies until no guard fails. The store's invariants hold after it.
 func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 	t.Helper()
-	keyClash := false
 	var needs inventory.Needs
+	if p.settling {
+		needs = inventory.RepeatNeeds(commands)
+	}
 	for attempt := range maxAttempts {
 		recall := p.remember && attempt == 0 && !p.hold
-		results := p.decide(t, &needs, recall, keyClash, commands)
+		results := p.decide(t, &needs, recall, commands)
 		if p.beforeApply != nil && !p.hold {
 			p.beforeApply(p.plan)
 		}
@@ -56,7 +59,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 			}
 			return repliesOf(results)
 		case errors.Is(err, errKeyInUse):
-			keyClash = true
+			needs = needs.And(inventory.RepeatNeeds(commands))
 		case !errors.Is(err, errStale):
 			t.Fatalf("%v\nby the plan %+v", err, p.plan)
 		}
@@ -67,7 +70,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 }
 
 // decide loads what the decision needs until it needs no more.
-func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall, keyClash bool, commands []inventory.Command,
+func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall bool, commands []inventory.Command,
 ) (results []inventory.Result) {
 	t.Helper()
 	state := inventory.State{}
@@ -78,7 +81,11 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall, keyClash b
 		p.store.event.Revision++
 	}
 	for p.loads = 0; p.loads <= maxLoads; p.loads++ {
-		state.Settling, state.KeyClash, state.Unknown = p.settling, keyClash, p.unknown
+		if !needs.None() {
+			state = p.store.load(*needs)
+			state.Held, state.Fenced = p.hold, state.Fenced || p.hold
+		}
+		state.Unknown = p.unknown
 		var more inventory.Needs
 		p.plan, results, more = inventory.Decide(state, commands, p.rules)
 		if more.None() {
@@ -88,10 +95,6 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall, keyClash b
 			return results
 		}
 		*needs = needs.And(more)
-		state = p.store.load(*needs)
-		if p.hold {
-			state.Held, state.Fenced = true, true
-		}
 	}
 	t.Fatalf("the decision still needs %+v", *needs)
 	return nil

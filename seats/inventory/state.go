@@ -21,11 +21,6 @@ type State struct {
 	// Held: this transaction wrote the event before the read. Until it ends, no other
 	// transaction can change the event.
 	Held bool
-	// Settling: an earlier commit of the same commands was not answered. It may have
-	// happened, or may still happen.
-	Settling bool
-	// KeyClash: an idempotency key of the commands turned out to be in use.
-	KeyClash bool
 
 	Event   *Event // nil: not read, or missing
 	Missing bool   // there is no such event

@@ -8,33 +8,8 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/groupcommit"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
-
-// Options of New.
-type Options struct {
-	Rules inventory.Rules
-	Users UserLookup // nil: every user exists
-	// WithoutMemory reads every event anew, like a process that has just started. For
-	// tests: memory must not change an answer.
-	WithoutMemory bool
-}
-
-// New returns a pipeline that carries out commands in a store.
-func New(s *store.Store, o Options) *Pipeline {
-	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}}
-	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
-		Commit:     p.commit,
-		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
-		IsRejected: func(err error) bool { return errors.Is(err, errUnmatchable) || mongodb.RejectedByServer(err) },
-		Orphaned:   p.releaseOrphan,
-		Unsettled:  p.releaseUnsettled,
-		Log:        s.DB().Log(),
-	})
-	return p
-}
 
 // queued is a command in the queue, with its caller's trace.
 type queued struct {
