@@ -62,7 +62,8 @@ func (d eventDoc) inventory() inventory.Event {
 		Event: d.event(), Revision: d.Rev.Or(0),
 		HasTotal:     d.TotalSeats.Valid && d.TotalSeats.N >= 0,
 		Countable:    d.AvailableSeats.Valid && !d.Oversold.Wrong,
-		Repairs:      d.Repairs.Pointer(), SweptAtRev: d.SweptRev.Pointer(),
+		Repairs:      d.Repairs.Pointer(),
+		SweptAtRev:   d.SweptRev.Pointer(),
 		Unguarded:    d.Rev.Wrong,
 		Incomparable: d.Rev.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
 	}
