@@ -159,6 +159,40 @@ func TestSettle_ACommitThatIsStillInFlight(t *testing.T) {
 	}
 }
 
+// The caller of the commit in flight has given up: there is nothing to grant any more, and
+// settling waits all the same, or the lock would appear after the answer.
+func TestSettle_WaitsForACommitInFlightEvenIfItGrantsNothing(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	c := acquire(eventID, 5, "")
+	sent := planOf(t, w, eventID, c)
+	written, proceed, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := w.Store.Apply(w.Ctx(), sent, func() error { close(written); <-proceed; return nil })
+		answer <- err
+	}()
+	<-written
+	c.Abandoned = true
+	settled := make(chan []inventory.Result, 1)
+	go func() {
+		results, err := newProcess(t, w).Settle(w.Ctx(), eventID, c)
+		if err != nil {
+			t.Error(err)
+		}
+		settled <- results
+	}()
+	testenv.HoldsFor(t, observeInterval, func() bool { return len(settled) == 0 })
+	close(proceed)
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+	if r := (<-settled)[0]; r.Err != nil || r.Lock.ID != c.LockID {
+		t.Errorf("got %+v", r)
+	}
+	wantAvailable(t, w, eventID, 5)
+}
+
 // The commit arrives after settling: it writes nothing.
 func TestSettle_ACommitThatArrivesTooLate(t *testing.T) {
 	t.Parallel()

@@ -1,11 +1,13 @@
 package pipeline_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -51,6 +53,28 @@ func TestUnguarded_EventsAreAnsweredInTime(t *testing.T) {
 			testenv.CheckInvariants(t, w.DB.Database)
 		})
 	}
+}
+
+// No condition notices that another process changes the event between the read and the
+// write. A plan that relies on the read is only written while the event is held.
+func TestUnguarded_AnEventThatAPlanReliesOnIsHeld(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	w.Set("events", eventID, bson.D{{Key: "rev", Value: 1.5}, {Key: "maxSeatsPerUser", Value: 4}})
+	c := acquire(eventID, 3, "")
+	meanwhile := c
+	meanwhile.LockID = ids.New()
+	elsewhere := newProcess(t, w)
+	var once sync.Once
+	process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+		if e.CommandName == "aggregate" {
+			once.Do(func() { submit(t, elsewhere, eventID, meanwhile) })
+		}
+	}})
+	_, err := newProcess(t, process).Submit(w.Ctx(), eventID, c)
+	wantCode(t, err, holdfast.CodeSeatLimitReached)
+	wantAvailable(t, w, eventID, 7)
 }
 
 // A lock that MongoDB can't change: its release fails, but no other command of the batch.
