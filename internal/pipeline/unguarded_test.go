@@ -66,10 +66,12 @@ func TestUnguarded_AnEventThatAPlanReliesOnIsHeld(t *testing.T) {
 	meanwhile := c
 	meanwhile.LockID = ids.New()
 	elsewhere := newProcess(t, w)
-	var once sync.Once
+	reads := 0 // the event, and then with it what the customer holds
 	process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
 		if e.CommandName == "aggregate" {
-			once.Do(func() { submit(t, elsewhere, eventID, meanwhile) })
+			if reads++; reads == 2 {
+				submit(t, elsewhere, eventID, meanwhile)
+			}
 		}
 	}})
 	_, err := newProcess(t, process).Submit(w.Ctx(), eventID, c)
