@@ -66,14 +66,19 @@ func (d *decision) release(lock Lock) Lock {
 }
 
 // expire ends a lock that is due, and restores its seats. The lock must be ACTIVE and due at
-// the write, because a transaction that began in time may have confirmed it meanwhile.
+// the write, because a transaction that began in time may have confirmed it meanwhile. If
+// this transaction has read the lock, such a change of it conflicts with the write.
 func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
 	lock := Lock{Lock: holdfast.Lock{ID: due.ID, Seats: due.Seats, Status: holdfast.LockActive}}
 	if read := d.state.Locks[due.ID]; read != nil {
 		lock = *read
 	}
+	guard := IsDue
+	if d.state.Held {
+		guard = AnyRevision
+	}
 	d.restore(due.Seats)
-	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: IsDue, EndedBy: by, RunID: runID})
+	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: guard, EndedBy: by, RunID: runID})
 }
 
 // bump raises the revision of an ACTIVE lock, and changes nothing else. Every refusal because
