@@ -15,7 +15,7 @@ const stopTimeout = 20 * time.Second
 // output runs a program and returns its standard output. An error has what the
 // program wrote to standard error. If ctx ends, the program is interrupted.
 func output(ctx context.Context, command ...string) (stdout []byte, err error) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // G204: this program, the go command and PostgreSQL's
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopTimeout
 	stdout, err = cmd.Output()

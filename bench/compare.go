@@ -163,7 +163,7 @@ func (b build) measure(ctx context.Context, s settings, only string, duration ti
 	if _, err := output(ctx, command...); err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(filepath.Join(dir, resultsFile)) //nolint:gosec // G304: a constant name in the folder that this function made
+	content, err := os.ReadFile(filepath.Join(dir, resultsFile))
 	if err != nil {
 		return nil, err
 	}

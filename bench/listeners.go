@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -41,7 +42,8 @@ type notification struct {
 // listener is a connection to the event's stream.
 type listener struct {
 	conn          net.Conn
-	notifications []notification // of timed listeners
+	timed         bool           // records its notifications
+	notifications []notification // where it is timed
 	done          chan struct{}  // closed when the connection has ended
 }
 
@@ -65,8 +67,8 @@ func lockWithListeners(
 		}
 	}()
 	for i := range count {
-		l, err := listen(ctx, to.address, event, i < timedListeners)
-		if err != nil {
+		l := &listener{timed: i < timedListeners}
+		if err := l.listen(ctx, to.address, event); err != nil {
 			return measurement{}, err
 		}
 		listeners = append(listeners, l)
@@ -106,33 +108,33 @@ func notificationDelays(listeners []*listener, answered []time.Time) (m measurem
 var availableSeats = regexp.MustCompile(`"availableSeats":([0-9]+),`)
 
 // listen opens a stream and returns after its first message.
-func listen(ctx context.Context, address string, event holdfast.ID, timed bool) (*listener, error) {
+func (l *listener) listen(ctx context.Context, address string, event holdfast.ID) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := fmt.Fprintf(conn, "GET /api/events/%s/stream HTTP/1.1\r\nHost: %s\r\n\r\n", event, address); err != nil {
-		return nil, err
+		return errors.Join(err, conn.Close())
 	}
-	l := &listener{conn: conn, done: make(chan struct{})}
+	l.conn, l.done = conn, make(chan struct{})
 	started := make(chan struct{})
-	go l.read(timed, started)
+	go l.read(started)
 	select {
 	case <-started:
-		return l, nil
+		return nil
 	case <-l.done:
-		return nil, fmt.Errorf("the stream of %s ended before its first message", event)
+		return fmt.Errorf("the stream of %s ended before its first message", event)
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
 
 // read reads until the connection ends. It closes started at the first message.
-func (l *listener) read(timed bool, started chan struct{}) {
+func (l *listener) read(started chan struct{}) {
 	defer close(l.done)
 	first := true
 	for lines := bufio.NewScanner(l.conn); lines.Scan(); {
-		if !timed && !first {
+		if !l.timed && !first {
 			continue
 		}
 		match := availableSeats.FindSubmatch(lines.Bytes())
@@ -144,7 +146,7 @@ func (l *listener) read(timed bool, started chan struct{}) {
 			close(started)
 		}
 		available, err := strconv.ParseInt(string(match[1]), 10, 64)
-		if timed && err == nil {
+		if l.timed && err == nil {
 			l.notifications = append(l.notifications, notification{taken: ampleSeats - available, at: wallClock()})
 		}
 	}

@@ -145,7 +145,7 @@ func lockInProcess(ctx context.Context, s settings, clients int, via locker, eve
 	return closedLoop(ctx, clients, s.duration, func(ctx context.Context, client, n int) (bool, error) {
 		event := events[0]
 		if len(events) > 1 {
-			event = events[rand.IntN(len(events))] //nolint:gosec // G404: spreads the load, protects nothing
+			event = events[rand.IntN(len(events))]
 		}
 		return via.lock(ctx, event, user, 1, requestKey(client, n))
 	})

@@ -2,6 +2,7 @@ package booking
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -77,7 +78,7 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (
 	result, err := s.pipeline.Do(ctx, inventory.Confirm{BookingID: id, Reference: reference})
 	if reference != "" && err != nil && mongodb.IsRefusal(err) {
 		s.store.DB().Log().WarnContext(ctx, "Confirmation refused although it names a payment",
-			"bookingId", id, "paymentReference", reference, "error", err)
+			slog.Any("bookingId", id), slog.String("paymentReference", reference), slog.Any("error", err))
 		if s.observe.PaidAndRefused != nil {
 			s.observe.PaidAndRefused()
 		}

@@ -8,6 +8,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -54,9 +55,7 @@ type Engine struct {
 // Open connects, and makes missing indexes and validators. The error says how to solve the
 // problem.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	c, err := core.Connect(ctx, core.Options{
 		URI: o.URI, Database: o.Database, Log: o.Log, SweepBatch: o.SweepBatch,
 		Rules: inventory.Rules{
@@ -72,7 +71,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 	}
 	for _, d := range degraded {
-		o.Log.ErrorContext(ctx, "An index or a validator is missing", "advice", d)
+		o.Log.ErrorContext(ctx, "An index or a validator is missing", slog.String("advice", d))
 	}
 	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
 }
@@ -97,12 +96,13 @@ func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
 // corrects it. Call it at the start.
 func (e *Engine) Recover(ctx context.Context) (recovery.Report, error) {
 	id := runID("recovery")
-	return e.core.Recovery.Run(ctx, id, e.log.With("correlationId", id, "job", "recovery"))
+	return e.core.Recovery.Run(ctx, id, e.log.With(slog.String("correlationId", id), slog.String("job", "recovery")))
 }
 
 func (e *Engine) run(job holdfast.EndedBy, lines expiry.Lines) expiry.Run {
 	id := runID(string(job))
-	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With("correlationId", id, "job", string(job)), Lines: lines}
+	log := e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))
+	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: log, Lines: lines}
 }
 
 func runID(job string) string {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 			log.Fatal(err)
 		}
 		defer server.Stop()
-		os.Setenv(uri, server.URI) //nolint:errcheck // fails only for an invalid name
+		os.Setenv(uri, server.URI)
 	}
 	m.Run() // the process exits with its result
 }
@@ -51,11 +51,17 @@ func open(ctx context.Context) (e *engine.Engine, event, user holdfast.ID) {
 	return e, sale.ID, ada.ID
 }
 
+func closeEngine(ctx context.Context, e *engine.Engine) {
+	if err := e.Close(ctx); err != nil {
+		log.Print(err)
+	}
+}
+
 // A shop acquires seats, books them and sells them.
 func Example() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
+	defer closeEngine(ctx, e)
 
 	lock, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "cart-1"})
 	if err != nil {
@@ -82,7 +88,7 @@ func Example() {
 func ExampleCodeOf() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
+	defer closeEngine(ctx, e)
 
 	for range 2 {
 		_, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 60})
@@ -97,7 +103,7 @@ func ExampleCodeOf() {
 func ExampleEngine_Sweep() {
 	ctx := context.Background()
 	e, event, user := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
+	defer closeEngine(ctx, e)
 
 	past := holdfast.Until{At: time.Now().Add(-time.Minute)}
 	if _, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 5, Until: past}); err != nil {
@@ -115,7 +121,7 @@ func ExampleEngine_Sweep() {
 func ExampleEngine_Recover() {
 	ctx := context.Background()
 	e, _, _ := open(ctx)
-	defer e.Close(ctx) //nolint:errcheck // the example ends here; nothing depends on the result
+	defer closeEngine(ctx, e)
 
 	report, err := e.Recover(ctx)
 	fmt.Println(report.Corrections, "counters were wrong,", err)

@@ -3,6 +3,7 @@ package expiry
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,7 +91,7 @@ func endGroup[T any](
 		return interrupted(ctx)
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound):
 		p.applied(event, 0, 0)
-		p.setAside(ctx, len(items), "there is no such event", "eventId", event, "documents", len(items))
+		p.setAside(ctx, len(items), "there is no such event", slog.Any("eventId", event), slog.Int("documents", len(items)))
 		return nil
 	case mongodb.RejectedByServer(err) && len(items) > 1:
 		half := len(items) / 2
@@ -100,7 +101,8 @@ func endGroup[T any](
 		return endGroup(ctx, p, event, items[half:], end)
 	}
 	failures := p.failed(len(items))
-	p.Log.ErrorContext(ctx, "Could not expire; the next run tries again", "eventId", event, "documents", len(items), "error", err)
+	p.Log.ErrorContext(ctx, "Could not expire; the next run tries again",
+		slog.Any("eventId", event), slog.Int("documents", len(items)), slog.Any("error", err))
 	if failures == maxFailures {
 		return fmt.Errorf("%d groups in a row failed, the last one by: %w", maxFailures, err)
 	}

@@ -57,24 +57,24 @@ func (p *progress) found(ctx context.Context, n int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.report.Found += n
-		p.Log.InfoContext(ctx, p.Lines.Found(n), "found", n)
+		p.Log.InfoContext(ctx, p.Lines.Found(n), slog.Int("found", n))
 	}
 }
 
 func (p *progress) success(ctx context.Context) {
 	if p.Lines.Success != nil {
 		r := p.report
-		p.Log.InfoContext(ctx, p.Lines.Success(r.Applied), "found", r.Found, "applied", r.Applied,
-			"skipped", r.Skipped, "errors", r.Errors, "seatsRestored", r.SeatsRestored)
+		p.Log.InfoContext(ctx, p.Lines.Success(r.Applied), slog.Int("found", r.Found), slog.Int("applied", r.Applied),
+			slog.Int("skipped", r.Skipped), slog.Int("errors", r.Errors), slog.Int64("seatsRestored", r.SeatsRestored))
 	}
 }
 
 // setAside counts documents that a sweep must not or can't end.
-func (p *progress) setAside(ctx context.Context, n int, why string, documents ...any) {
+func (p *progress) setAside(ctx context.Context, n int, why string, documents ...slog.Attr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report.Skipped += n
-	p.Log.WarnContext(ctx, "Set aside: "+why, documents...)
+	p.Log.LogAttrs(ctx, slog.LevelWarn, "Set aside: "+why, documents...)
 }
 
 // applied counts a transaction that ended some documents of a group. It reports whether

@@ -47,13 +47,15 @@ func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger
 		bookings += purged.Bookings
 		if clock.Since(logged) > progressInterval {
 			logged = clock()
-			log.InfoContext(ctx, "[RETENTION JOB] Removing ended locks", "applied", report.Applied, "bookings", bookings)
+			log.InfoContext(ctx, "[RETENTION JOB] Removing ended locks",
+				slog.Int("applied", report.Applied), slog.Int("bookings", bookings))
 		}
 		return nil
 	})
 	if report.Found > 0 {
 		log.InfoContext(ctx, fmt.Sprintf("[RETENTION JOB] Removed %d ended locks and %d ended bookings", report.Applied, bookings),
-			"found", report.Found, "applied", report.Applied, "skipped", report.Skipped, "bookings", bookings)
+			slog.Int("found", report.Found), slog.Int("applied", report.Applied),
+			slog.Int("skipped", report.Skipped), slog.Int("bookings", bookings))
 	}
 	return report, err
 }

@@ -62,7 +62,7 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 	}
 	groups := groupBy(due, func(d store.DueLock) (holdfast.ID, bool) {
 		if d.Poison {
-			p.setAside(ctx, 1, "the lock's seats are no whole number ≥ 1", "lockId", d.ID, "eventId", d.EventID)
+			p.setAside(ctx, 1, "the lock's seats are no whole number ≥ 1", slog.Any("lockId", d.ID), slog.Any("eventId", d.EventID))
 		}
 		return d.EventID, !d.Poison
 	})
@@ -142,7 +142,8 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 	p.found(ctx, len(due))
 	groups := groupBy(due, func(d store.DueBooking) (holdfast.ID, bool) {
 		if d.Poison {
-			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", "bookingId", d.Booking, "lockId", d.Lock)
+			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1",
+				slog.Any("bookingId", d.Booking), slog.Any("lockId", d.Lock))
 		}
 		return d.EventID, !d.Poison
 	})

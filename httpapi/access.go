@@ -195,6 +195,7 @@ func requestID(ctx context.Context) string { return requestInfoOf(ctx).requestID
 // logServerError logs the cause of a 5xx answer.
 func logServerError(ctx context.Context, log *slog.Logger, p *Problem) {
 	if p.Status >= http.StatusInternalServerError {
-		log.WarnContext(ctx, "Request failed", "requestId", requestID(ctx), "code", p.Code, "error", p.cause)
+		log.WarnContext(ctx, "Request failed",
+			slog.String("requestId", requestID(ctx)), slog.Any("code", p.Code), slog.Any("error", p.cause))
 	}
 }

@@ -160,9 +160,9 @@ func TestHealth_ShowsBookingsFailedRunsAndTheLog(t *testing.T) {
 	s.w.Book(s.acquire(event, 1, testenv.Soon()), testenv.Soon())
 	s.w.Book(s.acquire(event, 1, testenv.Soon()), holdfast.Until{})
 	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil), 200, "")
-	log := slog.New(s.recent).With("job", "recovery")
+	log := slog.New(s.recent).With(slog.String("job", "recovery"))
 	log.Info("routine")
-	log.Warn("Lease lost", "error", strings.Repeat("x", 1000))
+	log.Warn("Lease lost", slog.String("error", strings.Repeat("x", 1000)))
 	a := s.want(s.call("GET", "/api/admin/health", nil), 200, "")
 	for _, part := range []string{
 		`"status":"ok"`, `"checks":{"mongo":"ok"}`,

@@ -177,7 +177,7 @@ func (a *api) instrument(next http.Handler, mux *http.ServeMux) http.Handler {
 		defer func() {
 			if p := recover(); p != nil {
 				a.Log.ErrorContext(r.Context(), "A request panicked",
-					"requestId", requestID(r.Context()), "error", p, "stack", string(debug.Stack()))
+					slog.String("requestId", requestID(r.Context())), slog.Any("error", p), slog.String("stack", string(debug.Stack())))
 				if recorder.status == 0 {
 					writeProblem(recorder, problemOf(fmt.Errorf("panic: %v", p)))
 				}

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -125,7 +126,7 @@ func (r *Runner) FreeLease(ctx context.Context, name string) (LeaseState, error)
 	if err != nil {
 		return LeaseState{}, holdfast.Refuse(holdfast.CodeUnavailable, "The lease store does not answer; retry.").By(err)
 	}
-	r.Log.WarnContext(ctx, "Lease freed manually", "lockKey", key, "holder", h.Holder)
+	r.Log.WarnContext(ctx, "Lease freed manually", slog.String("lockKey", key), slog.String("holder", h.Holder))
 	return LeaseState{Name: key, Known: true, Holding: h}, nil
 }
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -28,13 +29,14 @@ func (r *Runner) RunAtBoot(ctx context.Context, job Job, since time.Time) (Resul
 		held, wait := lease.IsHeld(result.SkipErr)
 		if !wait {
 			if result.Outcome == Skipped {
-				r.Log.InfoContext(ctx, "Another process has just completed the run; it is not repeated", "job", job.Name)
+				r.Log.InfoContext(ctx, "Another process has just completed the run; it is not repeated", slog.String("job", job.Name))
 			}
 			return result, err
 		}
 		if !logged {
 			logged = true
-			r.Log.InfoContext(ctx, "Another process runs this job; waiting for the run's end", "job", job.Name, "holder", held.Holder)
+			r.Log.InfoContext(ctx, "Another process runs this job; waiting for the run's end",
+				slog.String("job", job.Name), holderAttr(held.Holder))
 		}
 		select {
 		case <-ctx.Done():

@@ -78,7 +78,7 @@ func (e *elector) campaign(ctx context.Context, logged *loggedState) (l lease.Le
 	r.Metrics.acquired(lease.Leader, err, took)
 	_, unavailable := lease.IsUnavailable(err)
 	if e.storeDown.Swap(unavailable) && !unavailable {
-		r.Log.InfoContext(ctx, "The lease store is available again", "lockKey", lease.Leader)
+		r.Log.InfoContext(ctx, "The lease store is available again", slog.String("lockKey", lease.Leader))
 	}
 	line := leaseLine{key: lease.Leader, acquired: err == nil, duration: took}
 	if err == nil {
@@ -117,7 +117,7 @@ func (e *elector) contentionDelay(remaining time.Duration) time.Duration {
 // jitter returns between half of d and d, so that processes do not ask all at
 // the same time.
 func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2) //nolint:gosec // a delay needs no cryptographic randomness
+	return d/2 + rand.N(d/2)
 }
 
 // lead renews the lease until it is lost or ctx ends, and then releases it.

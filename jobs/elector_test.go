@@ -247,12 +247,13 @@ func TestElector_WrongClockDoesNotTakeTheLease(t *testing.T) {
 // goes on. Both use Redis again once it is back.
 func TestElector_SurvivesFaultsOfRedis(t *testing.T) {
 	t.Parallel()
-	for name, runWithoutStore := range map[string]bool{"fail-closed": false, "single-instance": true} {
+	type option = func(t *testing.T, url string) func(*jobs.Options)
+	for name, whileDown := range map[string]option{"fail-closed": waitForRedis, "single-instance": runWithoutRedis} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env, r := testenv.New(t), testenv.OwnRedis(t)
 			k := newTicks(100 * time.Millisecond)
-			p := open(t, env, []jobs.Job{k.job("p")}, withRedis(t, r.URL, runWithoutStore))
+			p := open(t, env, []jobs.Job{k.job("p")}, whileDown(t, r.URL))
 			p.schedule(t)
 			awaitRuns := func() {
 				t.Helper()
@@ -267,7 +268,7 @@ func TestElector_SurvivesFaultsOfRedis(t *testing.T) {
 			awaitRuns()
 			for _, fault := range []struct{ start, end func() }{{r.Stop, r.Restart}, {r.Freeze, r.Wake}} {
 				fault.start()
-				if runWithoutStore {
+				if p.RunWithoutStore {
 					testenv.WaitFor(t, func() bool { return len(env.Log.Lines("WARN Lease unavailable")) > 0 && p.leads(t) })
 					awaitRuns()
 				} else {

@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +85,7 @@ func (h *History) failAbandoned(ctx context.Context, run Run) {
 			{Key: "reason", Value: "its process ended, or lost its lease, before the run ended; the next run is " + run.ID},
 		}}}})
 	if err != nil {
-		h.DB.Log().WarnContext(ctx, "Could not mark abandoned runs as failed", "correlationId", run.ID, "error", err)
+		h.DB.Log().WarnContext(ctx, "Could not mark abandoned runs as failed", slog.String("correlationId", run.ID), errorAttr(err))
 	}
 }
 
@@ -118,7 +120,7 @@ func (h *History) write(ctx context.Context, r Record, fields bson.D) Record {
 	err := h.runs().FindOneAndUpdate(ctx, mongodb.Is("_id", r.ID), mongo.Pipeline{{{Key: "$set", Value: fields}}},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&doc)
 	if err != nil {
-		h.DB.Log().WarnContext(ctx, "Could not write the run's record", "correlationId", r.ID, "error", err)
+		h.DB.Log().WarnContext(ctx, "Could not write the run's record", slog.String("correlationId", r.ID), errorAttr(err))
 		return r
 	}
 	return doc.record()
@@ -132,7 +134,7 @@ func (h *History) countContention(ctx context.Context, job string) {
 	_, err := h.runs().UpdateOne(ctx, bson.D{{Key: "job", Value: job}, {Key: "outcome", Value: string(Running)}},
 		bson.D{{Key: "$inc", Value: bson.D{{Key: "contended", Value: 1}}}})
 	if err != nil {
-		h.DB.Log().WarnContext(ctx, "Could not record the contention", "job", job, "error", err)
+		h.DB.Log().WarnContext(ctx, "Could not record the contention", slog.String("job", job), errorAttr(err))
 	}
 }
 
@@ -172,10 +174,7 @@ func (h *History) list(ctx context.Context, job string, page holdfast.Page) (rec
 	if err != nil {
 		return nil, "", err
 	}
-	size := page.Size
-	if size == 0 {
-		size = holdfast.DefaultPageSize
-	}
+	size := cmp.Or(page.Size, holdfast.DefaultPageSize)
 	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("job", job), after), newestFirst, mongodb.Limit(size + 1),
 	})

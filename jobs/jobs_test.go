@@ -127,7 +127,9 @@ func TestRunExclusive_CountsContentionOnTheRunInProgress(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.RunExclusive(t.Context(), j, jobs.Scheduled) //nolint:errcheck // its record has the outcome
+		if _, err := p.RunExclusive(t.Context(), j, jobs.Scheduled); err != nil {
+			t.Error(err)
+		}
 	}()
 	<-started
 	for range 2 {
@@ -181,12 +183,12 @@ func TestRunExclusive_LosingTheLeaseCancelsTheRun(t *testing.T) {
 func TestRunExclusive_SettingDecidesWhileRedisIsDown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		runWithoutStore bool
-		mode            jobs.Mode
-		outcome         jobs.Outcome
+		whileDown func(t *testing.T, url string) func(*jobs.Options)
+		mode      jobs.Mode
+		outcome   jobs.Outcome
 	}{
-		"fail-closed":     {runWithoutStore: false, mode: jobs.ModeWaiting, outcome: jobs.Skipped},
-		"single-instance": {runWithoutStore: true, mode: jobs.ModeSingleInstance, outcome: jobs.Completed},
+		"fail-closed":     {whileDown: waitForRedis, mode: jobs.ModeWaiting, outcome: jobs.Skipped},
+		"single-instance": {whileDown: runWithoutRedis, mode: jobs.ModeSingleInstance, outcome: jobs.Completed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,7 +198,7 @@ func TestRunExclusive_SettingDecidesWhileRedisIsDown(t *testing.T) {
 				runAgain()
 				return nil
 			})
-			p := open(t, env, []jobs.Job{j}, withRedis(t, r.URL, c.runWithoutStore))
+			p := open(t, env, []jobs.Job{j}, c.whileDown(t, r.URL))
 			runAgain = func() {
 				if result, err := p.RunExclusive(t.Context(), j, jobs.Scheduled); err != nil || result.Outcome != jobs.Skipped {
 					t.Errorf("two runs at the same time: %+v %v", result, err)
@@ -205,7 +207,7 @@ func TestRunExclusive_SettingDecidesWhileRedisIsDown(t *testing.T) {
 			r.Stop()
 			result, err := p.RunExclusive(t.Context(), j, jobs.Scheduled)
 			_, unavailable := lease.IsUnavailable(result.SkipErr)
-			if err != nil || result.Outcome != c.outcome || unavailable == c.runWithoutStore {
+			if err != nil || result.Outcome != c.outcome || unavailable == p.RunWithoutStore {
 				t.Errorf("with Redis down: %+v, %v", result, err)
 			}
 			if mode, err := p.Mode(t.Context()); mode != c.mode || err == nil {

@@ -48,13 +48,8 @@ func open(t *testing.T, env *testenv.Env, jobList []jobs.Job, change ...func(*jo
 	return pod{Runner: r, env: env, registry: registry}
 }
 
-// waitForRedis and runWithoutRedis keep leases in Redis; they differ in what happens
-// while it is down.
-func waitForRedis(t *testing.T, url string) func(*jobs.Options) { return withRedis(t, url, false) }
-
-func runWithoutRedis(t *testing.T, url string) func(*jobs.Options) { return withRedis(t, url, true) }
-
-func withRedis(t *testing.T, url string, runWithoutStore bool) func(*jobs.Options) {
+// waitForRedis keeps leases in Redis; while it is down, no job runs.
+func waitForRedis(t *testing.T, url string) func(*jobs.Options) {
 	return func(o *jobs.Options) {
 		parsed, err := redis.ParseURL(url)
 		if err != nil {
@@ -62,7 +57,16 @@ func withRedis(t *testing.T, url string, runWithoutStore bool) func(*jobs.Option
 		}
 		store := lease.NewRedis(*parsed, terms, o.Clock)
 		testenv.CloseAfter(t, store)
-		o.Leases, o.RunWithoutStore = store, runWithoutStore
+		o.Leases, o.RunWithoutStore = store, false
+	}
+}
+
+// runWithoutRedis keeps leases in Redis; while it is down, this process runs the jobs.
+func runWithoutRedis(t *testing.T, url string) func(*jobs.Options) {
+	inRedis := waitForRedis(t, url)
+	return func(o *jobs.Options) {
+		inRedis(o)
+		o.RunWithoutStore = true
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *Runner) job(name string) (Job, bool) {
 func (r *Runner) newRun(job string, t Trigger) Run {
 	const randomLength = 8
 	id := fmt.Sprintf("%s-%s-%s", job, r.Clock().UTC().Format("20060102T150405.000Z"), strings.ToLower(rand.Text()[:randomLength]))
-	return Run{ID: id, Job: job, Trigger: t, Log: r.Log.With("correlationId", id, "job", job)}
+	return Run{ID: id, Job: job, Trigger: t, Log: r.Log.With(slog.String("correlationId", id), slog.String("job", job))}
 }
 
 // Mode says how processes currently share the jobs.

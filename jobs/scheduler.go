@@ -69,7 +69,7 @@ func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) e
 		gocron.WithName(job.Name), gocron.WithContext(ctx),
 		gocron.WithStartAt(gocron.WithStartDateTime(nextTick(clock.System(), job.Interval))))
 	if err == nil {
-		r.Log.InfoContext(ctx, "Scheduled", "job", job.Name, "interval", job.Interval.String())
+		r.Log.InfoContext(ctx, "Scheduled", slog.String("job", job.Name), slog.String("interval", job.Interval.String()))
 	}
 	return err
 }

@@ -170,7 +170,7 @@ func (h *Hub) startWatch() {
 			if ctx.Err() != nil {
 				return
 			}
-			h.log.WarnContext(ctx, "The change stream ended; reconnecting", "error", err)
+			h.log.WarnContext(ctx, "The change stream ended; reconnecting", slog.Any("error", err))
 			h.mu.Lock()
 			h.firstSeq = 0
 			h.mu.Unlock()

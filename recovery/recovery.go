@@ -62,7 +62,7 @@ var (
 func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	log.InfoContext(ctx, "[RECOVERY] Starting system recovery from partial failures...")
 	if _, err := r.store().DB().EndOrphans(ctx); err != nil {
-		log.WarnContext(ctx, "Looking for orphaned transactions failed", "error", err)
+		log.WarnContext(ctx, "Looking for orphaned transactions failed", slog.Any("error", err))
 	}
 	p := r.pass(runID, log)
 	steps := []struct {
@@ -84,9 +84,10 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 	if report.Errors > 0 {
 		return report, fmt.Errorf("%d documents or events could not be repaired; see the log", report.Errors)
 	}
-	log.InfoContext(ctx, "[RECOVERY] System recovery completed successfully", "found", report.Found,
-		"applied", report.Applied, "skipped", report.Skipped, "errors", report.Errors, "seatsRestored", report.SeatsRestored,
-		"consumed", report.Consumed, "corrections", report.Corrections, "oversold", report.Oversold, "reported", report.Reported)
+	log.InfoContext(ctx, "[RECOVERY] System recovery completed successfully",
+		slog.Int("found", report.Found), slog.Int("applied", report.Applied), slog.Int("skipped", report.Skipped),
+		slog.Int("errors", report.Errors), slog.Int64("seatsRestored", report.SeatsRestored), slog.Int("consumed", report.Consumed),
+		slog.Int("corrections", report.Corrections), slog.Int("oversold", report.Oversold), slog.Int("reported", report.Reported))
 	return report, nil
 }
 
@@ -130,10 +131,12 @@ func (p *pass) consumeSold(ctx context.Context) error {
 	return p.planSales(ctx, func(page salesPlan) error {
 		p.count(Report{Reported: len(page.ended) + len(page.orphans)})
 		for _, sale := range page.ended {
-			p.log.WarnContext(ctx, "[RECOVERY] CONFIRMED booking whose lock has ended; left as it is", "bookingId", sale.Booking)
+			p.log.WarnContext(ctx, "[RECOVERY] CONFIRMED booking whose lock has ended; left as it is",
+				slog.Any("bookingId", sale.Booking))
 		}
 		for _, lockID := range page.orphans {
-			p.log.WarnContext(ctx, "[RECOVERY] CONSUMED lock without a CONFIRMED booking; left as it is", "lockId", lockID)
+			p.log.WarnContext(ctx, "[RECOVERY] CONSUMED lock without a CONFIRMED booking; left as it is",
+				slog.Any("lockId", lockID))
 		}
 		for _, sale := range page.active {
 			result, err := p.Pipeline.Do(ctx, inventory.ConsumeSold{LockID: sale.Lock, RunID: p.runID})
@@ -142,7 +145,8 @@ func (p *pass) consumeSold(ctx context.Context) error {
 			}
 			if !result.Replayed {
 				p.count(Report{Consumed: 1})
-				p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking", "lockId", sale.Lock, "bookingId", sale.Booking)
+				p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking",
+					slog.Any("lockId", sale.Lock), slog.Any("bookingId", sale.Booking))
 			}
 		}
 		return nil
@@ -171,7 +175,7 @@ func (p *pass) checkCounters(ctx context.Context) error {
 		for _, poison := range page.poisonLocks {
 			p.count(Report{Reported: 1})
 			p.log.WarnContext(ctx, "[RECOVERY] Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
-				"eventId", poison.EventID, "locks", poison.Count,
+				slog.Any("eventId", poison.EventID), slog.Int64("locks", poison.Count),
 			)
 		}
 		for _, id := range page.poisonEvents {
@@ -186,7 +190,7 @@ func (p *pass) checkCounters(ctx context.Context) error {
 	if n > 0 {
 		p.count(Report{Oversold: int(n)})
 		p.log.WarnContext(ctx, "[RECOVERY] Events with seats taken beyond their total; they sell no seat until that is paid down",
-			"events", n,
+			slog.Int64("events", n),
 		)
 	}
 	return err
@@ -200,7 +204,7 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 	}
 	if page.err != nil {
 		p.log.WarnContext(ctx, "[RECOVERY] Measuring events together failed; they are repaired one by one",
-			"events", len(page.suspects), "error", page.err,
+			slog.Int("events", len(page.suspects)), slog.Any("error", page.err),
 		)
 		for _, id := range page.suspects {
 			left[id] = true
@@ -239,7 +243,7 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 		return err
 	case err != nil:
 		p.count(Report{Report: expiry.Report{Errors: 1}})
-		p.log.ErrorContext(ctx, "[RECOVERY] Could not repair an event's counter", "eventId", id, "error", err)
+		p.log.ErrorContext(ctx, "[RECOVERY] Could not repair an event's counter", slog.Any("eventId", id), slog.Any("error", err))
 	case c != nil:
 		p.corrected(ctx, *c)
 	}
@@ -248,7 +252,8 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 
 func (p *pass) poisonEvent(ctx context.Context, id holdfast.ID) {
 	p.count(Report{Reported: 1})
-	p.log.WarnContext(ctx, "[RECOVERY] An event's totalSeats is no whole number ≥ 0; repair it manually", "eventId", id)
+	p.log.WarnContext(ctx, "[RECOVERY] An event's totalSeats is no whole number ≥ 0; repair it manually",
+		slog.Any("eventId", id))
 }
 
 func (p *pass) corrected(ctx context.Context, c inventory.Correction) {
@@ -257,7 +262,7 @@ func (p *pass) corrected(ctx context.Context, c inventory.Correction) {
 		p.Corrected()
 	}
 	message := fmt.Sprintf("[RECOVERY] Corrected available seats for event %s: %d -> %d", c.EventID, c.Before, c.After)
-	p.log.WarnContext(ctx, message, "oversold", c.Oversold)
+	p.log.WarnContext(ctx, message, slog.Int64("oversold", c.Oversold))
 }
 
 func (p *pass) countInitiated(ctx context.Context) error {

@@ -123,7 +123,7 @@ func check(ctx context.Context, only *regexp.Regexp) error {
 
 // apply returns the file without the guard. The guard's text must occur exactly once.
 func (m mutation) apply(root string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(root, m.file)) //nolint:gosec // a file of the project
+	text, err := os.ReadFile(filepath.Join(root, m.file))
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (m mutation) findByNemesis(ctx context.Context, dir string, s settings) (fo
 // copyTo copies the repository's files to a folder and applies the mutation there.
 func (m mutation) copyTo(ctx context.Context, dir string) error {
 	const script = `git ls-files -z -co --exclude-standard | tar --null -T - -cf - | tar -xf - -C "$0"`
-	copying := exec.CommandContext(ctx, "bash", "-c", script, dir) //nolint:gosec // the script is a constant, dir our temporary folder
+	copying := exec.CommandContext(ctx, "bash", "-c", script, dir)
 	if output, err := copying.CombinedOutput(); err != nil {
 		return fmt.Errorf("copying: %w: %s", err, output)
 	}
@@ -228,7 +228,7 @@ var importedAndNotUsed = regexp.MustCompile(`"([^"]+)" imported and not used`)
 // removeUnusedImports removes the imports that only the guard used: the compiler names them.
 func removeUnusedImports(ctx context.Context, dir, file string) error {
 	for range 3 {
-		build := exec.CommandContext(ctx, "go", "build", "./"+filepath.Dir(file)) //nolint:gosec // file is one of our mutations'
+		build := exec.CommandContext(ctx, "go", "build", "./"+filepath.Dir(file))
 		build.Dir, build.Env = dir, goEnvironment()
 		output, err := build.CombinedOutput()
 		if err == nil {
@@ -239,12 +239,12 @@ func removeUnusedImports(ctx context.Context, dir, file string) error {
 			return fmt.Errorf("the mutation does not compile: %s", output)
 		}
 		path := filepath.Join(dir, file)
-		text, err := os.ReadFile(path) //nolint:gosec // a file of the project
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		text = bytes.Replace(text, append(append([]byte("\t\""), found[1]...), '"', '\n'), nil, 1)
-		if err := os.WriteFile(path, text, 0o600); err != nil { //nolint:gosec // a file of our copy
+		text = bytes.Replace(text, fmt.Appendf(nil, "\t%q\n", found[1]), nil, 1)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
 			return err
 		}
 	}
@@ -273,7 +273,7 @@ func (m mutation) runTests(ctx context.Context, dir string, r testRun) (output s
 		}
 		args = append([]string{devserver, "with"}, args...)
 	}
-	test := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the arguments are our mutations' packages and tests
+	test := exec.CommandContext(ctx, args[0], args[1:]...)
 	test.Dir, test.Env = dir, append(goEnvironment(), r.env...)
 	test.Cancel = func() error { return test.Process.Signal(syscall.SIGTERM) }
 	test.WaitDelay = 30 * time.Second

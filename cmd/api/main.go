@@ -49,10 +49,10 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 			return errors.Join(fmt.Errorf("METRICS_ADDR: %w", err), a.Close(ctx))
 		}
 	}
-	log.InfoContext(ctx, "Listening", "addr", api.Addr.String(), "keys", len(c.Keys))
+	log.InfoContext(ctx, "Listening", slog.String("addr", api.Addr.String()), slog.Int("keys", len(c.Keys)))
 	a.Recover(ctx)
 	if ctx.Err() == nil {
-		log.InfoContext(ctx, "Serving", "addr", api.Addr.String())
+		log.InfoContext(ctx, "Serving", slog.String("addr", api.Addr.String()))
 	}
 	stopJobs := schedule(ctx, a)
 	select {
@@ -79,7 +79,7 @@ func schedule(ctx context.Context, a *app.App) (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := a.Jobs.Schedule(ctx); err != nil {
-			a.Log.ErrorContext(ctx, "The scheduler failed", "error", err)
+			a.Log.ErrorContext(ctx, "The scheduler failed", slog.Any("error", err))
 		}
 	})
 	return func() {

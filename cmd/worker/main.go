@@ -33,7 +33,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
-	log.InfoContext(ctx, "Listening", "addr", operations.Addr.String())
+	log.InfoContext(ctx, "Listening", slog.String("addr", operations.Addr.String()))
 	defer context.AfterFunc(ctx, a.Stopping)()
 	a.Recover(ctx)
 	err = a.Jobs.Schedule(ctx)

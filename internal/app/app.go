@@ -130,12 +130,14 @@ func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 	if err != nil {
 		level, text = slog.LevelWarn, "The store of leases is unavailable; this process keeps retrying"
 	}
-	line := []any{"store", kind, "why", why, "mode", mode, "holder", o.Holder, "leaseTTL", c.LeaseTTL.String(),
-		"disableCronsOnRedisDown", c.DisableCronsOnRedisDown}
-	if err != nil {
-		line = append(line, "error", err)
+	line := []slog.Attr{
+		slog.String("store", kind), slog.String("why", why), slog.Any("mode", mode), slog.String("holder", o.Holder),
+		slog.String("leaseTTL", c.LeaseTTL.String()), slog.Bool("disableCronsOnRedisDown", c.DisableCronsOnRedisDown),
 	}
-	a.Log.Log(ctx, level, text, line...)
+	if err != nil {
+		line = append(line, slog.Any("error", err))
+	}
+	a.Log.LogAttrs(ctx, level, text, line...)
 }
 
 // openRates makes the rate limiter, if a rate is set.
@@ -162,7 +164,7 @@ func (a *App) ensureSchema(ctx context.Context) error {
 		ensure := func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
 			a.degraded, err = mongodb.EnsureSchema(ctx, a.DB, all...)
 			for _, d := range a.degraded {
-				run.Log.ErrorContext(ctx, "An index or a validator is missing", "advice", d)
+				run.Log.ErrorContext(ctx, "An index or a validator is missing", slog.String("advice", d))
 			}
 			counts.Errors = len(a.degraded)
 			return counts, err
@@ -216,7 +218,7 @@ func (a *App) Recover(ctx context.Context) {
 			a.Log.InfoContext(ctx, "[RECOVERY] Another process completed the recovery pass; it is not repeated")
 		}
 	} else if ctx.Err() == nil {
-		a.Log.ErrorContext(ctx, "[RECOVERY] System recovery failed; proceeding with the start", "error", err)
+		a.Log.ErrorContext(ctx, "[RECOVERY] System recovery failed; proceeding with the start", slog.Any("error", err))
 	}
 	a.Metrics.RecoverySeconds.Set(a.DB.Clock().Since(start).Seconds())
 	a.setRecovery(state)

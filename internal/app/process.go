@@ -42,12 +42,12 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	defer stop()
 	sendTraces, err := telemetry.StartTraces(ctx, program, c.PodName)
 	if err != nil {
-		log.Error("Failed", "error", err)
+		log.Error("Failed", slog.Any("error", err))
 		return 1
 	}
 	context.AfterFunc(ctx, func() {
 		time.AfterFunc(stopTimeout, func() {
-			log.Warn("Stopped before everything had ended", "after", stopTimeout.String())
+			log.Warn("Stopped before everything had ended", slog.String("after", stopTimeout.String()))
 			os.Exit(0)
 		})
 	})
@@ -55,9 +55,9 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	sendLast(ctx, log, sendTraces)
 	switch {
 	case err != nil && ctx.Err() != nil: // a signal stopped it
-		log.Warn("Stopped before everything had ended", "error", err)
+		log.Warn("Stopped before everything had ended", slog.Any("error", err))
 	case err != nil:
-		log.Error("Failed", "error", err)
+		log.Error("Failed", slog.Any("error", err))
 		return 1
 	default:
 		log.Info("Stopped")
@@ -72,7 +72,7 @@ func sendLast(ctx context.Context, log *slog.Logger, send func(context.Context) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
 	if err := send(ctx); err != nil {
-		log.Warn("The last traces were not sent", "error", err)
+		log.Warn("The last traces were not sent", slog.Any("error", err))
 	}
 }
 
@@ -149,7 +149,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		return nil
 	}
 	s.draining.Store(true)
-	s.listener.Close() //nolint:errcheck // Serve returns the error too
+	_ = s.listener.Close() // Serve returns the error too
 	s.awaitClients(ctx)
 	if err := s.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.Close())

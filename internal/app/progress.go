@@ -11,7 +11,7 @@ import (
 // drawProgress logs the progress of a step of recovery, with a bar for a terminal.
 func drawProgress(ctx context.Context, log *slog.Logger, p recovery.Progress) {
 	if p.Total > 0 {
-		log = log.With("bar", bar(p.Done, p.Total))
+		log = log.With(slog.String("bar", bar(p.Done, p.Total)))
 	}
 	recovery.LogProgress(ctx, log, p)
 }

@@ -86,7 +86,7 @@ func ParseInto(into any, c *Config, program, description string, args []string) 
 func unsetEmptyVariables(c Config) {
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(c)) {
 		if name := field.Tag.Get("env"); name != "" && os.Getenv(name) == "" {
-			os.Unsetenv(name) //nolint:errcheck // fails only for an invalid name
+			os.Unsetenv(name)
 		}
 	}
 }

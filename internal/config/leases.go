@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -74,10 +75,7 @@ func (l *Leases) redisOptions() (*redis.Options, error) {
 		}
 		return o, nil
 	}
-	host := l.RedisHost
-	if host == "" {
-		host = "localhost"
-	}
+	host := cmp.Or(l.RedisHost, "localhost")
 	o := &redis.Options{Addr: net.JoinHostPort(host, strconv.Itoa(l.RedisPort)), Username: l.RedisUsername, Password: l.RedisPassword}
 	if l.RedisTLS {
 		o.TLSConfig = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}

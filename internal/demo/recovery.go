@@ -47,7 +47,7 @@ func (s *setup) startAPI(ctx context.Context, database string) (*server, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer port.Close() //nolint:errcheck // the only effect of an error is a port that stays reserved
+	defer port.Close()
 	url := "http://" + port.Addr()
 	a := &server{log: &output{}}
 	a.api = client.New(url)

@@ -59,9 +59,9 @@ func (s *setup) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer port.Close() //nolint:errcheck // the only effect of an error is a port that stays reserved
+	defer port.Close()
 	log := filepath.Join(".build", "demo.log")
-	output, err := os.Create(log) //nolint:gosec // the name is constant
+	output, err := os.Create(log)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *setup) start(ctx context.Context) (err error) {
 }
 
 func (s *setup) close() {
-	s.mongo.Disconnect(context.Background()) //nolint:errcheck // the program ends
+	_ = s.mongo.Disconnect(context.Background()) // the program ends
 	if s.own != nil {
 		s.own.Stop()
 	}

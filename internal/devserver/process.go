@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -51,8 +52,8 @@ func Start(c Command) (*Process, error) {
 		return nil, err
 	}
 	args := append([]string{"-c", supervisor, "devserver"}, c.Args...)
-	cmd := exec.Command("/bin/sh", args...) //nolint:gosec // the arguments are the callers' constants
-	cmd.Env = append(append(os.Environ(), c.Env...), "DEVSERVER_TEMP_DIR="+c.TempDir)
+	cmd := exec.Command("/bin/sh", args...)
+	cmd.Env = slices.Concat(os.Environ(), c.Env, []string{"DEVSERVER_TEMP_DIR=" + c.TempDir})
 	cmd.ExtraFiles = []*os.File{reading}
 	cmd.Stdout, cmd.Stderr = c.Output, c.Output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -79,12 +80,12 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Signal sends a signal to the child's process group. It does nothing if the
 // child has ended.
 func (p *Process) Signal(s syscall.Signal) {
-	syscall.Kill(-p.Pid(), s) //nolint:errcheck // the only possible error is that the child has ended
+	_ = syscall.Kill(-p.Pid(), s) // the only possible error is that the child has ended
 }
 
 // Stop ends the child, and kills it if it does not end in time.
 func (p *Process) Stop() {
-	p.alive.Close() //nolint:errcheck // nothing was written
+	_ = p.alive.Close() // nothing was written
 	select {
 	case <-p.done:
 	case <-time.After(stopTimeout):
@@ -97,7 +98,7 @@ func (p *Process) Stop() {
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL)
 	<-p.done
-	p.alive.Close() //nolint:errcheck // nothing was written
+	_ = p.alive.Close() // nothing was written
 }
 
 // await polls ready until it succeeds, the child ends, or ctx ends.

@@ -56,7 +56,7 @@ func TestStart_ChildEndsWhenItsParentIsKilled(t *testing.T) {
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	parent.Wait() //nolint:errcheck // it was killed
+	_ = parent.Wait() // it was killed
 	testenv.WaitFor(t, func() bool { return syscall.Kill(pid, 0) != nil })
 	testenv.WaitFor(t, func() bool { // the temporary folder is removed
 		_, err := os.Stat(filepath.Dir(file))

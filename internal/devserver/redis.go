@@ -35,7 +35,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		if port, err = ReservePort(); err != nil {
 			return nil, err
 		}
-		defer port.Close() //nolint:errcheck // nothing was written
+		defer port.Close()
 	}
 	dir, err := os.MkdirTemp("", "redis-")
 	if err != nil {
@@ -53,7 +53,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		return nil, err
 	}
 	client := redis.NewClient(&redis.Options{Addr: port.Addr(), MaxRetries: -1})
-	defer client.Close() //nolint:errcheck // a helper connection
+	defer client.Close() //nolint:errcheck // nothing depends on this connection any more
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := p.await(ctx, "redis-server", func(ctx context.Context) error { return client.Ping(ctx).Err() }); err != nil {

@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -53,7 +54,7 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	if db.observe.Orphans != nil {
 		db.observe.Orphans(len(found))
 	}
-	db.log.WarnContext(ctx, "Ended orphaned transactions", "count", len(found))
+	db.log.WarnContext(ctx, "Ended orphaned transactions", slog.Int("count", len(found)))
 	return len(found), nil
 }
 
@@ -65,6 +66,6 @@ func (db *DB) endOrphansQuietly(ctx context.Context) {
 	}
 	defer db.orphans.Unlock()
 	if _, err := db.EndOrphans(context.WithoutCancel(ctx)); err != nil {
-		db.log.WarnContext(ctx, "Could not search for orphaned transactions", "error", err)
+		db.log.WarnContext(ctx, "Could not search for orphaned transactions", slog.Any("error", err))
 	}
 }

@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"math"
@@ -16,10 +17,16 @@ import (
 // have fewer items than requested, and a next page.
 const maxExamined = 10_000
 
-// List reads a page and the token of the next one ("" at the end). indexed says that one
-// index serves filter and order; otherwise at most maxExamined documents are examined.
+// Filter selects the documents of a list; an empty one selects all.
+type Filter struct {
+	Match   bson.D
+	Indexed bool // one index serves Match and the order by ID
+}
+
+// List reads a page, by ID, and the token of the next one ("" at the end). Where no index
+// serves the filter, at most maxExamined documents are examined.
 func List[T any](
-	ctx context.Context, c *mongo.Collection, filter bson.D, indexed bool, page holdfast.Page, idOf func(T) holdfast.ID,
+	ctx context.Context, c *mongo.Collection, filter Filter, page holdfast.Page, idOf func(T) holdfast.ID,
 ) (items []T, next string, err error) {
 	after := bson.D{}
 	if page.Token != "" {
@@ -32,13 +39,10 @@ func List[T any](
 	if page.Size < 0 || page.Size > holdfast.MaxPageSize {
 		return nil, "", holdfast.RefuseInput("query.pageSize", "A page has between 1 and %d items.", holdfast.MaxPageSize)
 	}
-	size := page.Size
-	if size == 0 {
-		size = holdfast.DefaultPageSize
-	}
-	pipeline := mongo.Pipeline{Match(filter, after), Sort("_id")}
-	if !indexed {
-		pipeline = mongo.Pipeline{Match(after), Sort("_id"), Limit(maxExamined), Match(filter)}
+	size := cmp.Or(page.Size, holdfast.DefaultPageSize)
+	pipeline := mongo.Pipeline{Match(filter.Match, after), Sort("_id")}
+	if !filter.Indexed {
+		pipeline = mongo.Pipeline{Match(after), Sort("_id"), Limit(maxExamined), Match(filter.Match)}
 		if next, err = windowEnd(ctx, c, after); err != nil {
 			return nil, "", Translate(err)
 		}
@@ -100,7 +104,7 @@ func Each[T any](
 	if err != nil {
 		return err
 	}
-	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	defer cursor.Close(context.WithoutCancel(ctx))
 	batch := make([]T, 0, size)
 	for cursor.Next(ctx) {
 		if batch = append(batch, read(cursor.Current)); len(batch) == size {

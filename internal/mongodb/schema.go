@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -153,7 +154,7 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 		return err
 	}
 	if _, err := db.EndOrphans(ctx); err != nil { // collMod would wait for an orphan, and all writes for collMod
-		db.log.WarnContext(ctx, "Could not search for orphaned transactions", "error", err)
+		db.log.WarnContext(ctx, "Could not search for orphaned transactions", slog.Any("error", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, validatorTimeout)
 	defer cancel()
@@ -178,7 +179,7 @@ func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) e
 	if err != nil || slices.Contains(names, index.name()) {
 		return err
 	}
-	db.log.InfoContext(ctx, "Building index", "collection", collection, "index", index.name())
+	db.log.InfoContext(ctx, "Building index", slog.String("collection", collection), slog.String("index", index.name()))
 	return db.RunCommand(ctx, createIndex(collection, index)).Err()
 }
 

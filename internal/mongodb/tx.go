@@ -3,6 +3,7 @@ package mongodb
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -123,7 +124,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			db.endOrphansQuietly(ctx)
 			nextSearch = db.clock().Add(orphanSearchInterval)
 		}
-		if pause(ctx, wait/2+rand.N(wait)) != nil { //nolint:gosec // G404: the jitter of a delay is not a secret
+		if pause(ctx, wait/2+rand.N(wait)) != nil {
 			return Conflict, attempt, ConflictError(err)
 		}
 		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
@@ -215,7 +216,7 @@ func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	if err := session.AbortTransaction(ctx); err != nil {
-		db.log.DebugContext(ctx, "abort failed", "error", err)
+		db.log.DebugContext(ctx, "abort failed", slog.Any("error", err))
 	}
 }
 

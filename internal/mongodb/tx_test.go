@@ -131,7 +131,7 @@ func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error { //nolint:errcheck // it panics
+		_ = mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
 			if err := touch(ctx); err != nil {
 				return err
 			}

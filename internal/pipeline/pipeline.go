@@ -233,7 +233,7 @@ func pause(ctx context.Context, conflicts int) error {
 	if conflicts == 1 {
 		return ctx.Err()
 	}
-	jitter := rand.N(retryDelay * time.Duration(min(conflicts, maxConflicts))) //nolint:gosec // G404: the jitter of a delay is not a secret
+	jitter := rand.N(retryDelay * time.Duration(min(conflicts, maxConflicts)))
 	timer := time.NewTimer(retryDelay/2 + jitter)
 	defer timer.Stop()
 	select {

@@ -106,6 +106,6 @@ func (l *Limiter) allowLocal(name string, r config.Rate) Result {
 func (l *Limiter) warn(ctx context.Context, err error) {
 	now, last := l.now().UnixNano(), l.warnedAt.Load()
 	if now-last > int64(warnInterval) && l.warnedAt.CompareAndSwap(last, now) {
-		l.log.WarnContext(ctx, "Redis does not count requests; this process counts its own", "error", err)
+		l.log.WarnContext(ctx, "Redis does not count requests; this process counts its own", slog.Any("error", err))
 	}
 }

@@ -59,7 +59,7 @@ const closeTimeout = 10 * time.Second
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	var c commands
 	if os.Getenv("LOG_LEVEL") == "" && !telemetry.IsTerminal(os.Stderr) { // do not show progress to scripts
-		os.Setenv("LOG_LEVEL", "warn") //nolint:errcheck // fails only for an invalid name
+		os.Setenv("LOG_LEVEL", "warn")
 	}
 	const description = "Checks and repairs Holdfast's database. Every flag can be set in the environment."
 	parsed, err := config.ParseInto(&c, &c.Config, "seatctl", description, args)
@@ -103,7 +103,7 @@ func run(ctx context.Context, c *commands, chosen command, in io.Reader, out, er
 }
 
 func printError(w io.Writer, err error) {
-	fmt.Fprintln(w, "seatctl:", err) //nolint:errcheck // there is no other place to report it
+	_, _ = fmt.Fprintln(w, "seatctl:", err) // there is no other place to report a failure
 }
 
 // logFor returns the log of a command. Commands that only read do not log.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"log/slog"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -100,7 +101,8 @@ func (s *Store) ApplyDrifts(
 		eventIDs = append(eventIDs, id)
 	}
 	if _, err := s.events().BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false)); err != nil {
-		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one", "events", len(updates), "error", err)
+		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one",
+			slog.Int("events", len(updates)), slog.Any("error", err))
 	}
 	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))
 	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})

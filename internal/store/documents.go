@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -45,15 +46,11 @@ func (s *eventStatusDoc) UnmarshalBSONValue(kind byte, data []byte) error {
 }
 
 func (d eventDoc) event() holdfast.Event {
-	status := holdfast.EventStatus(d.Status)
-	if status == "" {
-		status = holdfast.OnSale
-	}
 	return holdfast.Event{
 		ID: d.ID, Name: string(d.Name),
 		TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0), Oversold: d.Oversold.Or(0),
-		EventDate: d.EventDate.Time, Status: status, MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0),
-		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
+		EventDate: d.EventDate.Time, Status: cmp.Or(holdfast.EventStatus(d.Status), holdfast.OnSale),
+		MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0), CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
 	}
 }
 
@@ -129,18 +126,12 @@ type bookingDoc struct {
 }
 
 func (d bookingDoc) booking() holdfast.Booking {
-	b := holdfast.Booking{
-		ID: d.ID, UserID: d.UserID, EventID: d.EventID, LockID: d.LockID, Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
+	return holdfast.Booking{
+		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
+		Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
 		PaymentExpiresAt: d.PaymentExpiresAt.Time, PaymentReference: string(d.PaymentReference),
 		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
 	}
-	if b.UserID.IsZero() {
-		b.UserID = d.User
-	}
-	if b.EventID.IsZero() {
-		b.EventID = d.Event
-	}
-	return b
 }
 
 func newBookingDoc(b holdfast.Booking) bson.D {

@@ -51,7 +51,7 @@ func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
 
 // Events lists events by ID, and the token of the next page.
 func (s *Store) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
-	docs, next, err := mongodb.List(ctx, s.events(), nil, true, page, func(d eventDoc) ID { return d.ID })
+	docs, next, err := mongodb.List(ctx, s.events(), mongodb.Filter{Indexed: true}, page, func(d eventDoc) ID { return d.ID })
 	return all(docs, eventDoc.event), next, err
 }
 
@@ -77,8 +77,8 @@ func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
 
 // Locks lists locks by ID, and the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
-	filter, indexed := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses)
-	docs, next, err := mongodb.List(ctx, s.locks(), filter, indexed, page, func(d lockDoc) ID { return d.ID })
+	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses)
+	docs, next, err := mongodb.List(ctx, s.locks(), filter, page, func(d lockDoc) ID { return d.ID })
 	return all(docs, lockDoc.lock), next, err
 }
 
@@ -98,8 +98,8 @@ func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
 
 // Bookings lists bookings by ID, and the token of the next page.
 func (s *Store) Bookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
-	filter, indexed := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.BookingStatuses)
-	docs, next, err := mongodb.List(ctx, s.bookings(), filter, indexed, page, func(d bookingDoc) ID { return d.ID })
+	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.BookingStatuses)
+	docs, next, err := mongodb.List(ctx, s.bookings(), filter, page, func(d bookingDoc) ID { return d.ID })
 	return all(docs, bookingDoc.booking), next, err
 }
 
@@ -110,20 +110,21 @@ func (s *Store) findBookings(ctx context.Context, filter bson.D) ([]holdfast.Boo
 
 // listFilter builds the filter of a list, and says whether the indexes by event and by user
 // serve it. A filter by event names all statuses, so that the index also gives the order.
-func listFilter[S ~string](event, user ID, status string, statuses []S) (filter bson.D, indexed bool) {
+func listFilter[S ~string](event, user ID, status string, statuses []S) mongodb.Filter {
+	var match bson.D
 	if !event.IsZero() {
-		filter = append(filter, mongodb.Is("eventId", event)...)
+		match = append(match, mongodb.Is("eventId", event)...)
 	}
 	if !user.IsZero() {
-		filter = append(filter, mongodb.Is("userId", user)...)
+		match = append(match, mongodb.Is("userId", user)...)
 	}
 	switch {
 	case status != "":
-		filter = append(filter, mongodb.Is("status", status)...)
+		match = append(match, mongodb.Is("status", status)...)
 	case !event.IsZero():
-		filter = append(filter, mongodb.In("status", statuses)...)
+		match = append(match, mongodb.In("status", statuses)...)
 	}
-	return filter, len(filter) == 0 || !event.IsZero() || !user.IsZero()
+	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || !event.IsZero() || !user.IsZero()}
 }
 
 // EventSummary is an event with the sums of its ACTIVE locks.

@@ -80,7 +80,7 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 	if err != nil {
 		return mongodb.Translate(err)
 	}
-	defer stream.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	defer stream.Close(context.WithoutCancel(ctx))
 	if err := begun(ctx, seqOf(start)); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -235,7 +236,7 @@ func TestClaim_PlansAreGuardedAtTheWrite(t *testing.T) {
 			var needs inventory.Needs
 			p.decide(t, &needs, false, []inventory.Command{row.command})
 			row.change(s)
-			if err := s.apply(p.plan); err != errStale { //nolint:errorlint // apply returns it bare
+			if err := s.apply(p.plan); !errors.Is(err, errStale) {
 				t.Errorf("got %v, want the plan to be stale: %+v", err, p.plan)
 			}
 		})

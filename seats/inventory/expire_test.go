@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestExpireLocks_LeavesALockThatIsNotDueAtTheWrite(t *testing.T) {
 	var needs inventory.Needs
 	p.decide(t, &needs, false, []inventory.Command{inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}})
 	s.locks[lockID(1)].ExpiresAt = in(time.Second)
-	if err := s.apply(p.plan); err != errStale { //nolint:errorlint // apply returns it bare
+	if err := s.apply(p.plan); !errors.Is(err, errStale) {
 		t.Errorf("got %v", err)
 	}
 }

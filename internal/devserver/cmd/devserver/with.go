@@ -26,7 +26,7 @@ func with(ctx context.Context, name string, args []string) error {
 		return err
 	}
 	defer redis.Stop()
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the command that the user asked for
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -45,5 +45,5 @@ func execCommand(args []string) error {
 		}
 		env = append(env, "MONGODB_URI="+state.MongoDBURI, "MONGODB_DATABASE="+state.Database)
 	}
-	return syscall.Exec(args[0], args, env) //nolint:gosec // the command that the user asked for
+	return syscall.Exec(args[0], args, env)
 }

@@ -152,5 +152,5 @@ func (r *report) printOutput(name string) {
 }
 
 func (r *report) printf(format string, args ...any) {
-	fmt.Fprintf(r.out, format, args...) //nolint:errcheck // there is no other place to report it
+	_, _ = fmt.Fprintf(r.out, format, args...) // there is no other place to report a failure
 }
