@@ -45,9 +45,11 @@ func TestBookingStatuses_AreGroupedByTheirActions(t *testing.T) {
 				"live":                {slices.Contains(holdfast.LiveStatuses, status), cancels},
 				"ended":               {slices.Contains(holdfast.EndedStatuses, status), !cancels},
 			} {
-				if pair[0] != pair[1] {
-					t.Errorf("%s is %v, want %v", name, pair[0], pair[1])
-				}
+				t.Run(name, func(t *testing.T) {
+					if pair[0] != pair[1] {
+						t.Errorf("%s is %v, want %v", name, pair[0], pair[1])
+					}
+				})
 			}
 		})
 	}
@@ -61,14 +63,14 @@ func TestBooking_IsDueWithItsWindowOrItsLock(t *testing.T) {
 		windowPassed    bool
 		due             bool
 	}{
-		{"both open", soon, soon, false, false},
-		{"no window", time.Time{}, soon, false, false},
-		{"no window, lock due", time.Time{}, past, false, true},
-		{"window passed", past, soon, true, true},
-		{"window ends now", now, soon, true, true},
-		{"lock due", soon, past, false, true},
-		{"lock due now", soon, now, false, true},
-		{"both passed", past, past, true, true},
+		{name: "both open", window: soon, expires: soon},
+		{name: "no window", expires: soon},
+		{name: "no window, lock due", expires: past, due: true},
+		{name: "window passed", window: past, expires: soon, windowPassed: true, due: true},
+		{name: "window ends now", window: now, expires: soon, windowPassed: true, due: true},
+		{name: "lock due", window: soon, expires: past, due: true},
+		{name: "lock due now", window: soon, expires: now, due: true},
+		{name: "both passed", window: past, expires: past, windowPassed: true, due: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b, lock := holdfast.Booking{PaymentExpiresAt: row.window}, holdfast.Lock{ExpiresAt: row.expires}
@@ -88,8 +90,10 @@ func TestBooking_RefusalFitsTheStatus(t *testing.T) {
 		"CONFIRMED": holdfast.CodeBookingConfirmed,
 		"EXPIRED":   holdfast.CodeBookingExpired, "CANCELLED": holdfast.CodeBookingCancelled, "BROKEN": holdfast.CodeBookingNotPayable,
 	} {
-		if got := (holdfast.Booking{Status: status}).Refusal(); !holdfast.HasCode(got, want) {
-			t.Errorf("%s: got %v, want %s", status, got, want)
-		}
+		t.Run(string(status), func(t *testing.T) {
+			if got := (holdfast.Booking{Status: status}).Refusal(); !holdfast.HasCode(got, want) {
+				t.Errorf("got %v, want %s", got, want)
+			}
+		})
 	}
 }

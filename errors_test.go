@@ -85,9 +85,11 @@ func TestNotFound_SaysWhatDoesNotExist(t *testing.T) {
 		holdfast.CodeEventNotFound: "There is no such event.", holdfast.CodeLockNotFound: "There is no such lock.",
 		holdfast.CodeBookingNotFound: "There is no such booking.", holdfast.CodeUserNotFound: "There is no such user.",
 	} {
-		if err := holdfast.NotFound(code); err.Code != code || err.Message != want || !holdfast.IsNotFound(err) {
-			t.Errorf("%s: got %v, want %q", code, err, want)
-		}
+		t.Run(string(code), func(t *testing.T) {
+			if err := holdfast.NotFound(code); err.Code != code || err.Message != want || !holdfast.IsNotFound(err) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -96,8 +98,10 @@ func TestIsNotFound(t *testing.T) {
 		holdfast.CodeEventNotFound: true, holdfast.CodeUserNotFound: true, holdfast.CodeLockNotFound: true, holdfast.CodeBookingNotFound: true,
 		holdfast.CodeLockExpired: false, holdfast.CodeUnavailable: false, holdfast.CodeInvalid: false,
 	} {
-		if got := holdfast.IsNotFound(holdfast.Refuse(code, "")); got != want {
-			t.Errorf("%s: %v, want %v", code, got, want)
-		}
+		t.Run(string(code), func(t *testing.T) {
+			if got := holdfast.IsNotFound(holdfast.Refuse(code, "")); got != want {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
 	}
 }

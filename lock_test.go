@@ -36,17 +36,29 @@ func TestLockStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 // A lock takes seats in each status that can be released.
 func TestTakingStatuses_CanBeReleased(t *testing.T) {
 	for _, status := range holdfast.LockStatuses {
-		if _, ok := status.Next(holdfast.ReleaseLock); ok != slices.Contains(holdfast.TakingStatuses, status) {
-			t.Errorf("%s: can be released is %v", status, ok)
-		}
+		t.Run(string(status), func(t *testing.T) {
+			if _, ok := status.Next(holdfast.ReleaseLock); ok != slices.Contains(holdfast.TakingStatuses, status) {
+				t.Errorf("can be released: %v", ok)
+			}
+		})
 	}
 }
 
 func TestLock_IsDueAtItsExpiry(t *testing.T) {
-	for expires, due := range map[time.Time]bool{now.Add(-time.Hour): true, now: true, now.Add(time.Millisecond): false, {}: true} {
-		if got := (holdfast.Lock{ExpiresAt: expires}).Due(now); got != due {
-			t.Errorf("expires %v: due is %v, want %v", expires, got, due)
-		}
+	for name, row := range map[string]struct {
+		expires time.Time
+		want    bool
+	}{
+		"an hour ago":        {now.Add(-time.Hour), true},
+		"now":                {now, true},
+		"in a millisecond":   {now.Add(time.Millisecond), false},
+		"no time was stored": {time.Time{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (holdfast.Lock{ExpiresAt: row.expires}).Due(now); got != row.want {
+				t.Errorf("due: %v, want %v", got, row.want)
+			}
+		})
 	}
 }
 
@@ -106,13 +118,19 @@ func TestLockRequest_MadeTellsRequestsApart(t *testing.T) {
 
 // After an upgrade, the hash of a request must be the stored one.
 func TestLockRequest_HashStaysTheSame(t *testing.T) {
-	for want, request := range map[string]holdfast.LockRequest{
-		"c80d87985e80f363c17347ff4893465d": {},
-		"0ec8fd2cfd73ac4446f3d208ef72a051": {Seats: 2, Until: holdfast.Until{For: 90 * time.Second}},
-		"769a6290c12a3658197d8c3b5b34be19": {Seats: 2, Until: holdfast.Until{At: now}},
+	for _, row := range []struct {
+		name    string
+		request holdfast.LockRequest
+		want    string
+	}{
+		{"empty", holdfast.LockRequest{}, "c80d87985e80f363c17347ff4893465d"},
+		{"a duration", holdfast.LockRequest{Seats: 2, Until: holdfast.Until{For: 90 * time.Second}}, "0ec8fd2cfd73ac4446f3d208ef72a051"},
+		{"a time", holdfast.LockRequest{Seats: 2, Until: holdfast.Until{At: now}}, "769a6290c12a3658197d8c3b5b34be19"},
 	} {
-		if got := request.Hash(); got != want {
-			t.Errorf("%+v: the hash is %s, want %s", request, got, want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			if got := row.request.Hash(); got != row.want {
+				t.Errorf("the hash is %s, want %s", got, row.want)
+			}
+		})
 	}
 }

@@ -16,12 +16,12 @@ func TestUntil_From(t *testing.T) {
 		zero  bool
 		want  time.Time
 	}{
-		{"none", holdfast.Until{}, true, now},
-		{"a duration", holdfast.Until{For: time.Minute}, false, now.Add(time.Minute)},
-		{"a time", holdfast.Until{At: now.Add(time.Hour)}, false, now.Add(time.Hour)},
-		{"a time in the past", holdfast.Until{At: now.Add(-time.Hour)}, false, now.Add(-time.Hour)},
-		{"a time in another zone", holdfast.Until{At: now.In(far)}, false, now},
-		{"parts of a millisecond", holdfast.Until{At: now.Add(1999 * time.Microsecond)}, false, now.Add(time.Millisecond)},
+		{name: "none", zero: true, want: now},
+		{name: "a duration", until: holdfast.Until{For: time.Minute}, want: now.Add(time.Minute)},
+		{name: "a time", until: holdfast.Until{At: now.Add(time.Hour)}, want: now.Add(time.Hour)},
+		{name: "a time in the past", until: holdfast.Until{At: now.Add(-time.Hour)}, want: now.Add(-time.Hour)},
+		{name: "a time in another zone", until: holdfast.Until{At: now.In(far)}, want: now},
+		{name: "parts of a millisecond", until: holdfast.Until{At: now.Add(1999 * time.Microsecond)}, want: now.Add(time.Millisecond)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if got := row.until.From(now); got != row.want {
@@ -42,17 +42,20 @@ func TestUntil_CheckRefusesInvalidDurations(t *testing.T) {
 		fields holdfast.Fields
 		where  string // "": allowed
 	}{
-		{"none", holdfast.Until{}, holdfast.LockFields, ""},
-		{"a time, however far", holdfast.Until{At: now.Add(1000 * longest)}, holdfast.LockFields, ""},
-		{"a short duration", holdfast.Until{For: 1}, holdfast.LockFields, ""},
-		{"the longest", holdfast.Until{For: longest}, holdfast.LockFields, ""},
-		{"a longer one", holdfast.Until{For: longest + 1}, holdfast.LockFields, "body.ttlSeconds"},
-		{"a longer one for a payment", holdfast.Until{For: longest + 1}, holdfast.PaymentFields, "body.paymentTtlSeconds"},
-		{"below 0", holdfast.Until{For: -1}, holdfast.LockFields, "body.ttlSeconds"},
-		{"far below 0", holdfast.Until{For: math.MinInt64}, holdfast.LockFields, "body.ttlSeconds"},
-		{"both", holdfast.Until{At: now, For: 1}, holdfast.LockFields, "body.ttlSeconds"},
-		{"both, for a payment", holdfast.Until{At: now, For: 1}, holdfast.PaymentFields, "body.paymentTtlSeconds"},
-		{"a time and below 0", holdfast.Until{At: now, For: -1}, holdfast.LockFields, "body.ttlSeconds"},
+		{name: "none", fields: holdfast.LockFields},
+		{name: "a time, however far", until: holdfast.Until{At: now.Add(1000 * longest)}, fields: holdfast.LockFields},
+		{name: "a short duration", until: holdfast.Until{For: 1}, fields: holdfast.LockFields},
+		{name: "the longest", until: holdfast.Until{For: longest}, fields: holdfast.LockFields},
+		{name: "a longer one", until: holdfast.Until{For: longest + 1}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
+		{
+			name: "a longer one for a payment", until: holdfast.Until{For: longest + 1}, fields: holdfast.PaymentFields,
+			where: "body.paymentTtlSeconds",
+		},
+		{name: "below 0", until: holdfast.Until{For: -1}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
+		{name: "far below 0", until: holdfast.Until{For: math.MinInt64}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
+		{name: "both", until: holdfast.Until{At: now, For: 1}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
+		{name: "both, for a payment", until: holdfast.Until{At: now, For: 1}, fields: holdfast.PaymentFields, where: "body.paymentTtlSeconds"},
+		{name: "a time and below 0", until: holdfast.Until{At: now, For: -1}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := row.until.Check(row.fields, longest)
@@ -72,19 +75,30 @@ func TestUntil_CheckRefusesInvalidDurations(t *testing.T) {
 
 func TestUntil_TooLateNamesTheFieldThatWasGiven(t *testing.T) {
 	for want, until := range map[string]holdfast.Until{"body.expiresAt": {At: now}, "body.ttlSeconds": {For: 1}} {
-		invalid, _ := holdfast.DetailsOf[holdfast.Invalid](until.TooLate(holdfast.LockFields, 2*time.Hour))
-		if len(invalid) != 1 || invalid[0] != (holdfast.FieldError{Where: want, What: "The time is too far ahead: at most 2h0m0s."}) {
-			t.Errorf("got %+v, want %s", invalid, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			invalid, _ := holdfast.DetailsOf[holdfast.Invalid](until.TooLate(holdfast.LockFields, 2*time.Hour))
+			if len(invalid) != 1 || invalid[0] != (holdfast.FieldError{Where: want, What: "The time is too far ahead: at most 2h0m0s."}) {
+				t.Errorf("got %+v, want %s", invalid, want)
+			}
+		})
 	}
 }
 
 func TestEvent_TakenFollowsTheCounter(t *testing.T) {
-	for want, event := range map[int64]holdfast.Event{
-		0: {TotalSeats: 5, AvailableSeats: 5}, 3: {TotalSeats: 5, AvailableSeats: 2}, 5: {TotalSeats: 5}, 7: {TotalSeats: 5, Oversold: 2},
+	for _, row := range []struct {
+		name  string
+		event holdfast.Event
+		want  int64
+	}{
+		{"none is taken", holdfast.Event{TotalSeats: 5, AvailableSeats: 5}, 0},
+		{"some are available", holdfast.Event{TotalSeats: 5, AvailableSeats: 2}, 3},
+		{"sold out", holdfast.Event{TotalSeats: 5}, 5},
+		{"oversold", holdfast.Event{TotalSeats: 5, Oversold: 2}, 7},
 	} {
-		if got := event.Taken(); got != want {
-			t.Errorf("%+v: %d seats are taken, want %d", event, got, want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			if got := row.event.Taken(); got != row.want {
+				t.Errorf("%d seats are taken, want %d", got, row.want)
+			}
+		})
 	}
 }

@@ -44,15 +44,22 @@ func TestDocOutput_KeepsWhatIsTheSameInEveryRun(t *testing.T) {
 		name, printed, documented string
 		same                      bool
 	}{
-		{"other IDs and times", strings.NewReplacer(first, second, second, first, "09:49", "10:51").Replace(document), document, true},
-		{"an ID in the wrong field", strings.ReplaceAll(document, second, first), document, false},
-		{"no ID", strings.ReplaceAll(document, first, ""), document, false},
-		{"no time", strings.ReplaceAll(document, "2026-11-21T09:49:29.574Z", ""), document, false},
-		{"another key", strings.ReplaceAll(document, "cart-1", ""), document, false},
-		{"a field that is not printed", document, strings.ReplaceAll(document, `"eventId"`, `"idempotencyKey":"","eventId"`), false},
-		{"header lines", "Idempotent-Replayed: true\r\n", "Idempotent-Replayed: true\n", true},
-		{"other stream IDs", "id: 17\nevent: availability", "id: 18\nevent: availability", true},
-		{"no stream ID", "id: \nevent: availability", "id: 18\nevent: availability", false},
+		{
+			name:       "other IDs and times",
+			printed:    strings.NewReplacer(first, second, second, first, "09:49", "10:51").Replace(document),
+			documented: document, same: true,
+		},
+		{name: "an ID in the wrong field", printed: strings.ReplaceAll(document, second, first), documented: document},
+		{name: "no ID", printed: strings.ReplaceAll(document, first, ""), documented: document},
+		{name: "no time", printed: strings.ReplaceAll(document, "2026-11-21T09:49:29.574Z", ""), documented: document},
+		{name: "another key", printed: strings.ReplaceAll(document, "cart-1", ""), documented: document},
+		{
+			name: "a field that is not printed", printed: document,
+			documented: strings.ReplaceAll(document, `"eventId"`, `"idempotencyKey":"","eventId"`),
+		},
+		{name: "header lines", printed: "Idempotent-Replayed: true\r\n", documented: "Idempotent-Replayed: true\n", same: true},
+		{name: "other stream IDs", printed: "id: 17\nevent: availability", documented: "id: 18\nevent: availability", same: true},
+		{name: "no stream ID", printed: "id: \nevent: availability", documented: "id: 18\nevent: availability"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -192,15 +192,15 @@ func TestAccess_CustomerCannotActForAnotherUser(t *testing.T) {
 		method, path, code string
 		body               any
 	}{
-		{"GET", "/api/users/" + ada, "USER_NOT_FOUND", nil},
-		{"GET", "/api/locks/" + lock, "LOCK_NOT_FOUND", nil},
-		{"POST", "/api/locks/" + lock + "/extend", "LOCK_NOT_FOUND", fields{"ttlSeconds": 3600}},
-		{"GET", "/api/locks?userId=" + ada, "USER_NOT_FOUND", nil},
-		{"GET", "/api/bookings?userId=" + ada, "USER_NOT_FOUND", nil},
-		{"GET", "/api/bookings/" + booking, "BOOKING_NOT_FOUND", nil},
-		{"POST", "/api/bookings/" + booking + "/pay", "BOOKING_NOT_FOUND", fields{"paymentTtlSeconds": 60}},
-		{"POST", "/api/bookings/" + booking + "/cancel", "BOOKING_NOT_FOUND", nil},
-		{"DELETE", "/api/locks/" + lock, "LOCK_NOT_FOUND", nil},
+		{method: "GET", path: "/api/users/" + ada, code: "USER_NOT_FOUND"},
+		{method: "GET", path: "/api/locks/" + lock, code: "LOCK_NOT_FOUND"},
+		{method: "POST", path: "/api/locks/" + lock + "/extend", code: "LOCK_NOT_FOUND", body: fields{"ttlSeconds": 3600}},
+		{method: "GET", path: "/api/locks?userId=" + ada, code: "USER_NOT_FOUND"},
+		{method: "GET", path: "/api/bookings?userId=" + ada, code: "USER_NOT_FOUND"},
+		{method: "GET", path: "/api/bookings/" + booking, code: "BOOKING_NOT_FOUND"},
+		{method: "POST", path: "/api/bookings/" + booking + "/pay", code: "BOOKING_NOT_FOUND", body: fields{"paymentTtlSeconds": 60}},
+		{method: "POST", path: "/api/bookings/" + booking + "/cancel", code: "BOOKING_NOT_FOUND"},
+		{method: "DELETE", path: "/api/locks/" + lock, code: "LOCK_NOT_FOUND"},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			s := s.in(t)

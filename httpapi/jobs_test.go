@@ -89,11 +89,11 @@ func TestJobs_RefusesBadRequests(t *testing.T) {
 		status       int
 		code         string
 	}{
-		{"POST", "/api/admin/jobs/x/run", 404, "JOB_NOT_FOUND"},
-		{"GET", "/api/admin/jobs/x/runs", 404, "JOB_NOT_FOUND"},
-		{"DELETE", "/api/admin/jobs/$ne/lease", 404, "JOB_NOT_FOUND"},
-		{"GET", "/api/admin/jobs/recovery/runs?pageToken=x", 422, "VALIDATION_FAILED"},
-		{"GET", "/api/admin/jobs/recovery/run", 405, "METHOD_NOT_ALLOWED"},
+		{method: "POST", path: "/api/admin/jobs/x/run", status: 404, code: "JOB_NOT_FOUND"},
+		{method: "GET", path: "/api/admin/jobs/x/runs", status: 404, code: "JOB_NOT_FOUND"},
+		{method: "DELETE", path: "/api/admin/jobs/$ne/lease", status: 404, code: "JOB_NOT_FOUND"},
+		{method: "GET", path: "/api/admin/jobs/recovery/runs?pageToken=x", status: 422, code: "VALIDATION_FAILED"},
+		{method: "GET", path: "/api/admin/jobs/recovery/run", status: 405, code: "METHOD_NOT_ALLOWED"},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			s := s.in(t)

@@ -151,9 +151,11 @@ func TestLimits_RefusesRequestsAboveTheInFlightLimit(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/livez", "/readyz", "/metrics"} {
-		if a := s.call("GET", path, nil); a.status != http.StatusOK {
-			t.Errorf("%s: %d", path, a.status)
-		}
+		t.Run(path, func(t *testing.T) {
+			if a := s.in(t).call("GET", path, nil); a.status != http.StatusOK {
+				t.Errorf("status %d", a.status)
+			}
+		})
 	}
 	release()
 	blocked.Wait()

@@ -199,9 +199,8 @@ func TestRun_RepeatsDuringASale(t *testing.T) {
 			}
 		})
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for start := time.Now(); ctx.Err() == nil; { // a drift of one seat, up or down
+	start := time.Now()
+	testenv.Poll(time.Minute, func() bool { // a drift of one seat, up or down
 		drift := bson.A{"$availableSeats", 1 - 2*rand.IntN(2)}
 		_, err := w.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: event},
 			{Key: "availableSeats", Value: bson.D{{Key: "$gt", Value: 1}, {Key: "$lt", Value: 499}}}},
@@ -209,14 +208,9 @@ func TestRun_RepeatsDuringASale(t *testing.T) {
 		if err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
-		if isEnough(start) {
-			stop()
-		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
+		return isEnough(start) || ctx.Err() != nil
+	})
+	stop()
 	all.Wait()
 	if err := w.Pipeline.Close(w.Ctx()); err != nil {
 		t.Fatal(err)

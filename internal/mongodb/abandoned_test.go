@@ -22,10 +22,15 @@ func TestInTx_ACallerThatGivesUpLeavesNoTransactionOpen(t *testing.T) {
 			bson.D{{Key: "$inc", Value: bson.D{{Key: "touched", Value: 1}}}})
 		return err
 	}
+	// Shorter than the time that commands in flight are given.
 	w.FailCommands("update", bson.D{{Key: "times", Value: 1}}, bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 300}})
 	ctx, giveUp := context.WithCancel(w.Ctx())
-	defer time.AfterFunc(100*time.Millisecond, giveUp).Stop()
-	if err := mongodb.Do(ctx, w.DB, touch); err == nil {
+	defer giveUp()
+	done := make(chan error, 1)
+	go func() { done <- mongodb.Do(ctx, w.DB, touch) }()
+	testenv.WaitFor(t, func() bool { return isRunning(t, w, "update") })
+	giveUp()
+	if err := <-done; err == nil {
 		t.Error("it was committed although its caller had given up")
 	}
 	if n := w.Transactions(mongodb.Done); n != 0 {

@@ -22,17 +22,17 @@ func TestExplain_TellsWhatACallerMayInfer(t *testing.T) {
 		want    holdfast.Code
 		names   bool // the lock that may have been made
 	}{
-		{groupcommit.ErrFull, withKey, holdfast.CodeUnavailable, false},
-		{groupcommit.ErrFull, release, holdfast.CodeUnavailable, false},
-		{groupcommit.ErrNotStarted, withKey, holdfast.CodeUnavailable, false},
-		{groupcommit.ErrNotStarted, release, holdfast.CodeUnavailable, false},
-		{groupcommit.ErrInFlight, withoutKey, holdfast.CodeUnavailable, false},
-		{groupcommit.ErrInFlight, withKey, holdfast.CodeOutcomeUnknown, true},
-		{groupcommit.ErrInFlight, release, holdfast.CodeOutcomeUnknown, false},
-		{groupcommit.ErrUnknown, withoutKey, holdfast.CodeOutcomeUnknown, true},
-		{groupcommit.ErrUnknown, withKey, holdfast.CodeOutcomeUnknown, true},
-		{groupcommit.ErrUnknown, release, holdfast.CodeOutcomeUnknown, false},
-		{driver, withKey, "", false},
+		{err: groupcommit.ErrFull, command: withKey, want: holdfast.CodeUnavailable},
+		{err: groupcommit.ErrFull, command: release, want: holdfast.CodeUnavailable},
+		{err: groupcommit.ErrNotStarted, command: withKey, want: holdfast.CodeUnavailable},
+		{err: groupcommit.ErrNotStarted, command: release, want: holdfast.CodeUnavailable},
+		{err: groupcommit.ErrInFlight, command: withoutKey, want: holdfast.CodeUnavailable},
+		{err: groupcommit.ErrInFlight, command: withKey, want: holdfast.CodeOutcomeUnknown, names: true},
+		{err: groupcommit.ErrInFlight, command: release, want: holdfast.CodeOutcomeUnknown},
+		{err: groupcommit.ErrUnknown, command: withoutKey, want: holdfast.CodeOutcomeUnknown, names: true},
+		{err: groupcommit.ErrUnknown, command: withKey, want: holdfast.CodeOutcomeUnknown, names: true},
+		{err: groupcommit.ErrUnknown, command: release, want: holdfast.CodeOutcomeUnknown},
+		{err: driver, command: withKey},
 	} {
 		t.Run(fmt.Sprintf("%v %+v", c.err, c.command), func(t *testing.T) {
 			cause := fmt.Errorf("%w: %w", c.err, context.Canceled)

@@ -27,25 +27,53 @@ type settleCase struct {
 }
 
 var settleCases = []settleCase{
-	{"acquire", func(_ *env, eventID holdfast.ID, _ holdfast.Lock) inventory.Command { return acquire(eventID, 5, "") }, 2, hasItsLock},
-	{"acquire with a key", func(_ *env, eventID holdfast.ID, _ holdfast.Lock) inventory.Command {
-		return acquire(eventID, 5, "key")
-	}, 2, hasItsLock},
-	{"release", func(_ *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
-		return inventory.Release{LockID: lock.ID}
-	}, 10,
-		func(r inventory.Result, _ inventory.Command) bool { return r.Lock.Status == holdfast.LockReleased }},
-	{"cancel", func(w *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
-		return inventory.Cancel{BookingID: w.Book(lock, testenv.Soon()).ID, LockID: lock.ID}
-	}, 10, func(r inventory.Result, _ inventory.Command) bool {
-		return r.Booking.Status == holdfast.BookingCancelled
-	}},
-	{"change the event", func(*env, holdfast.ID, holdfast.Lock) inventory.Command {
-		total := int64(20)
-		return inventory.ChangeEvent{EventChange: holdfast.EventChange{TotalSeats: &total}}
-	}, 17, func(r inventory.Result, _ inventory.Command) bool {
-		return r.Event.TotalSeats == 20 && r.Event.AvailableSeats == 17
-	}},
+	{
+		name: "acquire",
+		command: func(_ *env, eventID holdfast.ID, _ holdfast.Lock) inventory.Command {
+			return acquire(eventID, 5, "")
+		},
+		available: 2,
+		isRight:   hasItsLock,
+	},
+	{
+		name: "acquire with a key",
+		command: func(_ *env, eventID holdfast.ID, _ holdfast.Lock) inventory.Command {
+			return acquire(eventID, 5, "key")
+		},
+		available: 2,
+		isRight:   hasItsLock,
+	},
+	{
+		name: "release",
+		command: func(_ *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
+			return inventory.Release{LockID: lock.ID}
+		},
+		available: 10,
+		isRight: func(r inventory.Result, _ inventory.Command) bool {
+			return r.Lock.Status == holdfast.LockReleased
+		},
+	},
+	{
+		name: "cancel",
+		command: func(w *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
+			return inventory.Cancel{BookingID: w.Book(lock, testenv.Soon()).ID, LockID: lock.ID}
+		},
+		available: 10,
+		isRight: func(r inventory.Result, _ inventory.Command) bool {
+			return r.Booking.Status == holdfast.BookingCancelled
+		},
+	},
+	{
+		name: "change the event",
+		command: func(*env, holdfast.ID, holdfast.Lock) inventory.Command {
+			total := int64(20)
+			return inventory.ChangeEvent{EventChange: holdfast.EventChange{TotalSeats: &total}}
+		},
+		available: 17,
+		isRight: func(r inventory.Result, _ inventory.Command) bool {
+			return r.Event.TotalSeats == 20 && r.Event.AvailableSeats == 17
+		},
+	},
 }
 
 func hasItsLock(r inventory.Result, c inventory.Command) bool {

@@ -69,57 +69,58 @@ var damages = map[string]struct {
 	action string
 	args   []string
 }{
-	"drift": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+	"drift": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("events", event, bson.D{{Key: "availableSeats", Value: 42}})
-	}, "42 should be 97", "seatctl recover", nil},
-	"sale with an ACTIVE lock": {func(t *testing.T, env *testenv.Env, event holdfast.ID) {
+	}, detail: "42 should be 97", action: "seatctl recover"},
+	"sale with an ACTIVE lock": {damage: func(t *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("seatlocks", confirm(t, env, event).LockID, bson.D{{Key: "status", Value: "ACTIVE"}})
-	}, "ACTIVE locks of CONFIRMED bookings", "seatctl recover", nil},
-	"sale with an ended lock": {func(t *testing.T, env *testenv.Env, event holdfast.ID) {
+	}, detail: "ACTIVE locks of CONFIRMED bookings", action: "seatctl recover"},
+	"sale with an ended lock": {damage: func(t *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("seatlocks", confirm(t, env, event).LockID, bson.D{{Key: "status", Value: "EXPIRED"}})
-	}, "CONFIRMED bookings whose lock has ended", "look at them", nil},
-	"CONSUMED lock without a sale": {func(t *testing.T, env *testenv.Env, event holdfast.ID) {
+	}, detail: "CONFIRMED bookings whose lock has ended", action: "look at them"},
+	"CONSUMED lock without a sale": {damage: func(t *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("bookings", confirm(t, env, event).ID, bson.D{{Key: "status", Value: "CANCELLED"}})
-	}, "CONSUMED locks without a CONFIRMED booking", "look at them", nil},
-	"poison lock": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+	}, detail: "CONSUMED locks without a CONFIRMED booking", action: "look at them"},
+	"poison lock": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, "two")
-	}, "locks whose seats are no whole number", "look at them", nil},
-	"poison event": {func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
+	}, detail: "locks whose seats are no whole number", action: "look at them"},
+	"poison event": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		env.Insert("events", bson.D{{Key: "_id", Value: ids.New()}, {Key: "totalSeats", Value: "ten"}, {Key: "availableSeats", Value: 10}})
-	}, "events whose totalSeats is no whole number", "look at them", nil},
-	"oversold": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+	}, detail: "events whose totalSeats is no whole number", action: "look at them"},
+	"oversold": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, 200)
 		env.Recover()
-	}, "oversold events", "find other seats", nil},
-	"index": {func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+	}, detail: "oversold events", action: "find other seats"},
+	"index": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		if err := env.DB.Collection("seatlocks").Indexes().DropOne(env.Ctx(), idempotencyIndex); err != nil {
 			t.Fatal(err)
 		}
-	}, "the index " + idempotencyIndex, "createIndexes", nil},
-	"validator": {func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+	}, detail: "the index " + idempotencyIndex, action: "createIndexes"},
+	"validator": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		dropValidator := bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}
 		if err := env.DB.RunCommand(env.Ctx(), dropValidator).Err(); err != nil {
 			t.Fatal(err)
 		}
-	}, "the validator of events", "collMod", nil},
-	"overdue": {func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+	}, detail: "the validator of events", action: "collMod"},
+	"overdue": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Acquire(event, 1, testenv.Past())
-	}, "1 locks are due", "seatctl sweep", nil},
-	"failed run": {func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
+	}, detail: "1 locks are due", action: "seatctl sweep"},
+	"failed run": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		insertRun(env, "lock-expiry", time.Now(), bson.E{Key: "outcome", Value: "failed"}, bson.E{Key: "reason", Value: "it rained"})
-	}, "it rained", "correlationId=lock-expiry-x", nil},
-	"endless run": {func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
+	}, detail: "it rained", action: "correlationId=lock-expiry-x"},
+	"endless run": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		insertRun(env, "reconcile", time.Now().Add(-2*time.Hour), bson.E{Key: "outcome", Value: "running"})
-	}, "exceeds its time limit", "seatctl leases free reconcile", nil},
-	"stuck lease": {func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+	}, detail: "exceeds its time limit", action: "seatctl leases free reconcile"},
+	"stuck lease": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		if _, err := lease.NewMongo(env.DB, lease.Terms{TTL: time.Minute}).Acquire(env.Ctx(), lease.Of("lock-expiry"), "dead/1/x"); err != nil {
 			t.Fatal(err)
 		}
-	}, "held by dead/1/x, but no run is in progress", "seatctl leases free lock-expiry", []string{"--job-leases", "mongo"}},
-	"no leader": {func(*testing.T, *testenv.Env, holdfast.ID) {},
-		"no process schedules the jobs", "start a worker", []string{"--job-leases", "mongo"}},
-	"no Redis": {func(*testing.T, *testenv.Env, holdfast.ID) {},
-		"does not answer", "start it", []string{"--job-leases", "redis", "--redis-url", "redis://127.0.0.1:1"}},
+	}, detail: "held by dead/1/x, but no run is in progress", action: "seatctl leases free lock-expiry",
+		args: []string{"--job-leases", "mongo"}},
+	"no leader": {damage: func(*testing.T, *testenv.Env, holdfast.ID) {},
+		detail: "no process schedules the jobs", action: "start a worker", args: []string{"--job-leases", "mongo"}},
+	"no Redis": {damage: func(*testing.T, *testenv.Env, holdfast.ID) {},
+		detail: "does not answer", action: "start it", args: []string{"--job-leases", "redis", "--redis-url", "redis://127.0.0.1:1"}},
 }
 
 // Doctor reports a healthy database as such, and reports each kind of damage with an
@@ -217,16 +218,16 @@ func TestLists_FilterAndFormatItems(t *testing.T) {
 		want    string
 		exclude string
 	}{
-		{[]string{"events"}, 0, event.String(), ""},
-		{[]string{"events", "--status", "CLOSED"}, 0, "", event.String()},
-		{[]string{"locks", "--status", "ACTIVE"}, 0, lock.ID.String(), "CONSUMED"},
-		{[]string{"locks", "--user", lock.UserID.String(), "-o", "json"}, 0, `"seats": 7`, `"seats": 2`},
-		{[]string{"locks", "--event", "x"}, 2, "", ""},
-		{[]string{"bookings", "--status", "CONFIRMED"}, 0, "CONFIRMED", "INITIATED"},
-		{[]string{"bookings", "--limit", "1", "-o", "json"}, 0, `"lockId"`, "INITIATED\n"},
-		{[]string{"bookings", "--event", ids.New().String(), "-o", "json"}, 0, "[]", ""},
-		{[]string{"dance"}, 2, "", ""},
-		{[]string{"locks", "--limit", "many"}, 2, "", ""},
+		{args: []string{"events"}, code: 0, want: event.String()},
+		{args: []string{"events", "--status", "CLOSED"}, code: 0, exclude: event.String()},
+		{args: []string{"locks", "--status", "ACTIVE"}, code: 0, want: lock.ID.String(), exclude: "CONSUMED"},
+		{args: []string{"locks", "--user", lock.UserID.String(), "-o", "json"}, code: 0, want: `"seats": 7`, exclude: `"seats": 2`},
+		{args: []string{"locks", "--event", "x"}, code: 2},
+		{args: []string{"bookings", "--status", "CONFIRMED"}, code: 0, want: "CONFIRMED", exclude: "INITIATED"},
+		{args: []string{"bookings", "--limit", "1", "-o", "json"}, code: 0, want: `"lockId"`, exclude: "INITIATED\n"},
+		{args: []string{"bookings", "--event", ids.New().String(), "-o", "json"}, code: 0, want: "[]"},
+		{args: []string{"dance"}, code: 2},
+		{args: []string{"locks", "--limit", "many"}, code: 2},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			code, out, errs := ctl(env, "", c.args...)
@@ -266,9 +267,11 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 		`{"name":"x","totalSeats":1,"status":"GONE"}`,
 		`{"id":"x","name":"x","totalSeats":1}`,
 	} {
-		if code, _, errs := ctl(to, "\n"+invalid, "import"); code != 1 || !strings.Contains(errs, "line 2") {
-			t.Errorf("%s: %d %s", invalid, code, errs)
-		}
+		t.Run(invalid, func(t *testing.T) {
+			if code, _, errs := ctl(to, "\n"+invalid, "import"); code != 1 || !strings.Contains(errs, "line 2") {
+				t.Errorf("%d %s", code, errs)
+			}
+		})
 	}
 	testenv.CheckInvariants(t, to.DB.Database)
 }

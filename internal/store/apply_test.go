@@ -40,43 +40,19 @@ func at(ms int64) bson.DateTime { return bson.DateTime(ms) }
 
 func pointer[T any](v T) *T { return &v }
 
-func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	allowAnyCounter(t, w)
-	name, total, limit, none, date, closed := "$name", int64(20), int64(4), int64(0), time.UnixMilli(86_400_000).UTC(), holdfast.Closed
-	oversold := func(f fixture) { f.setEvent(field("availableSeats", 0), field("oversold", 3)) }
-	for _, c := range []struct {
-		name    string
-		arrange func(f fixture)
-		write   inventory.EventWrite
-		want    bson.M
-	}{
-		{"the revision alone", nil, inventory.EventWrite{}, bson.M{"rev": int64(1)}},
-		{"seats go", nil, inventory.EventWrite{Available: -3}, bson.M{"rev": int64(1), "availableSeats": int64(5)}},
-		{"seats come back and pay down", oversold, inventory.EventWrite{Available: 2, Oversold: -3},
-			bson.M{"rev": int64(1), "availableSeats": int64(2), "oversold": int64(0)}},
-		{"a new counter", oversold, inventory.EventWrite{Counter: &inventory.Counter{AvailableSeats: 8}},
-			bson.M{"rev": int64(1), "availableSeats": int64(8), "oversold": nil, "fixes": int64(1)}},
-		{"a new counter, oversold", nil, inventory.EventWrite{Counter: &inventory.Counter{Oversold: 2}, RunID: "run"},
-			bson.M{"rev": int64(1), "availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1), "runId": "run"}},
-		{"a sweep", nil, inventory.EventWrite{RunID: "run", SweptAtRev: pointer(int64(7))},
-			bson.M{"rev": int64(1), "runId": "run", "sweptRev": int64(7)}},
-		{"its fields", nil, inventory.EventWrite{Fields: holdfast.EventChange{
-			Name: &name, TotalSeats: &total, EventDate: &date, Status: &closed, MaxSeatsPerUser: &limit,
-		}}, bson.M{"rev": int64(1), "name": "$name", "totalSeats": total, "eventDate": at(86_400_000), "status": "CLOSED",
-			"maxSeatsPerUser": limit}},
-		{"no limit", func(f fixture) { f.setEvent(field("maxSeatsPerUser", 4)) },
-			inventory.EventWrite{Fields: holdfast.EventChange{MaxSeatsPerUser: &none}}, bson.M{"rev": int64(1), "maxSeatsPerUser": nil}},
-		{"a drift downwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 3}, RunID: "run"},
-			bson.M{"availableSeats": int64(5), "fixes": int64(1), "runId": "run"}},
-		{"a drift upwards", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: -1}},
-			bson.M{"availableSeats": int64(9), "fixes": int64(1)}},
-		{"a drift beyond the available seats", nil, inventory.EventWrite{Drift: &inventory.Drift{Amount: 10}},
-			bson.M{"availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1)}},
-		{"a drift that pays down", oversold, inventory.EventWrite{Drift: &inventory.Drift{Amount: -5}},
-			bson.M{"availableSeats": int64(2), "oversold": nil, "fixes": int64(1)}},
-	} {
+// eventWriteCase checks which fields of the event a write changes.
+type eventWriteCase struct {
+	name    string
+	arrange func(f fixture)
+	write   inventory.EventWrite
+	want    bson.M
+}
+
+func oversold(f fixture) { f.setEvent(field("availableSeats", 0), field("oversold", 3)) }
+
+func checkEventWrites(t *testing.T, w *env, cases []eventWriteCase) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, w, c.arrange)
 			before := f.document("events", f.event)
@@ -101,6 +77,72 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	allowAnyCounter(t, w)
+	name, total, limit, none, date, closed := "$name", int64(20), int64(4), int64(0), time.UnixMilli(86_400_000).UTC(), holdfast.Closed
+	checkEventWrites(t, w, []eventWriteCase{
+		{name: "the revision alone", want: bson.M{"rev": int64(1)}},
+		{name: "seats go", write: inventory.EventWrite{Available: -3}, want: bson.M{"rev": int64(1), "availableSeats": int64(5)}},
+		{
+			name: "seats come back and pay down", arrange: oversold, write: inventory.EventWrite{Available: 2, Oversold: -3},
+			want: bson.M{"rev": int64(1), "availableSeats": int64(2), "oversold": int64(0)},
+		},
+		{
+			name: "a new counter", arrange: oversold, write: inventory.EventWrite{Counter: &inventory.Counter{AvailableSeats: 8}},
+			want: bson.M{"rev": int64(1), "availableSeats": int64(8), "oversold": nil, "fixes": int64(1)},
+		},
+		{
+			name: "a new counter, oversold", write: inventory.EventWrite{Counter: &inventory.Counter{Oversold: 2}, RunID: "run"},
+			want: bson.M{"rev": int64(1), "availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1), "runId": "run"},
+		},
+		{
+			name: "a sweep", write: inventory.EventWrite{RunID: "run", SweptAtRev: pointer(int64(7))},
+			want: bson.M{"rev": int64(1), "runId": "run", "sweptRev": int64(7)},
+		},
+		{
+			name: "its fields",
+			write: inventory.EventWrite{Fields: holdfast.EventChange{
+				Name: &name, TotalSeats: &total, EventDate: &date, Status: &closed, MaxSeatsPerUser: &limit,
+			}},
+			want: bson.M{
+				"rev": int64(1), "name": "$name", "totalSeats": total, "eventDate": at(86_400_000), "status": "CLOSED",
+				"maxSeatsPerUser": limit,
+			},
+		},
+		{
+			name: "no limit", arrange: func(f fixture) { f.setEvent(field("maxSeatsPerUser", 4)) },
+			write: inventory.EventWrite{Fields: holdfast.EventChange{MaxSeatsPerUser: &none}},
+			want:  bson.M{"rev": int64(1), "maxSeatsPerUser": nil},
+		},
+	})
+}
+
+func TestApply_TakesADriftOffTheCounter(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	allowAnyCounter(t, w)
+	checkEventWrites(t, w, []eventWriteCase{
+		{
+			name: "a drift downwards", write: inventory.EventWrite{Drift: &inventory.Drift{Amount: 3}, RunID: "run"},
+			want: bson.M{"availableSeats": int64(5), "fixes": int64(1), "runId": "run"},
+		},
+		{
+			name: "a drift upwards", write: inventory.EventWrite{Drift: &inventory.Drift{Amount: -1}},
+			want: bson.M{"availableSeats": int64(9), "fixes": int64(1)},
+		},
+		{
+			name: "a drift beyond the available seats", write: inventory.EventWrite{Drift: &inventory.Drift{Amount: 10}},
+			want: bson.M{"availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1)},
+		},
+		{
+			name: "a drift that pays down", arrange: oversold, write: inventory.EventWrite{Drift: &inventory.Drift{Amount: -5}},
+			want: bson.M{"availableSeats": int64(2), "oversold": nil, "fixes": int64(1)},
+		},
+	})
 }
 
 // normal converts every whole number to int64.
@@ -131,15 +173,23 @@ func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 		want  bson.M
 		dated bool // its date of change is new
 	}{
-		{"the revision alone", inventory.LockWrite{To: holdfast.LockActive}, bson.M{"rev": int64(4)}, false},
-		{"consumed", inventory.LockWrite{To: holdfast.LockConsumed, RunID: "run"},
-			bson.M{"rev": int64(4), "status": "CONSUMED", "runId": "run"}, true},
-		{"extended", inventory.LockWrite{To: holdfast.LockActive, ExpiresAt: ahead},
-			bson.M{"rev": int64(4), "expiresAt": bson.NewDateTimeFromTime(ahead)}, true},
-		{"booked", inventory.LockWrite{To: holdfast.LockActive, BookingID: booking},
-			bson.M{"rev": int64(4), "bookingId": bson.ObjectID(booking)}, true},
-		{"released", inventory.LockWrite{To: holdfast.LockReleased, ClearBooking: true, EndedBy: holdfast.EndedByAPI},
-			bson.M{"rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, true},
+		{name: "the revision alone", write: inventory.LockWrite{To: holdfast.LockActive}, want: bson.M{"rev": int64(4)}},
+		{
+			name: "consumed", write: inventory.LockWrite{To: holdfast.LockConsumed, RunID: "run"},
+			want: bson.M{"rev": int64(4), "status": "CONSUMED", "runId": "run"}, dated: true,
+		},
+		{
+			name: "extended", write: inventory.LockWrite{To: holdfast.LockActive, ExpiresAt: ahead},
+			want: bson.M{"rev": int64(4), "expiresAt": bson.NewDateTimeFromTime(ahead)}, dated: true,
+		},
+		{
+			name: "booked", write: inventory.LockWrite{To: holdfast.LockActive, BookingID: booking},
+			want: bson.M{"rev": int64(4), "bookingId": bson.ObjectID(booking)}, dated: true,
+		},
+		{
+			name: "released", write: inventory.LockWrite{To: holdfast.LockReleased, ClearBooking: true, EndedBy: holdfast.EndedByAPI},
+			want: bson.M{"rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, dated: true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, w, nil)
@@ -170,12 +220,19 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 		write inventory.BookingWrite
 		want  bson.M
 	}{
-		{"paid", holdfast.BookingInitiated, inventory.BookingWrite{To: holdfast.BookingPending, PaymentExpiresAt: ends},
-			bson.M{"status": "PAYMENT_PENDING", "paymentExpiresAt": bson.NewDateTimeFromTime(ends)}},
-		{"confirmed", holdfast.BookingPending, inventory.BookingWrite{To: holdfast.BookingConfirmed, WindowOpen: true, PaymentReference: "$ref"},
-			bson.M{"status": "CONFIRMED", "paymentReference": "$ref"}},
-		{"expired", holdfast.BookingPending, inventory.BookingWrite{To: holdfast.BookingExpired, RunID: "run"},
-			bson.M{"status": "EXPIRED", "runId": "run"}},
+		{
+			name: "paid", from: holdfast.BookingInitiated, write: inventory.BookingWrite{To: holdfast.BookingPending, PaymentExpiresAt: ends},
+			want: bson.M{"status": "PAYMENT_PENDING", "paymentExpiresAt": bson.NewDateTimeFromTime(ends)},
+		},
+		{
+			name: "confirmed", from: holdfast.BookingPending,
+			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, WindowOpen: true, PaymentReference: "$ref"},
+			want:  bson.M{"status": "CONFIRMED", "paymentReference": "$ref"},
+		},
+		{
+			name: "expired", from: holdfast.BookingPending, write: inventory.BookingWrite{To: holdfast.BookingExpired, RunID: "run"},
+			want: bson.M{"status": "EXPIRED", "runId": "run"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from))) })

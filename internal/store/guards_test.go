@@ -59,21 +59,24 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 	}
 	set := func(name string, value any) func(fixture) { return func(f fixture) { f.setEvent(field(name, value)) } }
 	checkGuards(t, []guardCase{
-		{"one seat is gone", nil, acquire, set("availableSeats", 7)},
-		{"the event is closed", nil, acquire, set("status", "CLOSED")},
-		{"the event is cancelled", nil, acquire, set("status", "CANCELLED")},
-		{"the status is unknown", nil, acquire, set("status", "DRAFT")},
-		{"an event that sells by default is closed", func(f fixture) { f.unset("events", f.event, "status") }, acquire, set("status", "CLOSED")},
-		{"the status is no text", nil, acquire, set("status", 7)},
-		{"customers are limited", nil, acquire, set("maxSeatsPerUser", 4)},
-		{"the limit is no number", nil, acquire, set("maxSeatsPerUser", "four")},
-		{"more is available than the total", nil, acquire, set("availableSeats", 11)},
-		{"less is sold than the total", nil, acquire, set("totalSeats", 7)},
-		{"the total is no number", nil, acquire, set("totalSeats", "ten")},
-		{"available and oversold seats", nil, acquire, set("oversold", 1)},
-		{"a fraction of a seat is available", nil, acquire, set("availableSeats", 8.5)},
-		{"oversold is no number", nil, acquire, set("oversold", "x")},
-		{"the event is deleted", nil, acquire, func(f fixture) { f.remove("events", f.event) }},
+		{name: "one seat is gone", plan: acquire, change: set("availableSeats", 7)},
+		{name: "the event is closed", plan: acquire, change: set("status", "CLOSED")},
+		{name: "the event is cancelled", plan: acquire, change: set("status", "CANCELLED")},
+		{name: "the status is unknown", plan: acquire, change: set("status", "DRAFT")},
+		{
+			name: "an event that sells by default is closed", arrange: func(f fixture) { f.unset("events", f.event, "status") },
+			plan: acquire, change: set("status", "CLOSED"),
+		},
+		{name: "the status is no text", plan: acquire, change: set("status", 7)},
+		{name: "customers are limited", plan: acquire, change: set("maxSeatsPerUser", 4)},
+		{name: "the limit is no number", plan: acquire, change: set("maxSeatsPerUser", "four")},
+		{name: "more is available than the total", plan: acquire, change: set("availableSeats", 11)},
+		{name: "less is sold than the total", plan: acquire, change: set("totalSeats", 7)},
+		{name: "the total is no number", plan: acquire, change: set("totalSeats", "ten")},
+		{name: "available and oversold seats", plan: acquire, change: set("oversold", 1)},
+		{name: "a fraction of a seat is available", plan: acquire, change: set("availableSeats", 8.5)},
+		{name: "oversold is no number", plan: acquire, change: set("oversold", "x")},
+		{name: "the event is deleted", plan: acquire, change: func(f fixture) { f.remove("events", f.event) }},
 	})
 }
 
@@ -85,27 +88,38 @@ func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 	}
 	set := func(name string, value any) func(fixture) { return func(f fixture) { f.setEvent(field(name, value)) } }
 	checkGuards(t, []guardCase{
-		{"the revision is raised", set("rev", 4), restore, set("rev", 5)},
-		{"a revision appears", nil, restore, set("rev", 1)},
-		{"a revision disappears", set("rev", 4), restore, set("rev", 0)},
-		{"fewer seats are available", nil, restore, set("availableSeats", 7)},
-		{"more seats are available", nil, restore, set("availableSeats", 9)},
-		{"the total is raised", nil, restore, set("totalSeats", 11)},
-		{"the event is oversold", set("availableSeats", 0), restore, set("oversold", 1)},
-		{"the event is oversold by more", func(f fixture) { f.setEvent(field("availableSeats", 0), field("oversold", 1)) }, restore,
-			set("oversold", 2)},
-		{"the event is closed", nil, restore, set("status", "CLOSED")},
-		{"the event is cancelled", nil, restore, set("status", "CANCELLED")},
-		{"the event sells again", set("status", "CLOSED"), restore, set("status", "ON_SALE")},
-		{"an event that sells by default is closed", func(f fixture) { f.unset("events", f.event, "status") }, restore, set("status", "CLOSED")},
-		{"the event sells again, by default", set("status", "CLOSED"), restore, set("status", nil)},
-		{"a closed event is cancelled", set("status", "CLOSED"), restore, set("status", "CANCELLED")},
-		{"an event with a limit that is no number is changed", set("maxSeatsPerUser", "four"), restore, set("rev", 1)},
-		{"an event with a limit that is no number is repaired", set("maxSeatsPerUser", "four"), restore, set("fixes", 1)},
-		{"an event without a number of seats is changed", set("availableSeats", "eight"), func(f fixture) inventory.Plan {
+		{name: "the revision is raised", arrange: set("rev", 4), plan: restore, change: set("rev", 5)},
+		{name: "a revision appears", plan: restore, change: set("rev", 1)},
+		{name: "a revision disappears", arrange: set("rev", 4), plan: restore, change: set("rev", 0)},
+		{name: "fewer seats are available", plan: restore, change: set("availableSeats", 7)},
+		{name: "more seats are available", plan: restore, change: set("availableSeats", 9)},
+		{name: "the total is raised", plan: restore, change: set("totalSeats", 11)},
+		{name: "the event is oversold", arrange: set("availableSeats", 0), plan: restore, change: set("oversold", 1)},
+		{
+			name: "the event is oversold by more", arrange: func(f fixture) { f.setEvent(field("availableSeats", 0), field("oversold", 1)) },
+			plan: restore, change: set("oversold", 2),
+		},
+		{name: "the event is closed", plan: restore, change: set("status", "CLOSED")},
+		{name: "the event is cancelled", plan: restore, change: set("status", "CANCELLED")},
+		{name: "the event sells again", arrange: set("status", "CLOSED"), plan: restore, change: set("status", "ON_SALE")},
+		{
+			name: "an event that sells by default is closed", arrange: func(f fixture) { f.unset("events", f.event, "status") },
+			plan: restore, change: set("status", "CLOSED"),
+		},
+		{name: "the event sells again, by default", arrange: set("status", "CLOSED"), plan: restore, change: set("status", nil)},
+		{name: "a closed event is cancelled", arrange: set("status", "CLOSED"), plan: restore, change: set("status", "CANCELLED")},
+		{
+			name: "an event with a limit that is no number is changed", arrange: set("maxSeatsPerUser", "four"), plan: restore,
+			change: set("rev", 1),
+		},
+		{
+			name: "an event with a limit that is no number is repaired", arrange: set("maxSeatsPerUser", "four"), plan: restore,
+			change: set("fixes", 1),
+		},
+		{name: "an event without a number of seats is changed", arrange: set("availableSeats", "eight"), plan: func(f fixture) inventory.Plan {
 			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Counter: &inventory.Counter{AvailableSeats: 8}}}
-		}, set("rev", 1)},
-		{"the event is deleted", nil, restore, func(f fixture) { f.remove("events", f.event) }},
+		}, change: set("rev", 1)},
+		{name: "the event is deleted", plan: restore, change: func(f fixture) { f.remove("events", f.event) }},
 	})
 }
 
@@ -116,8 +130,8 @@ func TestApply_DriftIsSubtractedOnce(t *testing.T) {
 	}
 	fixes := func(n int) func(fixture) { return func(f fixture) { f.setEvent(field("fixes", n)) } }
 	checkGuards(t, []guardCase{
-		{"the first repair", nil, repair, fixes(1)},
-		{"another repair", fixes(1), repair, fixes(2)},
+		{name: "the first repair", plan: repair, change: fixes(1)},
+		{name: "another repair", arrange: fixes(1), plan: repair, change: fixes(2)},
 	})
 }
 
@@ -138,22 +152,25 @@ func TestApply_LockGuardsHold(t *testing.T) {
 	consume := write(inventory.LockWrite{From: holdfast.LockActive, To: holdfast.LockConsumed, Guard: inventory.LiveAtRevision})
 	bump := write(inventory.LockWrite{From: holdfast.LockActive, To: holdfast.LockActive, Guard: inventory.AtRevision})
 	checkGuards(t, []guardCase{
-		{"consume: it is released", nil, consume, set("status", "RELEASED")},
-		{"consume: it is expired", nil, consume, set("status", "EXPIRED")},
-		{"consume: it is due", nil, consume, set("expiresAt", past)},
-		{"consume: its expiry is no date", nil, consume, set("expiresAt", "soon")},
-		{"consume: it has been changed", nil, consume, set("rev", 4)},
-		{"consume: a revision appears", func(f fixture) { f.unset("seatlocks", f.lock, "rev") }, consume, set("rev", 1)},
-		{"release: it is consumed", nil, release, set("status", "CONSUMED")},
-		{"release: it is expired", nil, release, set("status", "EXPIRED")},
-		{"release: it has been changed", nil, release, set("rev", 4)},
-		{"expire: it is consumed", set("expiresAt", past), expire, set("status", "CONSUMED")},
-		{"expire: it is released", set("expiresAt", past), expire, set("status", "RELEASED")},
-		{"expire: it is extended", set("expiresAt", past), expire, set("expiresAt", ahead)},
-		{"cancel: it is active", set("status", "CONSUMED"), undo, set("status", "ACTIVE")},
-		{"refuse for its time: it is consumed", set("expiresAt", past), bump, set("status", "CONSUMED")},
-		{"refuse for its time: it has been changed", set("expiresAt", past), bump, set("rev", 4)},
-		{"it is deleted", nil, release, func(f fixture) { f.remove("seatlocks", f.lock) }},
+		{name: "consume: it is released", plan: consume, change: set("status", "RELEASED")},
+		{name: "consume: it is expired", plan: consume, change: set("status", "EXPIRED")},
+		{name: "consume: it is due", plan: consume, change: set("expiresAt", past)},
+		{name: "consume: its expiry is no date", plan: consume, change: set("expiresAt", "soon")},
+		{name: "consume: it has been changed", plan: consume, change: set("rev", 4)},
+		{
+			name: "consume: a revision appears", arrange: func(f fixture) { f.unset("seatlocks", f.lock, "rev") },
+			plan: consume, change: set("rev", 1),
+		},
+		{name: "release: it is consumed", plan: release, change: set("status", "CONSUMED")},
+		{name: "release: it is expired", plan: release, change: set("status", "EXPIRED")},
+		{name: "release: it has been changed", plan: release, change: set("rev", 4)},
+		{name: "expire: it is consumed", arrange: set("expiresAt", past), plan: expire, change: set("status", "CONSUMED")},
+		{name: "expire: it is released", arrange: set("expiresAt", past), plan: expire, change: set("status", "RELEASED")},
+		{name: "expire: it is extended", arrange: set("expiresAt", past), plan: expire, change: set("expiresAt", ahead)},
+		{name: "cancel: it is active", arrange: set("status", "CONSUMED"), plan: undo, change: set("status", "ACTIVE")},
+		{name: "refuse for its time: it is consumed", arrange: set("expiresAt", past), plan: bump, change: set("status", "CONSUMED")},
+		{name: "refuse for its time: it has been changed", arrange: set("expiresAt", past), plan: bump, change: set("rev", 4)},
+		{name: "it is deleted", plan: release, change: func(f fixture) { f.remove("seatlocks", f.lock) }},
 	})
 }
 
@@ -172,14 +189,14 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 	cancel := write(holdfast.BookingPending, holdfast.BookingCancelled, false)
 	pay := write(holdfast.BookingInitiated, holdfast.BookingPending, false)
 	checkGuards(t, []guardCase{
-		{"expire: it is cancelled", nil, expire, set("status", "CANCELLED")},
-		{"expire: it is confirmed", nil, expire, set("status", "CONFIRMED")},
-		{"cancel: it is expired", nil, cancel, set("status", "EXPIRED")},
-		{"pay: it is expired", set("status", "INITIATED"), pay, set("status", "EXPIRED")},
-		{"confirm: it is cancelled", nil, confirm, set("status", "CANCELLED")},
-		{"confirm: its window has passed", nil, confirm, set("paymentExpiresAt", time.Now().Add(-time.Hour))},
-		{"confirm: its window is no date", nil, confirm, set("paymentExpiresAt", "soon")},
-		{"it is deleted", nil, confirm, func(f fixture) { f.remove("bookings", f.booking) }},
+		{name: "expire: it is cancelled", plan: expire, change: set("status", "CANCELLED")},
+		{name: "expire: it is confirmed", plan: expire, change: set("status", "CONFIRMED")},
+		{name: "cancel: it is expired", plan: cancel, change: set("status", "EXPIRED")},
+		{name: "pay: it is expired", arrange: set("status", "INITIATED"), plan: pay, change: set("status", "EXPIRED")},
+		{name: "confirm: it is cancelled", plan: confirm, change: set("status", "CANCELLED")},
+		{name: "confirm: its window has passed", plan: confirm, change: set("paymentExpiresAt", time.Now().Add(-time.Hour))},
+		{name: "confirm: its window is no date", plan: confirm, change: set("paymentExpiresAt", "soon")},
+		{name: "it is deleted", plan: confirm, change: func(f fixture) { f.remove("bookings", f.booking) }},
 	})
 }
 

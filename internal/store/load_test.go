@@ -152,9 +152,11 @@ func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 				"among some":                {inventory.Needs{DueAmong: list(f.lock, second, poison, released)}, all[1:]},
 				"among some that are not":   {inventory.Needs{DueAmong: list(f.lock)}, []inventory.DueLock{}},
 			} {
-				if s := f.load(n.needs); s.Due == nil || !reflect.DeepEqual(*s.Due, n.want) {
-					t.Errorf("%s: got %+v, want %+v", name, s.Due, n.want)
-				}
+				t.Run(name, func(t *testing.T) {
+					if s := f.load(n.needs); s.Due == nil || !reflect.DeepEqual(*s.Due, n.want) {
+						t.Errorf("got %+v, want %+v", s.Due, n.want)
+					}
+				})
 			}
 		}},
 		{"seats taken", func(t *testing.T, f fixture, _ holdfast.ID) {
@@ -208,7 +210,7 @@ func TestLoad_ReadsDocumentsOfOtherSoftware(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, w, func(f fixture) { f.setEvent(c.set) })
 			e := f.read.Event
-			if got := (known{e.Status, e.HasTotal, e.Countable, e.Incomparable}); got != c.want {
+			if got := (known{Status: e.Status, HasTotal: e.HasTotal, Countable: e.Countable, Incomparable: e.Incomparable}); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
@@ -266,10 +268,12 @@ func TestLoad_FindsTheEventByItsLockOrBooking(t *testing.T) {
 	if lock, read := s.Locks[f.lock]; !read || lock != nil || s.Bookings[f.booking] == nil {
 		t.Errorf("without the lock: %+v", s)
 	}
-	for name, n := range map[string]inventory.Needs{"lock": {Locks: list(ids.New())}, "booking": {Bookings: list(ids.New())}} {
-		if s := load(n); !s.Missing || s.Event != nil || s.Now.IsZero() {
-			t.Errorf("no such %s: %+v", name, s)
-		}
+	for name, n := range map[string]inventory.Needs{"no such lock": {Locks: list(ids.New())}, "no such booking": {Bookings: list(ids.New())}} {
+		t.Run(name, func(t *testing.T) {
+			if s := load(n); !s.Missing || s.Event != nil || s.Now.IsZero() {
+				t.Errorf("got %+v", s)
+			}
+		})
 	}
 }
 

@@ -118,13 +118,15 @@ func TestLoad_IsOneReadAtOneSnapshot(t *testing.T) {
 		"by event": {f.event, all}, "by lock": {needs: inventory.Needs{Locks: list(f.lock), LiveOf: list(f.lock)}},
 		"by booking": {needs: inventory.Needs{Bookings: list(f.booking)}},
 	} {
-		reads = nil
-		if _, err := process.Store.Load(w.Ctx(), c.event, c.needs); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(reads, []string{"aggregate snapshot"}) {
-			t.Errorf("%s: MongoDB received %q", name, reads)
-		}
+		t.Run(name, func(t *testing.T) {
+			reads = nil
+			if _, err := process.Store.Load(w.Ctx(), c.event, c.needs); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(reads, []string{"aggregate snapshot"}) {
+				t.Errorf("MongoDB received %q", reads)
+			}
+		})
 	}
 }
 

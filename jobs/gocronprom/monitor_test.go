@@ -1,7 +1,6 @@
 package gocronprom_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -11,26 +10,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/gocronprom"
 )
 
 // awaitMetrics polls until the metrics have the wanted values.
 func awaitMetrics(t *testing.T, registry *prometheus.Registry, want string, metrics ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := testutil.GatherAndCompare(registry, strings.NewReader(want), metrics...)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatal(err)
-		case <-tick.C:
-		}
+	var err error
+	isAsWanted := func() bool {
+		err = testutil.GatherAndCompare(registry, strings.NewReader(want), metrics...)
+		return err == nil
+	}
+	if !testenv.Poll(10*time.Second, isAsWanted) {
+		t.Fatal(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,27 +125,29 @@ func TestLease_ExpiredLeaseBelongsToTheNextHolder(t *testing.T) {
 	t.Parallel()
 	forEachStore(t, func(t *testing.T, a, b lease.Store) {
 		for _, second := range []string{"b", "a"} {
-			n := newName()
-			first := acquire(t, a, n, "a")
-			var l lease.Lease
-			testenv.WaitFor(t, func() bool {
-				var err error
-				l, err = b.Acquire(t.Context(), n, second)
-				return err == nil
-			})
-			if _, held := lease.IsHeld(first.Renew(t.Context())); !held {
-				t.Errorf("renewed although %s holds it", second)
-			}
-			if err := first.Release(t.Context()); err != nil {
-				if _, unavailable := lease.IsUnavailable(err); !unavailable { // gocron-redis-lock does not report the cause
-					t.Error(err)
+			t.Run("then "+second, func(t *testing.T) {
+				n := newName()
+				first := acquire(t, a, n, "a")
+				var l lease.Lease
+				testenv.WaitFor(t, func() bool {
+					var err error
+					l, err = b.Acquire(t.Context(), n, second)
+					return err == nil
+				})
+				if _, held := lease.IsHeld(first.Renew(t.Context())); !held {
+					t.Errorf("renewed although %s holds it", second)
 				}
-			}
-			_, err := a.Acquire(t.Context(), n, "c")
-			expectHeld(t, err, second)
-			if err := l.Renew(t.Context()); err != nil {
-				t.Errorf("renewal of the present holder: %v", err)
-			}
+				if err := first.Release(t.Context()); err != nil {
+					if _, unavailable := lease.IsUnavailable(err); !unavailable { // gocron-redis-lock does not report the cause
+						t.Error(err)
+					}
+				}
+				_, err := a.Acquire(t.Context(), n, "c")
+				expectHeld(t, err, second)
+				if err := l.Renew(t.Context()); err != nil {
+					t.Errorf("renewal of the present holder: %v", err)
+				}
+			})
 		}
 	})
 }
@@ -346,21 +349,23 @@ func TestLease_WallClocksDoNotMatter(t *testing.T) {
 		r := lease.NewRedis(*o, terms, wrong)
 		testenv.CloseAfter(t, r)
 		for _, s := range []lease.Store{r, lease.NewMongo(env.DB, terms)} {
-			n := newName()
-			right := openRedis(t, testenv.RedisURL(t), terms)
-			var holder lease.Store = right
-			if s.Kind() == lease.KindMongo {
-				holder = s
-			}
-			acquire(t, holder, n, "right")
-			_, err := s.Acquire(t.Context(), n, "wrong")
-			expectHeld(t, err, "right")
-			ctx, stop := context.WithTimeout(t.Context(), terms.TTL/2)
-			l := acquire(t, s, newName(), "wrong")
-			if err := (lease.Keeper{Terms: terms, Clock: wrong}).Keep(ctx, l, wrong().Add(terms.HolderTTL())); err != nil {
-				t.Errorf("with an offset of %v: %v", offset, err)
-			}
-			stop()
+			t.Run(fmt.Sprintf("%s, off by %v", s.Kind(), offset), func(t *testing.T) {
+				n := newName()
+				right := openRedis(t, testenv.RedisURL(t), terms)
+				var holder lease.Store = right
+				if s.Kind() == lease.KindMongo {
+					holder = s
+				}
+				acquire(t, holder, n, "right")
+				_, err := s.Acquire(t.Context(), n, "wrong")
+				expectHeld(t, err, "right")
+				ctx, stop := context.WithTimeout(t.Context(), terms.TTL/2)
+				l := acquire(t, s, newName(), "wrong")
+				if err := (lease.Keeper{Terms: terms, Clock: wrong}).Keep(ctx, l, wrong().Add(terms.HolderTTL())); err != nil {
+					t.Error(err)
+				}
+				stop()
+			})
 		}
 	}
 }
@@ -368,9 +373,11 @@ func TestLease_WallClocksDoNotMatter(t *testing.T) {
 func TestTerms_LeaveTimeForTheSuccessor(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{time.Second, 2 * time.Second, 30 * time.Second, time.Hour} {
-		m := lease.Terms{TTL: ttl}
-		if m.StoreTTL() >= ttl || m.StoreTTL() < ttl*8/10 || m.HolderTTL() >= m.StoreTTL() || m.RenewInterval() > m.HolderTTL()/2 {
-			t.Errorf("%v: store %v, holder %v, renewed every %v", ttl, m.StoreTTL(), m.HolderTTL(), m.RenewInterval())
-		}
+		t.Run(ttl.String(), func(t *testing.T) {
+			m := lease.Terms{TTL: ttl}
+			if m.StoreTTL() >= ttl || m.StoreTTL() < ttl*8/10 || m.HolderTTL() >= m.StoreTTL() || m.RenewInterval() > m.HolderTTL()/2 {
+				t.Errorf("store %v, holder %v, renewed every %v", m.StoreTTL(), m.HolderTTL(), m.RenewInterval())
+			}
+		})
 	}
 }

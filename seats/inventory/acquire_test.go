@@ -87,14 +87,20 @@ func TestAcquire_TheTimeIsByTheDatabasesClock(t *testing.T) {
 		code  holdfast.Code
 		field string
 	}{
-		{"none asked for", holdfast.Until{}, in(theRules.DefaultLockTTL), "", ""},
-		{"a duration", holdfast.Until{For: time.Minute}, in(time.Minute), "", ""},
-		{"a duration to the cap", holdfast.Until{For: longest}, in(longest), "", ""},
-		{"a duration beyond the cap", holdfast.Until{For: longest + time.Millisecond}, time.Time{}, holdfast.CodeInvalid, "body.ttlSeconds"},
-		{"a time", holdfast.Until{At: in(time.Minute)}, in(time.Minute), "", ""},
-		{"a time in the past", holdfast.Until{At: in(-time.Minute)}, in(-time.Minute), "", ""},
-		{"a time at the cap", holdfast.Until{At: in(longest)}, in(longest), "", ""},
-		{"a time beyond the cap", holdfast.Until{At: in(longest + time.Millisecond)}, time.Time{}, holdfast.CodeInvalid, "body.expiresAt"},
+		{name: "none asked for", want: in(theRules.DefaultLockTTL)},
+		{name: "a duration", until: holdfast.Until{For: time.Minute}, want: in(time.Minute)},
+		{name: "a duration to the cap", until: holdfast.Until{For: longest}, want: in(longest)},
+		{
+			name: "a duration beyond the cap", until: holdfast.Until{For: longest + time.Millisecond},
+			code: holdfast.CodeInvalid, field: "body.ttlSeconds",
+		},
+		{name: "a time", until: holdfast.Until{At: in(time.Minute)}, want: in(time.Minute)},
+		{name: "a time in the past", until: holdfast.Until{At: in(-time.Minute)}, want: in(-time.Minute)},
+		{name: "a time at the cap", until: holdfast.Until{At: in(longest)}, want: in(longest)},
+		{
+			name: "a time beyond the cap", until: holdfast.Until{At: in(longest + time.Millisecond)},
+			code: holdfast.CodeInvalid, field: "body.expiresAt",
+		},
 	} {
 		for _, remember := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, remembered %v", row.name, remember), func(t *testing.T) {
@@ -147,9 +153,11 @@ func TestAcquire_RefusalForTooFewSeatsSaysHowManyAreAvailable(t *testing.T) {
 		wantCode(t, results[i], want)
 	}
 	for i, want := range map[int]holdfast.SeatsUnavailable{1: {Requested: 2, Available: 1}, 3: {Requested: 1, Available: 0}} {
-		if got, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](results[i].Err); !ok || got != want {
-			t.Errorf("command %d: got %+v, want %+v", i, got, want)
-		}
+		t.Run(fmt.Sprintf("command %d", i), func(t *testing.T) {
+			if got, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](results[i].Err); !ok || got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
 	}
 	if results[1].Acquires() {
 		t.Error("a refused command makes a lock")
@@ -173,11 +181,11 @@ func TestAcquire_SettlesAnEarlierCommit(t *testing.T) {
 		code holdfast.Code
 		free int64
 	}{
-		{"that happened", pointer(acquire(1, 2)), acquire(1, 2), "", 3},
-		{"that happened, for a caller that gave up", pointer(acquire(1, 2)), abandoned(1, 2), "", 3},
-		{"that happened with a key", pointer(keyed(1, 2, "k")), keyed(1, 2, "k"), "", 3},
-		{"that did not happen", nil, acquire(1, 2), "", 3},
-		{"that did not happen, for a caller that gave up", nil, abandoned(1, 2), holdfast.CodeOutcomeUnknown, 5},
+		{name: "that happened", made: pointer(acquire(1, 2)), ask: acquire(1, 2), free: 3},
+		{name: "that happened, for a caller that gave up", made: pointer(acquire(1, 2)), ask: abandoned(1, 2), free: 3},
+		{name: "that happened with a key", made: pointer(keyed(1, 2, "k")), ask: keyed(1, 2, "k"), free: 3},
+		{name: "that did not happen", ask: acquire(1, 2), free: 3},
+		{name: "that did not happen, for a caller that gave up", ask: abandoned(1, 2), code: holdfast.CodeOutcomeUnknown, free: 5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5)

@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,13 +28,13 @@ type untilRow struct {
 func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
 	expires, limit := in(minutes(10)), in(theRules.MaxLockTTL-minutes(5)) // the lock is five minutes old
 	for _, row := range []untilRow{
-		{"a duration", holdfast.Until{For: minutes(20)}, in(minutes(20)), ""},
-		{"a shorter duration", holdfast.Until{For: minutes(1)}, expires, ""},
-		{"an earlier time", holdfast.Until{At: begin}, expires, ""},
-		{"a time", holdfast.Until{At: in(minutes(30))}, in(minutes(30)), ""},
-		{"the cap", holdfast.Until{At: limit}, limit, ""},
-		{"beyond the cap", holdfast.Until{At: limit.Add(time.Millisecond)}, expires, "body.expiresAt"},
-		{"a duration beyond the cap", holdfast.Until{For: theRules.MaxLockTTL}, expires, "body.ttlSeconds"},
+		{name: "a duration", until: holdfast.Until{For: minutes(20)}, want: in(minutes(20))},
+		{name: "a shorter duration", until: holdfast.Until{For: minutes(1)}, want: expires},
+		{name: "an earlier time", until: holdfast.Until{At: begin}, want: expires},
+		{name: "a time", until: holdfast.Until{At: in(minutes(30))}, want: in(minutes(30))},
+		{name: "the cap", until: holdfast.Until{At: limit}, want: limit},
+		{name: "beyond the cap", until: holdfast.Until{At: limit.Add(time.Millisecond)}, want: expires, field: "body.expiresAt"},
+		{name: "a duration beyond the cap", until: holdfast.Until{For: theRules.MaxLockTTL}, want: expires, field: "body.ttlSeconds"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5).withLock(1, 2, "ACTIVE", expires)
@@ -51,12 +52,12 @@ func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
 func TestBook_MakesABookingAndMovesTheLocksExpiry(t *testing.T) {
 	expires, limit := in(minutes(10)), in(theRules.MaxPaymentTTL)
 	for _, row := range []untilRow{
-		{"without a window", holdfast.Until{}, time.Time{}, ""},
-		{"a duration", holdfast.Until{For: minutes(20)}, in(minutes(20)), ""},
-		{"a shorter duration", holdfast.Until{For: minutes(1)}, in(minutes(1)), ""},
-		{"the cap", holdfast.Until{At: limit}, limit, ""},
-		{"beyond the cap", holdfast.Until{At: limit.Add(time.Millisecond)}, time.Time{}, "body.paymentExpiresAt"},
-		{"a duration beyond the cap", holdfast.Until{For: theRules.MaxPaymentTTL + 1}, time.Time{}, "body.paymentTtlSeconds"},
+		{name: "without a window"},
+		{name: "a duration", until: holdfast.Until{For: minutes(20)}, want: in(minutes(20))},
+		{name: "a shorter duration", until: holdfast.Until{For: minutes(1)}, want: in(minutes(1))},
+		{name: "the cap", until: holdfast.Until{At: limit}, want: limit},
+		{name: "beyond the cap", until: holdfast.Until{At: limit.Add(time.Millisecond)}, field: "body.paymentExpiresAt"},
+		{name: "a duration beyond the cap", until: holdfast.Until{For: theRules.MaxPaymentTTL + 1}, field: "body.paymentTtlSeconds"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5).withLock(1, 2, "ACTIVE", expires)
@@ -103,7 +104,9 @@ func TestBook_OfALockOfAnotherUserOrEventIsNotFound(t *testing.T) {
 			c := book
 			change(&c)
 			for _, state := range []string{"ACTIVE", "ACTIVE and booked", "CONSUMED", "RELEASED"} {
-				wantCode(t, aLock(state).one(t, c), holdfast.CodeLockNotFound)
+				t.Run(state, func(t *testing.T) {
+					wantCode(t, aLock(state).one(t, c), holdfast.CodeLockNotFound)
+				})
 			}
 		})
 	}
@@ -119,10 +122,13 @@ func TestBook_WhereBookingAndLockContradictEachOther(t *testing.T) {
 		booking holdfast.BookingStatus
 		code    holdfast.Code
 	}{
-		{"a released lock that was sold", "RELEASED", soon, "CONFIRMED", holdfast.CodeLockReleased},
-		{"an expired lock that was sold", "EXPIRED", soon, "CONFIRMED", holdfast.CodeLockExpired},
-		{"a due lock that was sold", "ACTIVE", begin, "CONFIRMED", holdfast.CodeLockExpired},
-		{"a consumed lock with an open booking", "CONSUMED", soon, "PAYMENT_PENDING", holdfast.CodeLockConsumed},
+		{name: "a released lock that was sold", lock: "RELEASED", expires: soon, booking: "CONFIRMED", code: holdfast.CodeLockReleased},
+		{name: "an expired lock that was sold", lock: "EXPIRED", expires: soon, booking: "CONFIRMED", code: holdfast.CodeLockExpired},
+		{name: "a due lock that was sold", lock: "ACTIVE", expires: begin, booking: "CONFIRMED", code: holdfast.CodeLockExpired},
+		{
+			name: "a consumed lock with an open booking", lock: "CONSUMED", expires: soon, booking: "PAYMENT_PENDING",
+			code: holdfast.CodeLockConsumed,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5).withLock(1, 2, row.lock, row.expires).withBooking(1, row.booking, soon)
@@ -134,11 +140,11 @@ func TestBook_WhereBookingAndLockContradictEachOther(t *testing.T) {
 func TestPay_OpensTheWindowOnce(t *testing.T) {
 	limit := in(theRules.MaxPaymentTTL - minutes(1)) // the booking is one minute old
 	for _, row := range []untilRow{
-		{"a duration", holdfast.Until{For: minutes(20)}, in(minutes(20)), ""},
-		{"a shorter duration", holdfast.Until{For: minutes(1)}, in(minutes(1)), ""},
-		{"the cap", holdfast.Until{At: limit}, limit, ""},
-		{"beyond the cap", holdfast.Until{At: limit.Add(time.Millisecond)}, time.Time{}, "body.paymentExpiresAt"},
-		{"a duration beyond the cap", holdfast.Until{For: theRules.MaxPaymentTTL}, time.Time{}, "body.paymentTtlSeconds"},
+		{name: "a duration", until: holdfast.Until{For: minutes(20)}, want: in(minutes(20))},
+		{name: "a shorter duration", until: holdfast.Until{For: minutes(1)}, want: in(minutes(1))},
+		{name: "the cap", until: holdfast.Until{At: limit}, want: limit},
+		{name: "beyond the cap", until: holdfast.Until{At: limit.Add(time.Millisecond)}, field: "body.paymentExpiresAt"},
+		{name: "a duration beyond the cap", until: holdfast.Until{For: theRules.MaxPaymentTTL}, field: "body.paymentTtlSeconds"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := aBooking("INITIATED")
@@ -182,11 +188,17 @@ func TestConfirm_SellsTheSeats(t *testing.T) {
 // Other software may write a booking without a window: the lock's time holds.
 func TestConfirm_WithoutAWindowTheLocksTimeHolds(t *testing.T) {
 	for _, row := range []struct {
+		name    string
 		expires time.Time
 		code    holdfast.Code
-	}{{in(time.Millisecond), ""}, {begin, holdfast.CodeBookingExpired}} {
-		s := newStore(5).withLock(1, 2, "ACTIVE", row.expires).withBooking(1, "PAYMENT_PENDING", time.Time{})
-		wantCode(t, s.one(t, confirm), row.code)
+	}{
+		{"before its end", in(time.Millisecond), ""},
+		{"at its end", begin, holdfast.CodeBookingExpired},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, "ACTIVE", row.expires).withBooking(1, "PAYMENT_PENDING", time.Time{})
+			wantCode(t, s.one(t, confirm), row.code)
+		})
 	}
 }
 
@@ -203,24 +215,24 @@ func TestClaim_PlansAreGuardedAtTheWrite(t *testing.T) {
 		state   string
 		change  func(*store)
 	}{
-		{"extend, late", extend, "INITIATED", late},
-		{"extend, changed", extend, "INITIATED", changed},
-		{"book, late", book, "without", late},
-		{"book, changed", book, "without", changed},
-		{"pay, late", pay, "INITIATED", late},
-		{"pay, changed", pay, "INITIATED", changed},
-		{"pay, booking moved", pay, "INITIATED", bookingMoved},
-		{"confirm, lock late", confirm, "PAYMENT_PENDING", late},
-		{"confirm without a window, lock late", confirm, "no window", late},
-		{"confirm, window passed", confirm, "PAYMENT_PENDING", windowPassed},
-		{"confirm, changed", confirm, "PAYMENT_PENDING", changed},
-		{"confirm, booking moved", confirm, "PAYMENT_PENDING", bookingMoved},
-		{"release, changed", release, "INITIATED", changed},
-		{"release, booking moved", release, "INITIATED", bookingMoved},
-		{"cancel, changed", cancel, "INITIATED", changed},
-		{"cancel, booking moved", cancel, "INITIATED", bookingMoved},
-		{"a late release, changed", release, "lock due", changed},
-		{"consume sold, changed", inventory.ConsumeSold{LockID: lockID(1)}, "sold", changed},
+		{name: "extend, late", command: extend, state: "INITIATED", change: late},
+		{name: "extend, changed", command: extend, state: "INITIATED", change: changed},
+		{name: "book, late", command: book, state: "without", change: late},
+		{name: "book, changed", command: book, state: "without", change: changed},
+		{name: "pay, late", command: pay, state: "INITIATED", change: late},
+		{name: "pay, changed", command: pay, state: "INITIATED", change: changed},
+		{name: "pay, booking moved", command: pay, state: "INITIATED", change: bookingMoved},
+		{name: "confirm, lock late", command: confirm, state: "PAYMENT_PENDING", change: late},
+		{name: "confirm without a window, lock late", command: confirm, state: "no window", change: late},
+		{name: "confirm, window passed", command: confirm, state: "PAYMENT_PENDING", change: windowPassed},
+		{name: "confirm, changed", command: confirm, state: "PAYMENT_PENDING", change: changed},
+		{name: "confirm, booking moved", command: confirm, state: "PAYMENT_PENDING", change: bookingMoved},
+		{name: "release, changed", command: release, state: "INITIATED", change: changed},
+		{name: "release, booking moved", command: release, state: "INITIATED", change: bookingMoved},
+		{name: "cancel, changed", command: cancel, state: "INITIATED", change: changed},
+		{name: "cancel, booking moved", command: cancel, state: "INITIATED", change: bookingMoved},
+		{name: "a late release, changed", command: release, state: "lock due", change: changed},
+		{name: "consume sold, changed", command: inventory.ConsumeSold{LockID: lockID(1)}, state: "sold", change: changed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := aBooking(row.state)
@@ -251,15 +263,15 @@ func TestClaim_ABookingWhoseLockDoesNotExist(t *testing.T) {
 		code    holdfast.Code
 		then    holdfast.BookingStatus
 	}{
-		{"pay", "INITIATED", pay, holdfast.CodeBookingExpired, "INITIATED"},
-		{"confirm", "PAYMENT_PENDING", confirm, holdfast.CodeBookingExpired, "PAYMENT_PENDING"},
-		{"confirm again", "CONFIRMED", inventory.Confirm{BookingID: bookingID(1)}, "", "CONFIRMED"},
-		{"cancel", "PAYMENT_PENDING", cancel, holdfast.CodeBookingExpired, "PAYMENT_PENDING"},
-		{"cancel a sale", "CONFIRMED", cancel, "", "CANCELLED"},
-		{"cancel again", "CANCELLED", cancel, "", "CANCELLED"},
+		{name: "pay", booking: "INITIATED", command: pay, code: holdfast.CodeBookingExpired, then: "INITIATED"},
+		{name: "confirm", booking: "PAYMENT_PENDING", command: confirm, code: holdfast.CodeBookingExpired, then: "PAYMENT_PENDING"},
+		{name: "confirm again", booking: "CONFIRMED", command: inventory.Confirm{BookingID: bookingID(1)}, then: "CONFIRMED"},
+		{name: "cancel", booking: "PAYMENT_PENDING", command: cancel, code: holdfast.CodeBookingExpired, then: "PAYMENT_PENDING"},
+		{name: "cancel a sale", booking: "CONFIRMED", command: cancel, then: "CANCELLED"},
+		{name: "cancel again", booking: "CANCELLED", command: cancel, then: "CANCELLED"},
 	} {
 		for _, missing := range []bool{false, true} {
-			t.Run(row.name, func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, event missing %v", row.name, missing), func(t *testing.T) {
 				s := newStore(5).withBooking(1, row.booking, in(minutes(10)))
 				if missing {
 					s.event = nil
@@ -278,14 +290,14 @@ func TestClaim_WhereTheEventDoesNotExist(t *testing.T) {
 		command inventory.Command
 		code    holdfast.Code
 	}{
-		{"extend", "INITIATED", extend, holdfast.CodeEventNotFound},
-		{"book", "without", book, holdfast.CodeEventNotFound},
-		{"pay", "INITIATED", pay, holdfast.CodeEventNotFound},
-		{"confirm", "PAYMENT_PENDING", confirm, holdfast.CodeEventNotFound},
-		{"release", "INITIATED", release, ""},
-		{"release a due lock", "lock due", release, holdfast.CodeLockExpired},
-		{"cancel", "PAYMENT_PENDING", cancel, ""},
-		{"cancel a sale", "CONFIRMED", cancel, ""},
+		{name: "extend", state: "INITIATED", command: extend, code: holdfast.CodeEventNotFound},
+		{name: "book", state: "without", command: book, code: holdfast.CodeEventNotFound},
+		{name: "pay", state: "INITIATED", command: pay, code: holdfast.CodeEventNotFound},
+		{name: "confirm", state: "PAYMENT_PENDING", command: confirm, code: holdfast.CodeEventNotFound},
+		{name: "release", state: "INITIATED", command: release},
+		{name: "release a due lock", state: "lock due", command: release, code: holdfast.CodeLockExpired},
+		{name: "cancel", state: "PAYMENT_PENDING", command: cancel},
+		{name: "cancel a sale", state: "CONFIRMED", command: cancel},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := aBooking(row.state)

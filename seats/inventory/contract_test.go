@@ -182,12 +182,12 @@ func TestContract_TheCodeOfALockThatOtherSoftwareEnded(t *testing.T) {
 			command inventory.Command
 			code    holdfast.Code
 		}{
-			{"pay", "INITIATED", pay, code},
-			{"pay again", "PAYMENT_PENDING", pay, code},
-			{"confirm", "PAYMENT_PENDING", confirm, code},
-			{"confirm early", "INITIATED", confirm, holdfast.CodeBookingNotPayable},
-			{"cancel", "INITIATED", cancel, code},
-			{"cancel a window", "PAYMENT_PENDING", cancel, code},
+			{name: "pay", booking: "INITIATED", command: pay, code: code},
+			{name: "pay again", booking: "PAYMENT_PENDING", command: pay, code: code},
+			{name: "confirm", booking: "PAYMENT_PENDING", command: confirm, code: code},
+			{name: "confirm early", booking: "INITIATED", command: confirm, code: holdfast.CodeBookingNotPayable},
+			{name: "cancel", booking: "INITIATED", command: cancel, code: code},
+			{name: "cancel a window", booking: "PAYMENT_PENDING", command: cancel, code: code},
 		} {
 			t.Run(fmt.Sprint(row.name, ", lock ", status), func(t *testing.T) {
 				s := newStore(5).withLock(1, 2, status, soon).withBooking(1, row.booking, soon)
@@ -207,17 +207,17 @@ func TestContract_ACancelledEvent(t *testing.T) {
 		command inventory.Command
 		code    holdfast.Code
 	}{
-		{"acquire", "INITIATED", acquire(7, 1), holdfast.CodeEventNotOnSale},
-		{"extend", "INITIATED", extend, holdfast.CodeEventNotOnSale},
-		{"book", "without", book, holdfast.CodeEventNotOnSale},
-		{"book again", "INITIATED", book, ""},
-		{"pay", "INITIATED", pay, holdfast.CodeEventNotOnSale},
-		{"pay again", "PAYMENT_PENDING", pay, ""},
-		{"confirm", "PAYMENT_PENDING", confirm, holdfast.CodeEventNotOnSale},
-		{"confirm again", "CONFIRMED", confirm, ""},
-		{"cancel", "PAYMENT_PENDING", cancel, ""},
-		{"cancel a sale", "CONFIRMED", cancel, ""},
-		{"release", "INITIATED", release, ""},
+		{name: "acquire", state: "INITIATED", command: acquire(7, 1), code: holdfast.CodeEventNotOnSale},
+		{name: "extend", state: "INITIATED", command: extend, code: holdfast.CodeEventNotOnSale},
+		{name: "book", state: "without", command: book, code: holdfast.CodeEventNotOnSale},
+		{name: "book again", state: "INITIATED", command: book},
+		{name: "pay", state: "INITIATED", command: pay, code: holdfast.CodeEventNotOnSale},
+		{name: "pay again", state: "PAYMENT_PENDING", command: pay},
+		{name: "confirm", state: "PAYMENT_PENDING", command: confirm, code: holdfast.CodeEventNotOnSale},
+		{name: "confirm again", state: "CONFIRMED", command: confirm},
+		{name: "cancel", state: "PAYMENT_PENDING", command: cancel},
+		{name: "cancel a sale", state: "CONFIRMED", command: cancel},
+		{name: "release", state: "INITIATED", command: release},
 	} {
 		for status, code := range map[holdfast.EventStatus]holdfast.Code{holdfast.Cancelled: row.code, holdfast.Closed: ""} {
 			t.Run(fmt.Sprint(row.name, ", the event is ", status), func(t *testing.T) {

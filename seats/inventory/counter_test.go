@@ -114,24 +114,26 @@ func TestCounter_OverflowingOneIsReplacedByTheSumOfTheLocks(t *testing.T) {
 // While the capacity is no number, nothing is sold and nothing is counted. Once it is
 // set, the counter is the sum of the locks.
 func TestCounter_WithoutACapacityNothingIsSold(t *testing.T) {
-	for _, counter := range []func(*inventory.Event){
-		func(e *inventory.Event) { e.AvailableSeats = 0 },
-		func(e *inventory.Event) { e.AvailableSeats = 7 },
-		func(e *inventory.Event) { e.AvailableSeats, e.Oversold = 0, 3 },
+	for name, counter := range map[string]func(*inventory.Event){
+		"none available":  func(e *inventory.Event) { e.AvailableSeats = 0 },
+		"seven available": func(e *inventory.Event) { e.AvailableSeats = 7 },
+		"oversold":        func(e *inventory.Event) { e.AvailableSeats, e.Oversold = 0, 3 },
 	} {
-		s := aCounter(func(e *inventory.Event) {
-			e.TotalSeats, e.HasTotal, e.Incomparable = 0, false, true
-			counter(e)
+		t.Run(name, func(t *testing.T) {
+			s := aCounter(func(e *inventory.Event) {
+				e.TotalSeats, e.HasTotal, e.Incomparable = 0, false, true
+				counter(e)
+			})
+			before := *s.event
+			wantCode(t, s.one(t, acquire(9, 1)), holdfast.CodeSeatsUnavailable)
+			wantCode(t, s.one(t, inventory.Repair{}), holdfast.CodeInvalid)
+			s.wantCounter(t, before.AvailableSeats, before.Oversold)
+			wantCode(t, s.one(t, change(holdfast.EventChange{TotalSeats: pointer(int64(2))})), holdfast.CodeCapacityBelowTaken)
+			wantCode(t, s.one(t, change(holdfast.EventChange{TotalSeats: pointer(int64(10))})), "")
+			s.wantCounter(t, 7, 0)
+			wantCode(t, s.one(t, release), "")
+			s.wantCounter(t, 9, 0)
 		})
-		before := *s.event
-		wantCode(t, s.one(t, acquire(9, 1)), holdfast.CodeSeatsUnavailable)
-		wantCode(t, s.one(t, inventory.Repair{}), holdfast.CodeInvalid)
-		s.wantCounter(t, before.AvailableSeats, before.Oversold)
-		wantCode(t, s.one(t, change(holdfast.EventChange{TotalSeats: pointer(int64(2))})), holdfast.CodeCapacityBelowTaken)
-		wantCode(t, s.one(t, change(holdfast.EventChange{TotalSeats: pointer(int64(10))})), "")
-		s.wantCounter(t, 7, 0)
-		wantCode(t, s.one(t, release), "")
-		s.wantCounter(t, 9, 0)
 	}
 }
 
@@ -227,13 +229,25 @@ func TestRepair_WhereTheEventDoesNotExist(t *testing.T) {
 }
 
 func TestEvent_Drift(t *testing.T) {
-	for _, row := range []struct{ total, available, oversold, taken, want int64 }{
-		{10, 7, 0, 3, 0}, {10, 9, 0, 3, 2}, {10, 5, 0, 3, -2}, {10, 0, 2, 12, 0}, {10, 0, 5, 12, -3}, {10, 1, 1, 10, 0},
+	const total = 10
+	for _, row := range []struct {
+		name                string
+		available, oversold int64
+		taken, want         int64
+	}{
+		{name: "right", available: 7, taken: 3, want: 0},
+		{name: "too high", available: 9, taken: 3, want: 2},
+		{name: "too low", available: 5, taken: 3, want: -2},
+		{name: "oversold", oversold: 2, taken: 12, want: 0},
+		{name: "oversold too high", oversold: 5, taken: 12, want: -3},
+		{name: "available and oversold", available: 1, oversold: 1, taken: 10, want: 0},
 	} {
-		event := newStore(row.total).event
-		event.AvailableSeats, event.Oversold = row.available, row.oversold
-		if got := event.Drift(row.taken); got != row.want {
-			t.Errorf("%+v: the drift is %d, want %d", row, got, row.want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			event := newStore(total).event
+			event.AvailableSeats, event.Oversold = row.available, row.oversold
+			if got := event.Drift(row.taken); got != row.want {
+				t.Errorf("the drift is %d, want %d", got, row.want)
+			}
+		})
 	}
 }

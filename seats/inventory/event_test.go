@@ -20,16 +20,16 @@ func TestChangeEvent_TheSeatsTakenStayTaken(t *testing.T) {
 		code                holdfast.Code
 		available, oversold int64
 	}{
-		{"more", 10, 4, 20, "", 16, 0},
-		{"fewer", 10, 4, 5, "", 1, 0},
-		{"as many as are taken", 10, 4, 4, "", 0, 0},
-		{"fewer than are taken", 10, 4, 3, holdfast.CodeCapacityBelowTaken, 6, 0},
-		{"the same", 10, 4, 10, "", 6, 0},
-		{"the same, oversold", 3, 4, 3, "", 0, 1},
-		{"fewer, oversold", 3, 4, 2, holdfast.CodeCapacityBelowTaken, 0, 1},
-		{"more, and still too few", 2, 5, 4, holdfast.CodeCapacityBelowTaken, 0, 3},
-		{"as many as are oversold", 2, 5, 5, "", 0, 0},
-		{"more than are oversold", 2, 5, 6, "", 1, 0},
+		{name: "more", total: 10, taken: 4, to: 20, available: 16},
+		{name: "fewer", total: 10, taken: 4, to: 5, available: 1},
+		{name: "as many as are taken", total: 10, taken: 4, to: 4, available: 0},
+		{name: "fewer than are taken", total: 10, taken: 4, to: 3, code: holdfast.CodeCapacityBelowTaken, available: 6},
+		{name: "the same", total: 10, taken: 4, to: 10, available: 6},
+		{name: "the same, oversold", total: 3, taken: 4, to: 3, available: 0, oversold: 1},
+		{name: "fewer, oversold", total: 3, taken: 4, to: 2, code: holdfast.CodeCapacityBelowTaken, available: 0, oversold: 1},
+		{name: "more, and still too few", total: 2, taken: 5, to: 4, code: holdfast.CodeCapacityBelowTaken, available: 0, oversold: 3},
+		{name: "as many as are oversold", total: 2, taken: 5, to: 5, available: 0},
+		{name: "more than are oversold", total: 2, taken: 5, to: 6, available: 1},
 	} {
 		for _, remember := range []bool{false, true} {
 			t.Run(row.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -38,19 +39,19 @@ func TestExpireLocks_EndsTheDueOnes(t *testing.T) {
 		upTo  int
 		ended []ID
 	}{
-		{"those named", locksOf(1, 2), 0, locksOf(2, 1)},
-		{"one of them", locksOf(1), 0, locksOf(1)},
-		{"none", nil, 0, nil},
-		{"not due any more", locksOf(3), 0, nil},
-		{"ended meanwhile", locksOf(4), 0, nil},
-		{"without whole seats", locksOf(5), 0, nil},
-		{"of another event", locksOf(6), 0, nil},
-		{"missing", locksOf(99), 0, nil},
-		{"as many as are named", locksOf(1, 2), 2, locksOf(2, 1)},
-		{"as many as are named, of which one is not due", locksOf(1, 3), 2, locksOf(1)},
-		{"more than are named", locksOf(1), 2, locksOf(2, 1)},
-		{"more than are due", locksOf(1), 9, locksOf(2, 1, 7)},
-		{"as many of one event as there is room for", nil, 1, locksOf(2)},
+		{name: "those named", ids: locksOf(1, 2), ended: locksOf(2, 1)},
+		{name: "one of them", ids: locksOf(1), ended: locksOf(1)},
+		{name: "none"},
+		{name: "not due any more", ids: locksOf(3)},
+		{name: "ended meanwhile", ids: locksOf(4)},
+		{name: "without whole seats", ids: locksOf(5)},
+		{name: "of another event", ids: locksOf(6)},
+		{name: "missing", ids: locksOf(99)},
+		{name: "as many as are named", ids: locksOf(1, 2), upTo: 2, ended: locksOf(2, 1)},
+		{name: "as many as are named, of which one is not due", ids: locksOf(1, 3), upTo: 2, ended: locksOf(1)},
+		{name: "more than are named", ids: locksOf(1), upTo: 2, ended: locksOf(2, 1)},
+		{name: "more than are due", ids: locksOf(1), upTo: 9, ended: locksOf(2, 1, 7)},
+		{name: "as many of one event as there is room for", upTo: 1, ended: locksOf(2)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(20).
@@ -106,17 +107,19 @@ func TestSweep_IsBusyIfOtherProcessesWroteTheEvent(t *testing.T) {
 		inventory.ExpireBookings{Run: bookingRun, Bookings: []inventory.BookingRef{{Booking: bookingID(1), Lock: lockID(1)}}},
 	} {
 		for others, busy := range map[int64]bool{0: false, 1: true, 2: true} {
-			s := newStore(5).withLock(1, 2, "ACTIVE", begin).withBooking(1, "PAYMENT_PENDING", begin).withLock(2, 1, "ACTIVE", begin)
-			if r := s.sweep(t, inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(2)}); r.Busy {
-				t.Error("the first sweep is busy")
-			}
-			if s.event.SweptAtRev == nil || *s.event.SweptAtRev != s.event.Revision {
-				t.Fatalf("swept at %v, want %d", s.event.SweptAtRev, s.event.Revision)
-			}
-			s.event.Revision += others
-			if r := s.sweep(t, command); r.Busy != busy {
-				t.Errorf("%T after %d other writes: busy is %v", command, others, r.Busy)
-			}
+			t.Run(fmt.Sprintf("%T after %d other writes", command, others), func(t *testing.T) {
+				s := newStore(5).withLock(1, 2, "ACTIVE", begin).withBooking(1, "PAYMENT_PENDING", begin).withLock(2, 1, "ACTIVE", begin)
+				if r := s.sweep(t, inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(2)}); r.Busy {
+					t.Error("the first sweep is busy")
+				}
+				if s.event.SweptAtRev == nil || *s.event.SweptAtRev != s.event.Revision {
+					t.Fatalf("swept at %v, want %d", s.event.SweptAtRev, s.event.Revision)
+				}
+				s.event.Revision += others
+				if r := s.sweep(t, command); r.Busy != busy {
+					t.Errorf("busy is %v, want %v", r.Busy, busy)
+				}
+			})
 		}
 	}
 }
@@ -132,22 +135,25 @@ func TestExpireBookings_EndsTheDueOnes(t *testing.T) {
 		ends    bool
 		seats   int64
 	}{
-		{"its window has passed", "PAYMENT_PENDING", past, "ACTIVE", past, true, 2},
-		{"its window ends now", "PAYMENT_PENDING", begin, "ACTIVE", begin, true, 2},
-		{"its window has passed, its lock has not", "PAYMENT_PENDING", past, "ACTIVE", soon, true, 2},
-		{"its window is open", "PAYMENT_PENDING", soon, "ACTIVE", soon, false, 0},
-		{"its window is open, its lock is due", "PAYMENT_PENDING", soon, "ACTIVE", past, false, 0},
-		{"without a window", "PAYMENT_PENDING", time.Time{}, "ACTIVE", past, false, 0},
-		{"its lock has ended", "PAYMENT_PENDING", past, "EXPIRED", past, true, 0},
-		{"its lock was sold", "PAYMENT_PENDING", past, "CONSUMED", past, true, 0},
-		{"its lock is missing", "PAYMENT_PENDING", past, "", past, true, 0},
-		{"not paid, its lock is live", "INITIATED", time.Time{}, "ACTIVE", soon, false, 0},
-		{"not paid, its lock is due", "INITIATED", time.Time{}, "ACTIVE", past, true, 2},
-		{"not paid, its lock was released", "INITIATED", time.Time{}, "RELEASED", soon, true, 0},
-		{"not paid, its lock is missing", "INITIATED", time.Time{}, "", past, true, 0},
-		{"confirmed", "CONFIRMED", past, "CONSUMED", past, false, 0},
-		{"cancelled", "CANCELLED", past, "RELEASED", past, false, 0},
-		{"expired before", "EXPIRED", past, "EXPIRED", past, false, 0},
+		{name: "its window has passed", booking: "PAYMENT_PENDING", window: past, lock: "ACTIVE", expires: past, ends: true, seats: 2},
+		{name: "its window ends now", booking: "PAYMENT_PENDING", window: begin, lock: "ACTIVE", expires: begin, ends: true, seats: 2},
+		{
+			name: "its window has passed, its lock has not", booking: "PAYMENT_PENDING", window: past, lock: "ACTIVE",
+			expires: soon, ends: true, seats: 2,
+		},
+		{name: "its window is open", booking: "PAYMENT_PENDING", window: soon, lock: "ACTIVE", expires: soon},
+		{name: "its window is open, its lock is due", booking: "PAYMENT_PENDING", window: soon, lock: "ACTIVE", expires: past},
+		{name: "without a window", booking: "PAYMENT_PENDING", lock: "ACTIVE", expires: past},
+		{name: "its lock has ended", booking: "PAYMENT_PENDING", window: past, lock: "EXPIRED", expires: past, ends: true},
+		{name: "its lock was sold", booking: "PAYMENT_PENDING", window: past, lock: "CONSUMED", expires: past, ends: true},
+		{name: "its lock is missing", booking: "PAYMENT_PENDING", window: past, expires: past, ends: true},
+		{name: "not paid, its lock is live", booking: "INITIATED", lock: "ACTIVE", expires: soon},
+		{name: "not paid, its lock is due", booking: "INITIATED", lock: "ACTIVE", expires: past, ends: true, seats: 2},
+		{name: "not paid, its lock was released", booking: "INITIATED", lock: "RELEASED", expires: soon, ends: true},
+		{name: "not paid, its lock is missing", booking: "INITIATED", expires: past, ends: true},
+		{name: "confirmed", booking: "CONFIRMED", window: past, lock: "CONSUMED", expires: past},
+		{name: "cancelled", booking: "CANCELLED", window: past, lock: "RELEASED", expires: past},
+		{name: "expired before", booking: "EXPIRED", window: past, lock: "EXPIRED", expires: past},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5)
@@ -191,12 +197,15 @@ func TestExpireBookings_LeavesLocksThatAreNotItsOwn(t *testing.T) {
 		then   holdfast.BookingStatus
 		lock   holdfast.LockStatus
 	}{
-		{"ended, of another booking", func(l *inventory.Lock) { l.Status, l.BookingID = "RELEASED", bookingID(7) }, 2, "EXPIRED", "RELEASED"},
-		{"its own", func(*inventory.Lock) {}, 2, "EXPIRED", "EXPIRED"},
-		{"of no booking", func(l *inventory.Lock) { l.BookingID = ID{} }, 2, "EXPIRED", "EXPIRED"},
-		{"of another booking", func(l *inventory.Lock) { l.BookingID = bookingID(7) }, 2, "EXPIRED", "ACTIVE"},
-		{"of another event", func(l *inventory.Lock) { l.EventID = otherID }, 2, "EXPIRED", "ACTIVE"},
-		{"without whole seats", func(*inventory.Lock) {}, 0, "PAYMENT_PENDING", "ACTIVE"},
+		{
+			name: "ended, of another booking", seats: 2, then: "EXPIRED", lock: "RELEASED",
+			change: func(l *inventory.Lock) { l.Status, l.BookingID = "RELEASED", bookingID(7) },
+		},
+		{name: "its own", change: func(*inventory.Lock) {}, seats: 2, then: "EXPIRED", lock: "EXPIRED"},
+		{name: "of no booking", change: func(l *inventory.Lock) { l.BookingID = ID{} }, seats: 2, then: "EXPIRED", lock: "EXPIRED"},
+		{name: "of another booking", change: func(l *inventory.Lock) { l.BookingID = bookingID(7) }, seats: 2, then: "EXPIRED", lock: "ACTIVE"},
+		{name: "of another event", change: func(l *inventory.Lock) { l.EventID = otherID }, seats: 2, then: "EXPIRED", lock: "ACTIVE"},
+		{name: "without whole seats", change: func(*inventory.Lock) {}, seats: 0, then: "PAYMENT_PENDING", lock: "ACTIVE"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5).withLock(1, row.seats, "ACTIVE", past).withBooking(1, "PAYMENT_PENDING", past)
@@ -272,17 +281,17 @@ func TestExpireBookings_WhereTheEventDoesNotExist(t *testing.T) {
 		code   holdfast.Code
 		then   holdfast.BookingStatus
 	}{
-		{"a lock that takes seats", func(*store) {}, holdfast.CodeEventNotFound, "PAYMENT_PENDING"},
-		{"a lock without whole seats", func(s *store) {
+		{name: "a lock that takes seats", change: func(*store) {}, code: holdfast.CodeEventNotFound, then: "PAYMENT_PENDING"},
+		{name: "a lock without whole seats", change: func(s *store) {
 			s.locks[lockID(1)].Seats = 0
 			s.bookings[bookingID(2)].Status = "EXPIRED"
-		}, "", ""},
-		{"a lock of a booking that is over", func(s *store) {
+		}},
+		{name: "a lock of a booking that is over", change: func(s *store) {
 			s.bookings[bookingID(1)].Status, s.bookings[bookingID(2)].Status = "EXPIRED", "EXPIRED"
-		}, "", "EXPIRED"},
-		{"a lock of no event", func(s *store) { s.locks[lockID(1)].EventID = ID{} }, "", "EXPIRED"},
-		{"a lock that has ended", func(s *store) { s.locks[lockID(1)].Status = "EXPIRED" }, "", "EXPIRED"},
-		{"a lock that is missing", func(s *store) { delete(s.locks, lockID(1)) }, "", "EXPIRED"},
+		}, then: "EXPIRED"},
+		{name: "a lock of no event", change: func(s *store) { s.locks[lockID(1)].EventID = ID{} }, then: "EXPIRED"},
+		{name: "a lock that has ended", change: func(s *store) { s.locks[lockID(1)].Status = "EXPIRED" }, then: "EXPIRED"},
+		{name: "a lock that is missing", change: func(s *store) { delete(s.locks, lockID(1)) }, then: "EXPIRED"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5).withBooking(2, "PAYMENT_PENDING", past).withLock(1, 2, "ACTIVE", past).withBooking(1, "PAYMENT_PENDING", past)
@@ -307,8 +316,8 @@ func TestConsumeSold_OnlyWhereTheBookingIsConfirmed(t *testing.T) {
 	for state, consumes := range map[string]bool{
 		"ACTIVE and sold": true, "ACTIVE": false, "ACTIVE and booked": false, "CONSUMED": false, "RELEASED": false, "missing": false,
 	} {
-		t.Run(state, func(t *testing.T) {
-			for _, now := range []time.Time{begin, in(time.Hour)} { // due or not
+		for _, now := range []time.Time{begin, in(time.Hour)} {
+			t.Run(fmt.Sprintf("%s, due %v", state, now.After(begin)), func(t *testing.T) {
 				s := aLock(state)
 				s.now = now
 				before := s.clone()
@@ -326,7 +335,7 @@ func TestConsumeSold_OnlyWhereTheBookingIsConfirmed(t *testing.T) {
 					t.Errorf("the locks are %+v", s.locks)
 				}
 				s.wantCounter(t, before.event.AvailableSeats, 0)
-			}
-		})
+			})
+		}
 	}
 }

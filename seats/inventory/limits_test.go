@@ -19,26 +19,33 @@ func TestLimits_CountWhatTheUserHolds(t *testing.T) {
 		ask              int64
 		want             *holdfast.LimitReached // nil: granted
 	}{
-		{"none", 0, 0, 0, func(*store) {}, 9, nil},
-		{"a lock to its limit", 0, 3, 0, func(*store) {}, 3, nil},
-		{"a lock over its limit", 0, 3, 0, func(*store) {}, 4, &holdfast.LimitReached{Limit: 3}},
-		{"to the user's limit", 4, 0, 0, live, 2, nil},
-		{"over the user's limit", 4, 0, 0, live, 3, &holdfast.LimitReached{Limit: 4, Held: pointer(int64(2))}},
-		{"sold seats count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "CONSUMED", past) }, 3,
-			&holdfast.LimitReached{Limit: 4, Held: pointer(int64(2))}},
-		{"due seats do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", begin) }, 4, nil},
-		{"ended seats do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "RELEASED", soon).withLock(8, 2, "EXPIRED", soon) }, 4, nil},
-		{"another user's do not count", 4, 0, 0, func(s *store) { s.withLock(9, 2, "ACTIVE", soon, ofUser(bob)) }, 4, nil},
-		{"locks to their number", 0, 0, 2, live, 4, nil},
-		{"locks over their number", 0, 0, 1, live, 1, &holdfast.LimitReached{Limit: 1, Held: pointer(int64(1))}},
-		{"sold locks are not active", 0, 0, 1, func(s *store) { s.withLock(9, 2, "CONSUMED", soon) }, 4, nil},
-		{"due locks are not active", 0, 0, 1, func(s *store) { s.withLock(9, 2, "ACTIVE", past) }, 4, nil},
+		{name: "none", ask: 9},
+		{name: "a lock to its limit", perLock: 3, ask: 3},
+		{name: "a lock over its limit", perLock: 3, ask: 4, want: &holdfast.LimitReached{Limit: 3}},
+		{name: "to the user's limit", perUser: 4, given: live, ask: 2},
+		{name: "over the user's limit", perUser: 4, given: live, ask: 3, want: &holdfast.LimitReached{Limit: 4, Held: pointer(int64(2))}},
+		{
+			name: "sold seats count", perUser: 4, given: func(s *store) { s.withLock(9, 2, "CONSUMED", past) }, ask: 3,
+			want: &holdfast.LimitReached{Limit: 4, Held: pointer(int64(2))},
+		},
+		{name: "due seats do not count", perUser: 4, given: func(s *store) { s.withLock(9, 2, "ACTIVE", begin) }, ask: 4},
+		{
+			name: "ended seats do not count", perUser: 4,
+			given: func(s *store) { s.withLock(9, 2, "RELEASED", soon).withLock(8, 2, "EXPIRED", soon) }, ask: 4,
+		},
+		{name: "another user's do not count", perUser: 4, given: func(s *store) { s.withLock(9, 2, "ACTIVE", soon, ofUser(bob)) }, ask: 4},
+		{name: "locks to their number", perLive: 2, given: live, ask: 4},
+		{name: "locks over their number", perLive: 1, given: live, ask: 1, want: &holdfast.LimitReached{Limit: 1, Held: pointer(int64(1))}},
+		{name: "sold locks are not active", perLive: 1, given: func(s *store) { s.withLock(9, 2, "CONSUMED", soon) }, ask: 4},
+		{name: "due locks are not active", perLive: 1, given: func(s *store) { s.withLock(9, 2, "ACTIVE", past) }, ask: 4},
 	} {
 		for _, remember := range []bool{false, true} {
 			t.Run(row.name, func(t *testing.T) {
 				s, rules := newStore(20), theRules
 				s.event.MaxSeatsPerUser, rules.MaxSeatsPerLock, rules.MaxLocksPerUser = row.perUser, row.perLock, row.perLive
-				row.given(s)
+				if row.given != nil {
+					row.given(s)
+				}
 				p := &pipeline{store: s, rules: rules, remember: remember, remembered: copyOf(s.event)}
 				r := p.batch(t, acquire(1, row.ask))[0]
 				if row.want == nil {
@@ -69,23 +76,34 @@ func TestLimits_HoldWithinABatch(t *testing.T) {
 		batch []inventory.Command
 		want  []holdfast.Code
 	}{
-		{"seats add up", func(*store) {}, []inventory.Command{acquire(1, 2), acquire(2, 2), acquire(3, 1)}, []holdfast.Code{"", "", reached}},
-		{"locks add up", func(*store) {}, []inventory.Command{acquire(1, 1), acquire(2, 1), acquire(3, 1)}, []holdfast.Code{"", "", reached}},
-		{"refused ones do not", func(*store) {}, []inventory.Command{acquire(1, 5), acquire(2, 4)}, []holdfast.Code{reached, ""}},
-		{"nor do locks that are due at once", func(*store) {},
-			[]inventory.Command{dueAtOnce, acquire(1, 2), acquire(2, 2)}, []holdfast.Code{"", "", ""}},
-		{"each user has a limit", func(*store) {}, []inventory.Command{acquire(1, 4), bobs}, []holdfast.Code{"", ""}},
-		{"a released lock no longer counts", func(s *store) { s.withLock(9, 3, "ACTIVE", soon) },
-			[]inventory.Command{acquire(1, 2), release, acquire(2, 4), acquire(3, 1)}, []holdfast.Code{reached, "", "", reached}},
-		{"nor does a cancelled sale", func(s *store) { s.withLock(9, 3, "CONSUMED", soon).withBooking(9, "CONFIRMED", soon) },
-			[]inventory.Command{acquire(1, 2), cancel, acquire(2, 2), acquire(3, 2), acquire(4, 1)}, []holdfast.Code{reached, "", "", "", reached}},
-		{"a due lock did not count before", func(s *store) { s.withLock(9, 3, "ACTIVE", begin).withBooking(9, "CONFIRMED", soon) },
-			[]inventory.Command{cancel, acquire(1, 2), acquire(2, 2), acquire(3, 1)}, []holdfast.Code{"", "", "", reached}},
+		{name: "seats add up", batch: []inventory.Command{acquire(1, 2), acquire(2, 2), acquire(3, 1)}, want: []holdfast.Code{"", "", reached}},
+		{name: "locks add up", batch: []inventory.Command{acquire(1, 1), acquire(2, 1), acquire(3, 1)}, want: []holdfast.Code{"", "", reached}},
+		{name: "refused ones do not", batch: []inventory.Command{acquire(1, 5), acquire(2, 4)}, want: []holdfast.Code{reached, ""}},
+		{
+			name:  "nor do locks that are due at once",
+			batch: []inventory.Command{dueAtOnce, acquire(1, 2), acquire(2, 2)}, want: []holdfast.Code{"", "", ""},
+		},
+		{name: "each user has a limit", batch: []inventory.Command{acquire(1, 4), bobs}, want: []holdfast.Code{"", ""}},
+		{
+			name: "a released lock no longer counts", given: func(s *store) { s.withLock(9, 3, "ACTIVE", soon) },
+			batch: []inventory.Command{acquire(1, 2), release, acquire(2, 4), acquire(3, 1)}, want: []holdfast.Code{reached, "", "", reached},
+		},
+		{
+			name: "nor does a cancelled sale", given: func(s *store) { s.withLock(9, 3, "CONSUMED", soon).withBooking(9, "CONFIRMED", soon) },
+			batch: []inventory.Command{acquire(1, 2), cancel, acquire(2, 2), acquire(3, 2), acquire(4, 1)},
+			want:  []holdfast.Code{reached, "", "", "", reached},
+		},
+		{
+			name: "a due lock did not count before", given: func(s *store) { s.withLock(9, 3, "ACTIVE", begin).withBooking(9, "CONFIRMED", soon) },
+			batch: []inventory.Command{cancel, acquire(1, 2), acquire(2, 2), acquire(3, 1)}, want: []holdfast.Code{"", "", "", reached},
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s, rules := newStore(20), theRules
 			s.event.MaxSeatsPerUser, rules.MaxLocksPerUser = 4, 2
-			row.given(s)
+			if row.given != nil {
+				row.given(s)
+			}
 			p := &pipeline{store: s, rules: rules}
 			for i, r := range p.batch(t, row.batch...) {
 				if got := holdfast.CodeOf(r.Err); got != row.want[i] {
@@ -105,15 +123,21 @@ func TestLimits_OfLocksCountActiveLocks(t *testing.T) {
 		first inventory.Command
 		want  []holdfast.Code
 	}{
-		{"a released one no longer counts", func(s *store) { s.withLock(9, 1, "ACTIVE", soon).withLock(8, 1, "ACTIVE", soon) },
-			inventory.Release{LockID: lockID(9)}, []holdfast.Code{"", "", holdfast.CodeSeatLimitReached}},
-		{"a cancelled sale did not count", func(s *store) { s.withLock(9, 1, "CONSUMED", soon).withBooking(9, "CONFIRMED", soon) },
-			cancel, []holdfast.Code{"", "", "", holdfast.CodeSeatLimitReached}},
+		{
+			name: "a released one no longer counts", given: func(s *store) { s.withLock(9, 1, "ACTIVE", soon).withLock(8, 1, "ACTIVE", soon) },
+			first: inventory.Release{LockID: lockID(9)}, want: []holdfast.Code{"", "", holdfast.CodeSeatLimitReached},
+		},
+		{
+			name: "a cancelled sale did not count", given: func(s *store) { s.withLock(9, 1, "CONSUMED", soon).withBooking(9, "CONFIRMED", soon) },
+			first: cancel, want: []holdfast.Code{"", "", "", holdfast.CodeSeatLimitReached},
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s, rules := newStore(20), theRules
 			rules.MaxLocksPerUser = 2
-			row.given(s)
+			if row.given != nil {
+				row.given(s)
+			}
 			batch := []inventory.Command{row.first, acquire(1, 1), acquire(2, 1), acquire(3, 1)}
 			p := &pipeline{store: s, rules: rules}
 			for i, r := range p.batch(t, batch[:len(row.want)]...) {

@@ -47,24 +47,55 @@ func TestPlan_GuardsTheEvent(t *testing.T) {
 		ifUnchanged bool
 		atLeast     int64
 	}{
-		{"seats", func(*pipeline) {}, []inventory.Command{acquire(7, 2), keyed(8, 1, "k")}, false, 3},
-		{"a repeat and seats", func(p *pipeline) { p.store.withLock(9, 1, "ACTIVE", soon, keyedBy(keyed(9, 1, "k"))) },
-			[]inventory.Command{keyed(7, 1, "k"), acquire(8, 2)}, false, 2},
-		{"a refusal and seats", func(*pipeline) {}, []inventory.Command{acquire(7, 99), acquire(8, 2)}, true, 0},
-		{"a release", func(p *pipeline) { p.store.withLock(1, 1, "ACTIVE", soon) }, []inventory.Command{release}, true, 0},
-		{"a release without whole seats", func(p *pipeline) { p.store.withLock(1, 0, "ACTIVE", soon) }, []inventory.Command{release}, true, 0},
-		{"a reclaim", func(p *pipeline) { p.store.withLock(1, 9, "ACTIVE", past) }, []inventory.Command{acquire(7, 9)}, true, 0},
-		{"a limit", func(p *pipeline) { p.store.event.MaxSeatsPerUser = 5 }, []inventory.Command{acquire(7, 2)}, true, 0},
-		{"a limit of locks", func(p *pipeline) { p.rules.MaxLocksPerUser = 5 }, []inventory.Command{acquire(7, 2)}, true, 0},
-		{"a limit of one lock's seats", func(p *pipeline) { p.rules.MaxSeatsPerLock = 5 }, []inventory.Command{acquire(7, 2)}, false, 2},
-		{"an incomparable event", func(p *pipeline) { p.store.event.Incomparable = true }, []inventory.Command{acquire(7, 2)}, true, 0},
-		{"a wrong counter", func(p *pipeline) { p.store.event.Oversold = 1 }, []inventory.Command{acquire(7, 2)}, true, 0},
-		{"a change", func(*pipeline) {}, []inventory.Command{change(holdfast.EventChange{Name: pointer("B")}), acquire(7, 2)}, true, 0},
-		{"an event that is held", func(p *pipeline) { p.hold = true }, []inventory.Command{acquire(7, 2)}, true, 0},
+		{name: "seats", batch: []inventory.Command{acquire(7, 2), keyed(8, 1, "k")}, atLeast: 3},
+		{
+			name: "a repeat and seats", change: func(p *pipeline) { p.store.withLock(9, 1, "ACTIVE", soon, keyedBy(keyed(9, 1, "k"))) },
+			batch: []inventory.Command{keyed(7, 1, "k"), acquire(8, 2)}, atLeast: 2,
+		},
+		{name: "a refusal and seats", batch: []inventory.Command{acquire(7, 99), acquire(8, 2)}, ifUnchanged: true},
+		{
+			name: "a release", change: func(p *pipeline) { p.store.withLock(1, 1, "ACTIVE", soon) },
+			batch: []inventory.Command{release}, ifUnchanged: true,
+		},
+		{
+			name: "a release without whole seats", change: func(p *pipeline) { p.store.withLock(1, 0, "ACTIVE", soon) },
+			batch: []inventory.Command{release}, ifUnchanged: true,
+		},
+		{
+			name: "a reclaim", change: func(p *pipeline) { p.store.withLock(1, 9, "ACTIVE", past) },
+			batch: []inventory.Command{acquire(7, 9)}, ifUnchanged: true,
+		},
+		{
+			name: "a limit", change: func(p *pipeline) { p.store.event.MaxSeatsPerUser = 5 },
+			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
+		},
+		{
+			name: "a limit of locks", change: func(p *pipeline) { p.rules.MaxLocksPerUser = 5 },
+			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
+		},
+		{
+			name: "a limit of one lock's seats", change: func(p *pipeline) { p.rules.MaxSeatsPerLock = 5 },
+			batch: []inventory.Command{acquire(7, 2)}, atLeast: 2,
+		},
+		{
+			name: "an incomparable event", change: func(p *pipeline) { p.store.event.Incomparable = true },
+			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
+		},
+		{
+			name: "a wrong counter", change: func(p *pipeline) { p.store.event.Oversold = 1 },
+			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
+		},
+		{name: "a change", batch: []inventory.Command{change(holdfast.EventChange{Name: pointer("B")}), acquire(7, 2)}, ifUnchanged: true},
+		{
+			name: "an event that is held", change: func(p *pipeline) { p.hold = true },
+			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := &pipeline{store: newStore(10), rules: theRules, remember: true}
-			row.change(p)
+			if row.change != nil {
+				row.change(p)
+			}
 			p.remembered = copyOf(p.store.event)
 			read := *p.store.event
 			p.batch(t, row.batch...)

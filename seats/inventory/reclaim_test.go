@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -27,10 +28,10 @@ func TestReclaim_EndsDueLocksSoonestExpiryFirstUntilTheRequestFits(t *testing.T)
 		reclaimed []int
 		available int64
 	}{
-		{"the free seats are enough", 1, "", nil, 0},
-		{"the first is enough", 2, "", []int{2}, 1},
-		{"two are needed", 5, "", []int{2, 1}, 0},
-		{"all do not suffice", 6, holdfast.CodeSeatsUnavailable, []int{2, 1}, 5},
+		{name: "the free seats are enough", ask: 1},
+		{name: "the first is enough", ask: 2, reclaimed: []int{2}, available: 1},
+		{name: "two are needed", ask: 5, reclaimed: []int{2, 1}},
+		{name: "all do not suffice", ask: 6, code: holdfast.CodeSeatsUnavailable, reclaimed: []int{2, 1}, available: 5},
 	} {
 		for _, remember := range []bool{false, true} {
 			t.Run(row.name, func(t *testing.T) {
@@ -79,11 +80,22 @@ func TestReclaim_BesideCommandsOnTheSameLock(t *testing.T) {
 		want   []holdfast.Code
 		status holdfast.LockStatus
 	}{
-		{"refused before", []inventory.Command{release, acquire(2, 2)}, []holdfast.Code{expired, ""}, holdfast.LockExpired},
-		{"refused after", []inventory.Command{acquire(2, 2), release}, []holdfast.Code{"", expired}, holdfast.LockExpired},
-		{"released before", []inventory.Command{cancelSale, acquire(2, 2)}, []holdfast.Code{"", ""}, holdfast.LockReleased},
-		{"released before, too few", []inventory.Command{cancelSale, acquire(2, 3)},
-			[]holdfast.Code{"", holdfast.CodeSeatsUnavailable}, holdfast.LockReleased},
+		{
+			name: "refused before", batch: []inventory.Command{release, acquire(2, 2)}, want: []holdfast.Code{expired, ""},
+			status: holdfast.LockExpired,
+		},
+		{
+			name: "refused after", batch: []inventory.Command{acquire(2, 2), release}, want: []holdfast.Code{"", expired},
+			status: holdfast.LockExpired,
+		},
+		{
+			name: "released before", batch: []inventory.Command{cancelSale, acquire(2, 2)}, want: []holdfast.Code{"", ""},
+			status: holdfast.LockReleased,
+		},
+		{
+			name: "released before, too few", batch: []inventory.Command{cancelSale, acquire(2, 3)},
+			want: []holdfast.Code{"", holdfast.CodeSeatsUnavailable}, status: holdfast.LockReleased,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(2).withLock(1, 2, "ACTIVE", begin)
@@ -126,23 +138,25 @@ func TestReclaim_PassesOverALockThatTheBatchReleased(t *testing.T) {
 // A lock whose time is in the past can be reclaimed once it is committed.
 func TestReclaim_ALockThatIsDueAtOnceWaitsForTheNextBatch(t *testing.T) {
 	for _, remember := range []bool{false, true} {
-		s := newStore(2)
-		dueAtOnce := acquire(1, 2)
-		dueAtOnce.Until.At = begin
-		later := []inventory.Command{acquire(2, 1), acquire(3, 1), acquire(4, 1)}
-		p := &pipeline{store: s, rules: theRules, remember: remember, remembered: copyOf(s.event)}
-		results := p.batch(t, slices.Concat([]inventory.Command{dueAtOnce}, later)...)
-		wantCode(t, results[0], "")
-		for _, r := range results[1:] {
-			if !r.Undecided || r.Err != nil || r.Acquires() {
-				t.Errorf("got %+v, want it undecided", r)
+		t.Run(fmt.Sprintf("remembered %v", remember), func(t *testing.T) {
+			s := newStore(2)
+			dueAtOnce := acquire(1, 2)
+			dueAtOnce.Until.At = begin
+			later := []inventory.Command{acquire(2, 1), acquire(3, 1), acquire(4, 1)}
+			p := &pipeline{store: s, rules: theRules, remember: remember, remembered: copyOf(s.event)}
+			results := p.batch(t, slices.Concat([]inventory.Command{dueAtOnce}, later)...)
+			wantCode(t, results[0], "")
+			for _, r := range results[1:] {
+				if !r.Undecided || r.Err != nil || r.Acquires() {
+					t.Errorf("got %+v, want it undecided", r)
+				}
 			}
-		}
-		results = p.batch(t, later...)
-		for i, want := range []holdfast.Code{"", "", holdfast.CodeSeatsUnavailable} {
-			wantCode(t, results[i], want)
-		}
-		s.wantLock(t, 1, holdfast.LockExpired)
+			results = p.batch(t, later...)
+			for i, want := range []holdfast.Code{"", "", holdfast.CodeSeatsUnavailable} {
+				wantCode(t, results[i], want)
+			}
+			s.wantLock(t, 1, holdfast.LockExpired)
+		})
 	}
 }
 

@@ -33,22 +33,37 @@ func TestRefusal_NeedsAStateThatIsReadAfterTheRequest(t *testing.T) {
 		ask   inventory.Command
 		want  inventory.Needs
 	}{
-		{"granted", newStore(9).event, keyed(1, 1, "key"), inventory.Needs{}},
-		{"not on sale", closed, keyed(1, 1, "key"), inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}}},
-		{"not on sale, no key", closed, acquire(1, 1), inventory.Needs{Event: true, Fence: true}},
-		{"beyond the cap", newStore(9).event, beyond, inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}}},
-		{"sold out", soldOut, keyed(1, 1, "key"),
-			inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}, Due: inventory.MaxReclaim}},
-		{"sold out, no key", soldOut, acquire(1, 1), inventory.Needs{Event: true, Due: inventory.MaxReclaim}},
-		{"a limit that needs the holding", limited, acquire(1, 1), inventory.Needs{Holdings: []ID{alice}}},
-		{"a capacity below the seats taken", taken, capacity, inventory.Needs{Event: true, Fence: true}},
-		{"an event that is not known", nil, keyed(1, 1, "key"), inventory.Needs{Event: true}},
-		{"a change of an event that is not known", nil, capacity, inventory.Needs{Event: true}},
-		{"a release", newStore(9).event, inventory.Release{LockID: lockID(1)}, inventory.Needs{Locks: []ID{lockID(1)}, LiveOf: []ID{lockID(1)}}},
-		{"a release of an event that is not known", nil, inventory.Release{LockID: lockID(1)},
-			inventory.Needs{Locks: []ID{lockID(1)}, LiveOf: []ID{lockID(1)}}},
-		{"a cancellation", newStore(9).event, inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)},
-			inventory.Needs{Locks: []ID{lockID(1)}, Bookings: []ID{bookingID(1)}}},
+		{name: "granted", event: newStore(9).event, ask: keyed(1, 1, "key")},
+		{
+			name: "not on sale", event: closed, ask: keyed(1, 1, "key"),
+			want: inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}},
+		},
+		{name: "not on sale, no key", event: closed, ask: acquire(1, 1), want: inventory.Needs{Event: true, Fence: true}},
+		{
+			name: "beyond the cap", event: newStore(9).event, ask: beyond,
+			want: inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}},
+		},
+		{
+			name: "sold out", event: soldOut, ask: keyed(1, 1, "key"),
+			want: inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}, Due: inventory.MaxReclaim},
+		},
+		{name: "sold out, no key", event: soldOut, ask: acquire(1, 1), want: inventory.Needs{Event: true, Due: inventory.MaxReclaim}},
+		{name: "a limit that needs the holding", event: limited, ask: acquire(1, 1), want: inventory.Needs{Holdings: []ID{alice}}},
+		{name: "a capacity below the seats taken", event: taken, ask: capacity, want: inventory.Needs{Event: true, Fence: true}},
+		{name: "an event that is not known", ask: keyed(1, 1, "key"), want: inventory.Needs{Event: true}},
+		{name: "a change of an event that is not known", ask: capacity, want: inventory.Needs{Event: true}},
+		{
+			name: "a release", event: newStore(9).event, ask: inventory.Release{LockID: lockID(1)},
+			want: inventory.Needs{Locks: []ID{lockID(1)}, LiveOf: []ID{lockID(1)}},
+		},
+		{
+			name: "a release of an event that is not known", ask: inventory.Release{LockID: lockID(1)},
+			want: inventory.Needs{Locks: []ID{lockID(1)}, LiveOf: []ID{lockID(1)}},
+		},
+		{
+			name: "a cancellation", event: newStore(9).event, ask: inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)},
+			want: inventory.Needs{Locks: []ID{lockID(1)}, Bookings: []ID{bookingID(1)}},
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if got := needsOf(t, row.event, row.ask); !reflect.DeepEqual(got, row.want) {
@@ -72,33 +87,53 @@ func TestRefusal_IsFenced(t *testing.T) {
 		code   holdfast.Code
 		fenced bool
 	}{
-		{"seats for a key", func(*store) {}, keyed(1, 6, "k"), holdfast.CodeSeatsUnavailable, true},
-		{"seats without a key", func(*store) {}, acquire(1, 6), holdfast.CodeSeatsUnavailable, false},
-		{"another request's key", func(s *store) { s.withLock(9, 1, "ACTIVE", soon, keyedBy(keyed(9, 1, "k"))) },
-			keyed(1, 6, "k"), holdfast.CodeIdempotencyKeyReused, true},
-		{"not on sale", func(s *store) { s.event.Status = holdfast.Closed }, acquire(1, 1), holdfast.CodeEventNotOnSale, true},
-		{"a limit", func(s *store) { s.event.MaxSeatsPerUser = 1 }, acquire(1, 2), holdfast.CodeSeatLimitReached, true},
-		{"a release of no lock", func(*store) {}, inventory.Release{LockID: lockID(1)}, holdfast.CodeLockNotFound, true},
-		{"a release that is late", func(s *store) { s.withLock(1, 1, "ACTIVE", past) },
-			inventory.Release{LockID: lockID(1)}, holdfast.CodeLockExpired, true},
-		{"a release again", func(s *store) { s.withLock(1, 1, "RELEASED", past) }, inventory.Release{LockID: lockID(1)}, "", false},
-		{"a cancellation of no booking", func(*store) {}, inventory.Cancel{BookingID: bookingID(1)}, holdfast.CodeBookingNotFound, true},
-		{"a cancellation that is late", func(s *store) { s.withLock(1, 1, "ACTIVE", soon).withBooking(1, "PAYMENT_PENDING", past) },
-			inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}, holdfast.CodeBookingExpired, true},
-		{"a sale of a cancelled event", func(s *store) { s.event.Status = holdfast.Cancelled },
-			change(holdfast.EventChange{Status: &open}), holdfast.CodeEventNotOnSale, true},
-		{"a capacity", func(s *store) { s.withLock(1, 2, "ACTIVE", soon) },
-			change(holdfast.EventChange{TotalSeats: &one}), holdfast.CodeCapacityBelowTaken, true},
-		{"an event that does not exist", func(s *store) { s.event = nil }, keyed(1, 1, "k"), holdfast.CodeEventNotFound, false},
-		{"a change of an event that does not exist", func(s *store) { s.event = nil },
-			change(holdfast.EventChange{TotalSeats: &one}), holdfast.CodeEventNotFound, false},
+		{name: "seats for a key", ask: keyed(1, 6, "k"), code: holdfast.CodeSeatsUnavailable, fenced: true},
+		{name: "seats without a key", ask: acquire(1, 6), code: holdfast.CodeSeatsUnavailable},
+		{
+			name: "another request's key", given: func(s *store) { s.withLock(9, 1, "ACTIVE", soon, keyedBy(keyed(9, 1, "k"))) },
+			ask: keyed(1, 6, "k"), code: holdfast.CodeIdempotencyKeyReused, fenced: true,
+		},
+		{
+			name: "not on sale", given: func(s *store) { s.event.Status = holdfast.Closed }, ask: acquire(1, 1),
+			code: holdfast.CodeEventNotOnSale, fenced: true,
+		},
+		{
+			name: "a limit", given: func(s *store) { s.event.MaxSeatsPerUser = 1 }, ask: acquire(1, 2),
+			code: holdfast.CodeSeatLimitReached, fenced: true,
+		},
+		{name: "a release of no lock", ask: inventory.Release{LockID: lockID(1)}, code: holdfast.CodeLockNotFound, fenced: true},
+		{
+			name: "a release that is late", given: func(s *store) { s.withLock(1, 1, "ACTIVE", past) },
+			ask: inventory.Release{LockID: lockID(1)}, code: holdfast.CodeLockExpired, fenced: true,
+		},
+		{name: "a release again", given: func(s *store) { s.withLock(1, 1, "RELEASED", past) }, ask: inventory.Release{LockID: lockID(1)}},
+		{name: "a cancellation of no booking", ask: inventory.Cancel{BookingID: bookingID(1)}, code: holdfast.CodeBookingNotFound, fenced: true},
+		{
+			name: "a cancellation that is late", given: func(s *store) { s.withLock(1, 1, "ACTIVE", soon).withBooking(1, "PAYMENT_PENDING", past) },
+			ask: inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}, code: holdfast.CodeBookingExpired, fenced: true,
+		},
+		{
+			name: "a sale of a cancelled event", given: func(s *store) { s.event.Status = holdfast.Cancelled },
+			ask: change(holdfast.EventChange{Status: &open}), code: holdfast.CodeEventNotOnSale, fenced: true,
+		},
+		{
+			name: "a capacity", given: func(s *store) { s.withLock(1, 2, "ACTIVE", soon) },
+			ask: change(holdfast.EventChange{TotalSeats: &one}), code: holdfast.CodeCapacityBelowTaken, fenced: true,
+		},
+		{name: "an event that does not exist", given: func(s *store) { s.event = nil }, ask: keyed(1, 1, "k"), code: holdfast.CodeEventNotFound},
+		{
+			name: "a change of an event that does not exist", given: func(s *store) { s.event = nil },
+			ask: change(holdfast.EventChange{TotalSeats: &one}), code: holdfast.CodeEventNotFound,
+		},
 	} {
 		for name, p := range map[string]*pipeline{
 			"": {}, ", remembered": {remember: true}, ", held": {hold: true},
 		} {
 			t.Run(row.name+name, func(t *testing.T) {
 				p.store, p.rules = newStore(5), theRules
-				row.given(p.store)
+				if row.given != nil {
+					row.given(p.store)
+				}
 				p.remembered = copyOf(p.store.event)
 				wantCode(t, p.batch(t, row.ask)[0], row.code)
 				// A transaction that holds the event has written it.
@@ -145,16 +180,16 @@ func TestRefusal_BecauseOfTimeRaisesTheLocksRevision(t *testing.T) {
 		booking holdfast.BookingStatus
 		raised  bool
 	}{
-		{"release", inventory.Release{LockID: lockID(1)}, "", true},
-		{"extend", inventory.Extend{LockID: lockID(1), Until: window}, "", true},
-		{"book", inventory.Book{BookingRequest: request, BookingID: bookingID(2)}, "", true},
-		{"cancel", inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}, "INITIATED", true},
-		{"pay", inventory.Pay{BookingID: bookingID(1), Window: window}, "INITIATED", true},
-		{"pay again", inventory.Pay{BookingID: bookingID(1), Window: window}, "PAYMENT_PENDING", true},
-		{"confirm", inventory.Confirm{BookingID: bookingID(1)}, "PAYMENT_PENDING", true},
-		{"confirm early", inventory.Confirm{BookingID: bookingID(1)}, "INITIATED", true},
-		{"confirm an ended booking", inventory.Confirm{BookingID: bookingID(1)}, "EXPIRED", false},
-		{"cancel an ended booking", inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}, "EXPIRED", false},
+		{name: "release", command: inventory.Release{LockID: lockID(1)}, raised: true},
+		{name: "extend", command: inventory.Extend{LockID: lockID(1), Until: window}, raised: true},
+		{name: "book", command: inventory.Book{BookingRequest: request, BookingID: bookingID(2)}, raised: true},
+		{name: "cancel", command: inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}, booking: "INITIATED", raised: true},
+		{name: "pay", command: inventory.Pay{BookingID: bookingID(1), Window: window}, booking: "INITIATED", raised: true},
+		{name: "pay again", command: inventory.Pay{BookingID: bookingID(1), Window: window}, booking: "PAYMENT_PENDING", raised: true},
+		{name: "confirm", command: inventory.Confirm{BookingID: bookingID(1)}, booking: "PAYMENT_PENDING", raised: true},
+		{name: "confirm early", command: inventory.Confirm{BookingID: bookingID(1)}, booking: "INITIATED", raised: true},
+		{name: "confirm an ended booking", command: inventory.Confirm{BookingID: bookingID(1)}, booking: "EXPIRED"},
+		{name: "cancel an ended booking", command: inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}, booking: "EXPIRED"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(2).withLock(1, 1, "ACTIVE", past)
@@ -178,10 +213,12 @@ func TestRefusal_BecauseOfTimeRaisesTheLocksRevision(t *testing.T) {
 
 func TestRefusal_OfALockThatHasEndedWritesNothing(t *testing.T) {
 	for _, status := range []holdfast.LockStatus{holdfast.LockConsumed, holdfast.LockExpired} {
-		s := newStore(2).withLock(1, 1, status, in(-time.Minute))
-		p := &pipeline{store: s, rules: theRules}
-		if r := p.batch(t, inventory.Release{LockID: lockID(1)})[0]; r.Err == nil || !p.plan.IsEmpty() {
-			t.Errorf("%s: got %v, and the plan %+v", status, r.Err, p.plan)
-		}
+		t.Run(string(status), func(t *testing.T) {
+			s := newStore(2).withLock(1, 1, status, in(-time.Minute))
+			p := &pipeline{store: s, rules: theRules}
+			if r := p.batch(t, inventory.Release{LockID: lockID(1)})[0]; r.Err == nil || !p.plan.IsEmpty() {
+				t.Errorf("got %v, and the plan %+v", r.Err, p.plan)
+			}
+		})
 	}
 }

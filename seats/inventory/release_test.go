@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,10 +31,12 @@ func TestCancel_FreesTheSeats(t *testing.T) {
 // its lock ACTIVE, due or not.
 func TestCancel_OfASaleWhoseLockWasLeftActive(t *testing.T) {
 	for _, expires := range []time.Time{in(time.Minute), begin} {
-		s := newStore(5).withLock(1, 2, "ACTIVE", expires).withBooking(1, "CONFIRMED", expires)
-		wantCode(t, s.one(t, cancel), "")
-		s.wantLock(t, 1, holdfast.LockReleased)
-		s.wantCounter(t, 5, 0)
+		t.Run(fmt.Sprintf("due %v", !expires.After(begin)), func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, "ACTIVE", expires).withBooking(1, "CONFIRMED", expires)
+			wantCode(t, s.one(t, cancel), "")
+			s.wantLock(t, 1, holdfast.LockReleased)
+			s.wantCounter(t, 5, 0)
+		})
 	}
 }
 
@@ -41,10 +44,12 @@ func TestCancel_OfASaleWhoseLockOtherSoftwareEnded(t *testing.T) {
 	for status, code := range map[holdfast.LockStatus]holdfast.Code{
 		"RELEASED": holdfast.CodeLockReleased, "EXPIRED": holdfast.CodeLockExpired,
 	} {
-		s := newStore(5).withLock(1, 2, status, in(time.Minute)).withBooking(1, "CONFIRMED", in(time.Minute))
-		wantCode(t, s.one(t, cancel), code)
-		s.wantBooking(t, 1, "CONFIRMED")
-		s.wantCounter(t, 5, 0)
+		t.Run(string(status), func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, status, in(time.Minute)).withBooking(1, "CONFIRMED", in(time.Minute))
+			wantCode(t, s.one(t, cancel), code)
+			s.wantBooking(t, 1, "CONFIRMED")
+			s.wantCounter(t, 5, 0)
+		})
 	}
 }
 
@@ -88,10 +93,12 @@ func TestRelease_OfALockWithoutWholeSeats(t *testing.T) {
 
 func TestRelease_ReducesOversoldSeatsFirst(t *testing.T) {
 	for _, row := range []struct{ oversold, available, left int64 }{{1, 1, 0}, {2, 0, 0}, {3, 0, 1}} {
-		s := newStore(2+2-row.oversold).withLock(1, 2, "ACTIVE", in(time.Minute)).withLock(2, 2, "CONSUMED", begin)
-		s.event.AvailableSeats, s.event.Oversold = 0, row.oversold
-		wantCode(t, s.one(t, release), "")
-		s.wantCounter(t, row.available, row.left)
+		t.Run(fmt.Sprintf("%d oversold", row.oversold), func(t *testing.T) {
+			s := newStore(2+2-row.oversold).withLock(1, 2, "ACTIVE", in(time.Minute)).withLock(2, 2, "CONSUMED", begin)
+			s.event.AvailableSeats, s.event.Oversold = 0, row.oversold
+			wantCode(t, s.one(t, release), "")
+			s.wantCounter(t, row.available, row.left)
+		})
 	}
 }
 

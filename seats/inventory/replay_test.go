@@ -47,12 +47,21 @@ func TestReplay_AnotherRequestIsRefused(t *testing.T) {
 		made func(*inventory.Lock)
 		code holdfast.Code
 	}{
-		{"the same", func(*inventory.Acquire) {}, keyedBy(ask), ""},
-		{"other seats", func(c *inventory.Acquire) { c.Seats = 1 }, keyedBy(ask), holdfast.CodeIdempotencyKeyReused},
-		{"another duration", func(c *inventory.Acquire) { c.Until.For = time.Minute }, keyedBy(ask), holdfast.CodeIdempotencyKeyReused},
-		{"another time", func(c *inventory.Acquire) { c.Until.At = in(time.Minute) }, keyedBy(ask), holdfast.CodeIdempotencyKeyReused},
-		{"without a hash, the same seats", func(c *inventory.Acquire) { c.Until.For = time.Minute }, withoutHash(ask), ""},
-		{"without a hash, other seats", func(c *inventory.Acquire) { c.Seats = 1 }, withoutHash(ask), holdfast.CodeIdempotencyKeyReused},
+		{name: "the same", ask: func(*inventory.Acquire) {}, made: keyedBy(ask)},
+		{name: "other seats", ask: func(c *inventory.Acquire) { c.Seats = 1 }, made: keyedBy(ask), code: holdfast.CodeIdempotencyKeyReused},
+		{
+			name: "another duration", ask: func(c *inventory.Acquire) { c.Until.For = time.Minute }, made: keyedBy(ask),
+			code: holdfast.CodeIdempotencyKeyReused,
+		},
+		{
+			name: "another time", ask: func(c *inventory.Acquire) { c.Until.At = in(time.Minute) }, made: keyedBy(ask),
+			code: holdfast.CodeIdempotencyKeyReused,
+		},
+		{name: "without a hash, the same seats", ask: func(c *inventory.Acquire) { c.Until.For = time.Minute }, made: withoutHash(ask)},
+		{
+			name: "without a hash, other seats", ask: func(c *inventory.Acquire) { c.Seats = 1 }, made: withoutHash(ask),
+			code: holdfast.CodeIdempotencyKeyReused,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5).withLock(9, 2, holdfast.LockActive, in(minutes(10)), row.made)

@@ -56,9 +56,11 @@ func TestReport_PrintsTheOutputOfFailuresOnly(t *testing.T) {
 		output("a", "Test3", "unfinished\n"),
 		ended("fail", "a", "", 1))
 	for text, want := range map[string]bool{"not an event": true, "good": false, "bad": true, "unfinished": true, "FAIL  a  1.0s": true} {
-		if strings.Contains(out, text) != want {
-			t.Errorf("%q printed: %v\n%s", text, !want, out)
-		}
+		t.Run(text, func(t *testing.T) {
+			if strings.Contains(out, text) != want {
+				t.Errorf("printed: %v\n%s", !want, out)
+			}
+		})
 	}
 }
 
