@@ -54,8 +54,8 @@ type group[K comparable, C, R any] struct {
 	requests []*request[C, R]
 }
 
-func newBatch[K comparable, C, R any](groups []group[K, C, R], settling bool) *Batch[K, C] {
-	b := &Batch[K, C]{Groups: make([]Group[K, C], len(groups)), Settling: settling}
+func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
+	b := &Batch[K, C]{Groups: make([]Group[K, C], len(groups))}
 	for i, g := range groups {
 		commands, tickets := make([]C, len(g.requests)), make([]*ticket, len(g.requests))
 		for j, r := range g.requests {

@@ -129,7 +129,7 @@ func (q *Queue[K, C, R]) takeUp(l *lane[K, C, R]) []*request[C, R] {
 // commit commits the groups and answers their callers, except for undecided
 // commands, which stay in their lanes.
 func (q *Queue[K, C, R]) commit(groups []group[K, C, R]) {
-	committed, err := q.attempt(context.Background(), groups, false)
+	committed, err := q.attempt(context.Background(), groups, newBatch(groups))
 	if err != nil {
 		forgetRevisions(groups) // the attempt may have raised them
 	}
@@ -160,7 +160,9 @@ func (q *Queue[K, C, R]) settle(groups []group[K, C, R], cause error) (Committed
 	ctx, cancel := context.WithTimeout(context.Background(), q.options.SettleTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		committed, err := q.attempt(ctx, groups, true)
+		batch := newBatch(groups)
+		batch.Settling = true
+		committed, err := q.attempt(ctx, groups, batch)
 		if err == nil || errors.Is(err, ErrUnknown) {
 			return committed, err
 		}
@@ -174,7 +176,7 @@ func (q *Queue[K, C, R]) settle(groups []group[K, C, R], cause error) (Committed
 
 // attempt calls Commit once. A panic becomes an ErrUnknown: it must end neither the
 // process nor the key's queue.
-func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], settling bool) (committed Committed[R], err error) {
+func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b *Batch[K, C]) (committed Committed[R], err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			q.logPanic("Committing a batch panicked", groups, p)
@@ -185,7 +187,7 @@ func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], s
 			err = fmt.Errorf("%w: Commit panicked: %w", ErrUnknown, cause)
 		}
 	}()
-	committed, err = q.options.Commit(ctx, newBatch(groups, settling))
+	committed, err = q.options.Commit(ctx, b)
 	if err == nil && !fits(groups, committed) {
 		panic("groupcommit: Commit did not return one outcome for each command")
 	}

@@ -15,7 +15,7 @@ func (p *Pipeline) Store() *store.Store { return p.store }
 // Do carries out a command that does not write the event.
 func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Result, error) {
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, func(ctx context.Context) (inventory.Result, error) {
-		return p.carryOut(ctx, ID{}, c, false)
+		return p.carryOut(ctx, ID{}, c, readFirst)
 	})
 }
 
@@ -23,20 +23,20 @@ func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Resul
 // that other writers can't starve it. eventID is zero for bookings whose locks take no
 // seats.
 func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
-	return p.carryOut(ctx, eventID, c, true)
+	return p.carryOut(ctx, eventID, c, holdFirst)
 }
 
 // Change changes an event, ahead of the commands in its queue.
 func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEvent) (inventory.Result, error) {
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
-		return p.carryOut(ctx, eventID, c, true)
+		return p.carryOut(ctx, eventID, c, holdFirst)
 	})
 }
 
 // Repair compares an event's counter with its locks, and corrects it if it is wrong. The
 // correction is nil if it is right.
 func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
-	result, err := p.carryOut(ctx, eventID, inventory.Repair{RunID: runID}, false)
+	result, err := p.carryOut(ctx, eventID, inventory.Repair{RunID: runID}, readFirst)
 	return result.Correction, err
 }
 
@@ -49,10 +49,19 @@ func (p *Pipeline) Plan(s inventory.State, c inventory.Command) (inventory.Plan,
 	return plan, results[0]
 }
 
+// order says whether a command's transaction reads its event first, or writes it first to
+// keep other writers off.
+type order bool
+
+const (
+	readFirst order = false
+	holdFirst order = true
+)
+
 // carryOut runs one command without the queue.
-func (p *Pipeline) carryOut(ctx context.Context, eventID ID, c inventory.Command, hold bool) (inventory.Result, error) {
+func (p *Pipeline) carryOut(ctx context.Context, eventID ID, c inventory.Command, o order) (inventory.Result, error) {
 	t := &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
-	r := &run{pipeline: p, hold: hold, tasks: []*task{t}}
+	r := &run{pipeline: p, hold: o == holdFirst, tasks: []*task{t}}
 	if err := r.do(ctx); err != nil {
 		return inventory.Result{}, explain(err, c)
 	}
