@@ -31,7 +31,7 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	sale, user := fill(t, w)
-	soldOut, limited, reclaimed := crowded(t, w, user, 0), crowded(t, w, user, 0), crowded(t, w, user, 7)
+	soldOut, limited, reclaimed := newSoldOutEvent(t, w, user, 0), newSoldOutEvent(t, w, user, 0), newSoldOutEvent(t, w, user, 7)
 	w.Set("events", limited, bson.D{{Key: "maxSeatsPerUser", Value: 1_000_000}, {Key: "availableSeats", Value: 5}})
 	held := count(t, w, "seatlocks", bson.D{{Key: "eventId", Value: limited}, {Key: "userId", Value: user}, {Key: "status", Value: "ACTIVE"}})
 	must := func(_ any, err error) {
@@ -88,9 +88,9 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 	}
 }
 
-// crowded makes an event that is sold out, to the user and to other users, with bookings,
+// newSoldOutEvent makes an event that is sold out, to the user and to other users, with bookings,
 // ended locks and due locks.
-func crowded(t *testing.T, w *testenv.Env, user holdfast.ID, due int) holdfast.ID {
+func newSoldOutEvent(t *testing.T, w *testenv.Env, user holdfast.ID, due int) holdfast.ID {
 	t.Helper()
 	const each = 500
 	event := w.Event(2*each + int64(due))

@@ -84,7 +84,7 @@ func TestAcquire_StampedeSellsExactlyAllSeats(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)
-	worlds := []*testenv.Env{w, testenv.Open(t, w.URI, w.DB.Name()), testenv.Open(t, w.URI, w.DB.Name())}
+	processes := []*testenv.Env{w, testenv.Open(t, w.URI, w.DB.Name()), testenv.Open(t, w.URI, w.DB.Name())}
 	var sold atomic.Int64
 	smallestRefused := atomic.Int64{}
 	smallestRefused.Store(1 << 30)
@@ -92,7 +92,7 @@ func TestAcquire_StampedeSellsExactlyAllSeats(t *testing.T) {
 	for i := range 500 {
 		n := 1 + rand.Int64N(4)
 		all.Go(func() {
-			_, _, err := worlds[i%3].Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+			_, _, err := processes[i%3].Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
 			if err == nil {
 				sold.Add(n)
 				return

@@ -93,9 +93,9 @@ func TestLoad_ReadsKeysAndWhatUsersHold(t *testing.T) {
 	past, ahead := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	checkLoads(t, w, []loadCase{
 		{"keys", func(t *testing.T, f fixture, user holdfast.ID) {
-			stranger := ids.New()
+			unknownUser := ids.New()
 			used, unused, foreign := inventory.UserKey{User: user, Key: "used"}, inventory.UserKey{User: user, Key: "unused"},
-				inventory.UserKey{User: stranger, Key: "used"}
+				inventory.UserKey{User: unknownUser, Key: "used"}
 			s := f.load(inventory.Needs{Keys: []inventory.UserKey{used, unused, foreign}})
 			if len(s.Keys) != 3 || s.Keys[used] == nil || s.Keys[used].ID != f.lock || s.Keys[unused] != nil || s.Keys[foreign] != nil {
 				t.Errorf("got %+v", s.Keys)

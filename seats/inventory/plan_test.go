@@ -40,6 +40,7 @@ func TestPlan_IsEmptyWhereItWritesNothing(t *testing.T) {
 // acquires locks, otherwise an unchanged event.
 func TestPlan_GuardsTheEvent(t *testing.T) {
 	soon, past := in(time.Minute), in(-time.Minute)
+	two := []inventory.Command{acquire(7, 2)} // two seats
 	for _, row := range []struct {
 		name        string
 		change      func(*pipeline)
@@ -65,31 +66,13 @@ func TestPlan_GuardsTheEvent(t *testing.T) {
 			name: "a reclaim", change: func(p *pipeline) { p.store.withLock(1, 9, "ACTIVE", past) },
 			batch: []inventory.Command{acquire(7, 9)}, ifUnchanged: true,
 		},
-		{
-			name: "a limit", change: func(p *pipeline) { p.store.event.MaxSeatsPerUser = 5 },
-			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
-		},
-		{
-			name: "a limit of locks", change: func(p *pipeline) { p.rules.MaxLocksPerUser = 5 },
-			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
-		},
-		{
-			name: "a limit of one lock's seats", change: func(p *pipeline) { p.rules.MaxSeatsPerLock = 5 },
-			batch: []inventory.Command{acquire(7, 2)}, atLeast: 2,
-		},
-		{
-			name: "an incomparable event", change: func(p *pipeline) { p.store.event.Incomparable = true },
-			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
-		},
-		{
-			name: "a wrong counter", change: func(p *pipeline) { p.store.event.Oversold = 1 },
-			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
-		},
+		{name: "a limit", change: func(p *pipeline) { p.store.event.MaxSeatsPerUser = 5 }, batch: two, ifUnchanged: true},
+		{name: "a limit of locks", change: func(p *pipeline) { p.rules.MaxLocksPerUser = 5 }, batch: two, ifUnchanged: true},
+		{name: "a limit of one lock's seats", change: func(p *pipeline) { p.rules.MaxSeatsPerLock = 5 }, batch: two, atLeast: 2},
+		{name: "an incomparable event", change: func(p *pipeline) { p.store.event.Incomparable = true }, batch: two, ifUnchanged: true},
+		{name: "a wrong counter", change: func(p *pipeline) { p.store.event.Oversold = 1 }, batch: two, ifUnchanged: true},
 		{name: "a change", batch: []inventory.Command{change(holdfast.EventChange{Name: pointer("B")}), acquire(7, 2)}, ifUnchanged: true},
-		{
-			name: "an event that is held", change: func(p *pipeline) { p.hold = true },
-			batch: []inventory.Command{acquire(7, 2)}, ifUnchanged: true,
-		},
+		{name: "an event that is held", change: func(p *pipeline) { p.hold = true }, batch: two, ifUnchanged: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := &pipeline{store: newStore(10), rules: theRules, remember: true}
