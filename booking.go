@@ -15,14 +15,15 @@ const (
 	BookingCancelled BookingStatus = "CANCELLED"
 )
 
-// BookingStatuses lists all statuses. An open booking waits for its payment. A live
-// booking is open or confirmed. An ended booking is expired or cancelled.
-var (
-	BookingStatuses = []BookingStatus{BookingInitiated, BookingPending, BookingConfirmed, BookingExpired, BookingCancelled}
-	OpenStatuses    = []BookingStatus{BookingInitiated, BookingPending}
-	LiveStatuses    = []BookingStatus{BookingInitiated, BookingPending, BookingConfirmed}
-	EndedStatuses   = []BookingStatus{BookingExpired, BookingCancelled}
-)
+// BookingStatuses returns all statuses, in a new slice.
+func BookingStatuses() []BookingStatus {
+	return []BookingStatus{BookingInitiated, BookingPending, BookingConfirmed, BookingExpired, BookingCancelled}
+}
+
+// LiveStatuses returns the statuses of open and confirmed bookings, in a new slice.
+func LiveStatuses() []BookingStatus {
+	return []BookingStatus{BookingInitiated, BookingPending, BookingConfirmed}
+}
 
 // BookingAction changes the status of a booking.
 type BookingAction string
@@ -50,6 +51,9 @@ func (s BookingStatus) Next(a BookingAction) (to BookingStatus, ok bool) {
 
 // IsOpen reports whether a booking in this status waits for its payment.
 func (s BookingStatus) IsOpen() bool { return s == BookingInitiated || s == BookingPending }
+
+// HasEnded reports whether a booking in this status is over.
+func (s BookingStatus) HasEnded() bool { return s == BookingExpired || s == BookingCancelled }
 
 // Booking is a customer's purchase of a lock's seats.
 type Booking struct {

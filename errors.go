@@ -42,12 +42,15 @@ const (
 	CodeOutcomeUnknown Code = "OUTCOME_UNKNOWN" // Details: UnknownLock, or none
 )
 
-// Codes lists the codes of the domain.
-var Codes = []Code{
-	CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatsUnavailable, CodeSeatLimitReached,
-	CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
-	CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeInvalid,
-	CodeUnavailable, CodeOutcomeUnknown,
+// Codes returns the codes of the domain, in a slice of the caller's own. A program that
+// maps codes to answers can test with it that its table is complete.
+func Codes() []Code {
+	return []Code{
+		CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatsUnavailable, CodeSeatLimitReached,
+		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
+		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeInvalid,
+		CodeUnavailable, CodeOutcomeUnknown,
+	}
 }
 
 // Error is a refusal or a failure. A refusal has changed nothing.

@@ -14,8 +14,8 @@ const (
 	Cancelled EventStatus = "CANCELLED"
 )
 
-// EventStatuses lists all statuses.
-var EventStatuses = []EventStatus{OnSale, Closed, Cancelled}
+// EventStatuses returns the statuses that an event can be given, in a new slice.
+func EventStatuses() []EventStatus { return []EventStatus{OnSale, Closed, Cancelled} }
 
 // MaxSeats is the largest capacity of an event.
 const MaxSeats = 10_000_000
@@ -37,9 +37,6 @@ type Event struct {
 	UpdatedAt       time.Time
 }
 
-// Taken is how many seats are locked or sold, by the counter.
-func (e Event) Taken() int64 { return e.TotalSeats - e.AvailableSeats + e.Oversold }
-
 // NewEvent asks for an event. A zero ID means a new one.
 type NewEvent struct {
 	ID              ID
@@ -56,4 +53,21 @@ type EventChange struct {
 	EventDate       *time.Time
 	Status          *EventStatus
 	MaxSeatsPerUser *int64 // 0 removes the limit
+}
+
+// Clone returns the same change without the caller's pointers, so that what the caller
+// does with its values later changes nothing.
+func (c EventChange) Clone() EventChange {
+	return EventChange{
+		Name: clone(c.Name), TotalSeats: clone(c.TotalSeats), EventDate: clone(c.EventDate), Status: clone(c.Status),
+		MaxSeatsPerUser: clone(c.MaxSeatsPerUser),
+	}
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	value := *p
+	return &value
 }

@@ -19,11 +19,13 @@ const (
 	LockReleased LockStatus = "RELEASED"
 )
 
-// LockStatuses lists all statuses; a lock in one of TakingStatuses takes seats.
-var (
-	LockStatuses   = []LockStatus{LockActive, LockConsumed, LockExpired, LockReleased}
-	TakingStatuses = []LockStatus{LockActive, LockConsumed}
-)
+// LockStatuses returns all statuses, in a new slice.
+func LockStatuses() []LockStatus {
+	return []LockStatus{LockActive, LockConsumed, LockExpired, LockReleased}
+}
+
+// TakingStatuses returns the statuses in which a lock takes seats, in a new slice.
+func TakingStatuses() []LockStatus { return []LockStatus{LockActive, LockConsumed} }
 
 // LockAction changes the status of a lock.
 type LockAction string

@@ -18,10 +18,10 @@ func TestLockStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 		"EXPIRED":  {},
 		"RELEASED": {},
 	}
-	if len(holdfast.LockStatuses) != len(allowed) {
-		t.Fatalf("%d statuses, want %d", len(holdfast.LockStatuses), len(allowed))
+	if len(holdfast.LockStatuses()) != len(allowed) {
+		t.Fatalf("%d statuses, want %d", len(holdfast.LockStatuses()), len(allowed))
 	}
-	for _, from := range append([]holdfast.LockStatus{"", "BROKEN"}, holdfast.LockStatuses...) {
+	for _, from := range append([]holdfast.LockStatus{"", "BROKEN"}, holdfast.LockStatuses()...) {
 		for _, action := range []holdfast.LockAction{holdfast.ConsumeLock, holdfast.ReleaseLock, holdfast.ExpireLock, "break"} {
 			t.Run(fmt.Sprintf("%s a lock that is %s", action, from), func(t *testing.T) {
 				want, ok := allowed[from][action]
@@ -35,9 +35,9 @@ func TestLockStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 
 // A lock takes seats in each status that can be released.
 func TestTakingStatuses_CanBeReleased(t *testing.T) {
-	for _, status := range holdfast.LockStatuses {
+	for _, status := range holdfast.LockStatuses() {
 		t.Run(string(status), func(t *testing.T) {
-			if _, ok := status.Next(holdfast.ReleaseLock); ok != slices.Contains(holdfast.TakingStatuses, status) {
+			if _, ok := status.Next(holdfast.ReleaseLock); ok != slices.Contains(holdfast.TakingStatuses(), status) {
 				t.Errorf("can be released: %v", ok)
 			}
 		})

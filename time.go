@@ -20,22 +20,31 @@ func (u Until) From(now time.Time) time.Time {
 	return now.Add(u.For)
 }
 
-// Fields are the names of the two fields for a time in a request.
-type Fields struct{ At, For string }
+// Fields says which time of a request is meant. A refusal names its fields.
+type Fields int
 
-// The fields in requests for locks and for bookings.
-var (
-	LockFields    = Fields{At: "expiresAt", For: "ttlSeconds"}
-	PaymentFields = Fields{At: "paymentExpiresAt", For: "paymentTtlSeconds"}
+// The times in requests for locks and for bookings.
+const (
+	LockFields    Fields = iota // expiresAt, ttlSeconds
+	PaymentFields               // paymentExpiresAt, paymentTtlSeconds
 )
+
+// names returns the names of the fields for an absolute time and for a duration.
+func (f Fields) names() (at, duration string) {
+	if f == PaymentFields {
+		return "paymentExpiresAt", "paymentTtlSeconds"
+	}
+	return "expiresAt", "ttlSeconds"
+}
 
 // Check refuses two times at once, a negative duration, or a duration beyond longest.
 func (u Until) Check(f Fields, longest time.Duration) error {
+	at, duration := f.names()
 	switch {
 	case u.For < 0:
-		return RefuseInput("body."+f.For, "A duration is above 0.")
+		return RefuseInput("body."+duration, "A duration is above 0.")
 	case u.For > 0 && !u.At.IsZero():
-		return RefuseInput("body."+f.For, "Give %s or %s, not both.", f.At, f.For)
+		return RefuseInput("body."+duration, "Give %s or %s, not both.", at, duration)
 	case u.For > longest:
 		return u.TooLate(f, longest)
 	default:
@@ -45,9 +54,9 @@ func (u Until) Check(f Fields, longest time.Duration) error {
 
 // TooLate refuses a time beyond the maximum, and names the field.
 func (u Until) TooLate(f Fields, longest time.Duration) error {
-	field := f.For
+	at, field := f.names()
 	if !u.At.IsZero() {
-		field = f.At
+		field = at
 	}
 	return RefuseInput("body."+field, "The time is too far ahead: at most %v.", longest)
 }

@@ -83,22 +83,3 @@ func TestUntil_TooLateNamesTheFieldThatWasGiven(t *testing.T) {
 		})
 	}
 }
-
-func TestEvent_TakenFollowsTheCounter(t *testing.T) {
-	for _, row := range []struct {
-		name  string
-		event holdfast.Event
-		want  int64
-	}{
-		{"none is taken", holdfast.Event{TotalSeats: 5, AvailableSeats: 5}, 0},
-		{"some are available", holdfast.Event{TotalSeats: 5, AvailableSeats: 2}, 3},
-		{"sold out", holdfast.Event{TotalSeats: 5}, 5},
-		{"oversold", holdfast.Event{TotalSeats: 5, Oversold: 2}, 7},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			if got := row.event.Taken(); got != row.want {
-				t.Errorf("%d seats are taken, want %d", got, row.want)
-			}
-		})
-	}
-}

@@ -42,7 +42,7 @@ func newDatabaseName() string { return "bench_" + strings.ToLower(rand.Text()[:1
 // openEnv opens a database as it is.
 func openEnv(ctx context.Context, uri, name string) (*env, error) {
 	c, err := core.Connect(ctx, core.Options{
-		URI: uri, Database: name, Users: core.AllUsersExist,
+		URI: uri, Settings: core.Settings{Database: name}, Users: core.AllUsersExist,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

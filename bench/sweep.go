@@ -189,7 +189,7 @@ func dueLocksFilter() bson.D {
 
 func sweepByEngine(ctx context.Context, e *env) error {
 	report, err := e.Sweeper.SweepLocks(ctx, expiry.Run{
-		Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "bench"}, Log: slog.New(slog.DiscardHandler), Lines: expiry.LockLines,
+		Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "bench"}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil && (report.Errors > 0 || report.Skipped > 0) {
 		err = fmt.Errorf("the sweep left locks behind: %+v", report)

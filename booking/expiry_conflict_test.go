@@ -92,7 +92,7 @@ func confirmSlowly(w *testenv.Env, b holdfast.Booking, beforeCommit func() error
 	if err != nil {
 		return err
 	}
-	plan, result := w.Pipeline.Plan(state, inventory.Confirm{BookingID: b.ID, Reference: "ref"})
+	plan, result := w.Pipeline.Preview(state, inventory.Confirm{BookingID: b.ID, Reference: "ref"})
 	if result.Err != nil {
 		return result.Err
 	}

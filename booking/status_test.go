@@ -15,10 +15,10 @@ func TestStatus_EveryPairIsAllowedOrRefusedAsTheContractSays(t *testing.T) {
 		"CANCELLED":       {},
 	}
 	actions := []holdfast.BookingAction{holdfast.PayBooking, holdfast.ConfirmBooking, holdfast.CancelBooking, holdfast.ExpireBooking}
-	if len(holdfast.BookingStatuses) != len(allowed) {
-		t.Fatalf("%d statuses, want %d", len(holdfast.BookingStatuses), len(allowed))
+	if len(holdfast.BookingStatuses()) != len(allowed) {
+		t.Fatalf("%d statuses, want %d", len(holdfast.BookingStatuses()), len(allowed))
 	}
-	for _, from := range holdfast.BookingStatuses {
+	for _, from := range holdfast.BookingStatuses() {
 		for _, action := range actions {
 			want, ok := allowed[from][action]
 			if got, gotOK := from.Next(action); got != want || gotOK != ok {

@@ -10,10 +10,8 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -21,7 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -37,7 +35,7 @@ type Options struct {
 	LockDefaultTTL time.Duration // 10m
 	LockMaxTTL     time.Duration // 2h, from a lock's creation
 	PaymentMaxTTL  time.Duration // 24h, from a booking's creation
-	SweepBatch     int           // 500 documents in one transaction
+	SweepBatch     int           // 500 documents in one transaction, at most 5000
 	// 0: no limit.
 	MaxSeatsPerLock, MaxActiveLocksPerUser int64
 }
@@ -52,26 +50,19 @@ type Engine struct {
 	log  *slog.Logger
 }
 
-// Open connects, and makes missing indexes and validators. The error says how to solve the
-// problem.
+// Open checks the options, connects, and makes missing indexes and validators. The error
+// says how to solve the problem.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	c, err := core.Connect(ctx, core.Options{
-		URI: o.URI, Database: o.Database, Log: o.Log, SweepBatch: o.SweepBatch,
-		Rules: inventory.Rules{
-			DefaultLockTTL: o.LockDefaultTTL, MaxLockTTL: o.LockMaxTTL, MaxPaymentTTL: o.PaymentMaxTTL,
-			MaxSeatsPerLock: o.MaxSeatsPerLock, MaxLocksPerUser: o.MaxActiveLocksPerUser,
-		},
-	})
+	c, err := core.Connect(ctx, core.Options{URI: o.URI, Log: o.Log, Settings: core.Settings{
+		Database: o.Database, LockDefaultTTL: o.LockDefaultTTL, LockMaxTTL: o.LockMaxTTL, PaymentMaxTTL: o.PaymentMaxTTL,
+		SweepBatch: o.SweepBatch, MaxSeatsPerLock: o.MaxSeatsPerLock, MaxActiveLocksPerUser: o.MaxActiveLocksPerUser,
+	}})
 	if err != nil {
 		return nil, err
 	}
-	degraded, err := mongodb.EnsureSchema(ctx, c.DB, core.Collections()...)
-	if err != nil {
+	if _, err := core.EnsureSchema(ctx, c.DB, o.Log, core.Collections()...); err != nil {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
-	}
-	for _, d := range degraded {
-		o.Log.ErrorContext(ctx, "An index or a validator is missing", slog.String("advice", d))
 	}
 	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
 }
@@ -82,11 +73,11 @@ func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
 // Sweep expires due locks and bookings. Call it about every minute. Several sweeps may run
 // at the same time, in any process.
 func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
-	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry, expiry.LockLines))
+	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry))
 	if err != nil {
 		return locks, err
 	}
-	run := e.run(holdfast.EndedByBookingExpiry, expiry.BookingLines)
+	run := e.run(holdfast.EndedByBookingExpiry)
 	run.Initiated = true
 	bookings, err := e.core.Sweeper.SweepBookings(ctx, run)
 	return locks.Add(bookings), err
@@ -95,17 +86,11 @@ func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
 // Recover expires stale locks and bookings, and compares each counter with its locks and
 // corrects it. Call it at the start.
 func (e *Engine) Recover(ctx context.Context) (recovery.Report, error) {
-	id := runID("recovery")
+	id := ids.NewRun("recovery", clock.System())
 	return e.core.Recovery.Run(ctx, id, e.log.With(slog.String("correlationId", id), slog.String("job", "recovery")))
 }
 
-func (e *Engine) run(job holdfast.EndedBy, lines expiry.Lines) expiry.Run {
-	id := runID(string(job))
-	log := e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))
-	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: log, Lines: lines}
-}
-
-func runID(job string) string {
-	const randomLetters = 8
-	return job + "-" + clock.System().UTC().Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:randomLetters])
+func (e *Engine) run(job holdfast.EndedBy) expiry.Run {
+	id := ids.NewRun(string(job), clock.System())
+	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))}
 }

@@ -7,28 +7,49 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Lines are a run's log lines. They are fixed: operators' tools search for these texts.
-type Lines struct {
-	Found   func(n int) string
-	Lock    func(e inventory.Ended, event holdfast.ID) string // nil if no locks are swept
-	Booking func(e inventory.Ended) string                    // nil if no bookings are swept
-	Success func(n int) string                                // nil: the caller logs it
+// lines are the log lines of a run. They are fixed: operators' tools search for these texts.
+type lines struct {
+	found   func(n int) string
+	ended   func(e inventory.Ended, event holdfast.ID) string
+	success func(n int) string // nil: recovery logs its own
 }
 
-// The lines of the two scheduled sweeps.
-var (
-	LockLines = Lines{
-		Found: func(n int) string { return fmt.Sprintf("[LOCK EXPIRY JOB] Found %d expired locks", n) },
-		Lock: func(e inventory.Ended, event holdfast.ID) string {
+// lockLines are the lines of a run that ends locks.
+func lockLines(by holdfast.EndedBy) lines {
+	if by == holdfast.EndedByRecovery {
+		return lines{
+			found: func(n int) string {
+				return fmt.Sprintf("[RECOVERY] Found %d stale ACTIVE locks that should be EXPIRED", n)
+			},
+			ended: func(e inventory.Ended, _ holdfast.ID) string {
+				return fmt.Sprintf("[RECOVERY] Expired stale lock %s, restored %d seats", e.Lock, e.Seats)
+			},
+		}
+	}
+	return lines{
+		found: func(n int) string { return fmt.Sprintf("[LOCK EXPIRY JOB] Found %d expired locks", n) },
+		ended: func(e inventory.Ended, event holdfast.ID) string {
 			return fmt.Sprintf("[LOCK EXPIRY JOB] Expired lock %s, restored %d seats to event %s", e.Lock, e.Seats, event)
 		},
-		Success: func(n int) string { return fmt.Sprintf("[LOCK EXPIRY JOB] Successfully expired %d locks", n) },
+		success: func(n int) string { return fmt.Sprintf("[LOCK EXPIRY JOB] Successfully expired %d locks", n) },
 	}
-	BookingLines = Lines{
-		Found: func(n int) string { return fmt.Sprintf("[BOOKING EXPIRY JOB] Found %d expired bookings", n) },
-		Booking: func(e inventory.Ended) string {
+}
+
+// bookingLines are the lines of a run that ends bookings.
+func bookingLines(by holdfast.EndedBy) lines {
+	if by == holdfast.EndedByRecovery {
+		return lines{
+			found: func(n int) string { return fmt.Sprintf("[RECOVERY] Found %d stale PAYMENT_PENDING bookings", n) },
+			ended: func(e inventory.Ended, _ holdfast.ID) string {
+				return fmt.Sprintf("[RECOVERY] Expired stale booking %s, released lock %s", e.Booking, e.Lock)
+			},
+		}
+	}
+	return lines{
+		found: func(n int) string { return fmt.Sprintf("[BOOKING EXPIRY JOB] Found %d expired bookings", n) },
+		ended: func(e inventory.Ended, _ holdfast.ID) string {
 			return fmt.Sprintf("[BOOKING EXPIRY JOB] Expired booking %s, expired lock %s, restored %d seats", e.Booking, e.Lock, e.Seats)
 		},
-		Success: func(n int) string { return fmt.Sprintf("[BOOKING EXPIRY JOB] Successfully expired %d bookings", n) },
+		success: func(n int) string { return fmt.Sprintf("[BOOKING EXPIRY JOB] Successfully expired %d bookings", n) },
 	}
-)
+}

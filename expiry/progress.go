@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // Report counts the documents of a run.
@@ -31,25 +32,26 @@ const maxInfoLines = 100
 // progress is the state of a run.
 type progress struct {
 	Run
+	lines lines
 
 	mu        sync.Mutex // guards the fields below
 	report    Report
-	lines     int
+	logged    int         // single documents
 	failures  int         // in a row
 	lastEvent holdfast.ID // of the last transaction
 	extras    int         // ended locks that are not in the page
 }
 
 // ended counts the seats of an ended document, and logs it.
-func (p *progress) ended(ctx context.Context, seats int64, line string) {
+func (p *progress) ended(ctx context.Context, e inventory.Ended, event holdfast.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.report.SeatsRestored += seats
+	p.report.SeatsRestored += e.Seats
 	level := slog.LevelInfo
-	if p.lines++; p.lines > maxInfoLines {
+	if p.logged++; p.logged > maxInfoLines {
 		level = slog.LevelDebug
 	}
-	p.Log.Log(ctx, level, line)
+	p.Log.Log(ctx, level, p.lines.ended(e, event))
 }
 
 func (p *progress) found(ctx context.Context, n int) {
@@ -57,14 +59,14 @@ func (p *progress) found(ctx context.Context, n int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.report.Found += n
-		p.Log.InfoContext(ctx, p.Lines.Found(n), slog.Int("found", n))
+		p.Log.InfoContext(ctx, p.lines.found(n), slog.Int("found", n))
 	}
 }
 
 func (p *progress) success(ctx context.Context) {
-	if p.Lines.Success != nil {
+	if p.lines.success != nil {
 		r := p.report
-		p.Log.InfoContext(ctx, p.Lines.Success(r.Applied), slog.Int("found", r.Found), slog.Int("applied", r.Applied),
+		p.Log.InfoContext(ctx, p.lines.success(r.Applied), slog.Int("found", r.Found), slog.Int("applied", r.Applied),
 			slog.Int("skipped", r.Skipped), slog.Int("errors", r.Errors), slog.Int64("seatsRestored", r.SeatsRestored))
 	}
 }

@@ -18,11 +18,10 @@ type Sweeper struct {
 	Batch int
 }
 
-// Run is one run of a sweep.
+// Run is one run of a sweep. What it says in the log goes by what it runs for (By).
 type Run struct {
 	inventory.Run
-	Log   *slog.Logger // with correlationId and job
-	Lines Lines
+	Log *slog.Logger // with correlationId and job
 	// Initiated: the booking sweep also ends INITIATED bookings whose lock has ended or
 	// is due.
 	Initiated bool
@@ -31,7 +30,7 @@ type Run struct {
 // SweepLocks ends the due ACTIVE locks, and stops after a page that is not full. Locks that
 // become due meanwhile are left to the next run, so that the run ends during a sale.
 func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
-	p := &progress{Run: run}
+	p := &progress{Run: run, lines: lockLines(run.By)}
 	var after store.After
 	for {
 		due, err := s.Pipeline.Store().DueLocks(ctx, after, s.Batch)
@@ -77,7 +76,7 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 			result, err := s.Pipeline.Sweep(ctx, g.event, command)
 			ended := 0
 			for _, e := range result.Ended {
-				p.ended(ctx, e.Seats, p.Lines.Lock(e, g.event))
+				p.ended(ctx, e, g.event)
 				if inPage[e.Lock] {
 					ended++
 				}
@@ -92,7 +91,7 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 // Run.Initiated it also ends INITIATED bookings. Like SweepLocks it stops after a page that
 // is not full.
 func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
-	p := &progress{Run: run}
+	p := &progress{Run: run, lines: bookingLines(run.By)}
 	if err := s.sweepPending(ctx, p); err != nil {
 		return p.report, err
 	}
@@ -156,7 +155,7 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 				}
 				result, err := s.Pipeline.Sweep(ctx, g.event, command)
 				for _, e := range result.Ended {
-					p.ended(ctx, e.Seats, p.Lines.Booking(e))
+					p.ended(ctx, e, g.event)
 				}
 				return len(result.Ended), result.Busy, err
 			})

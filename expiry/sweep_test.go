@@ -1,8 +1,11 @@
 package expiry_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,7 +73,7 @@ func TestSweepLocks_EndsTheOtherDueLocksOfAnEvent(t *testing.T) {
 	}
 	w.Acquire(events[0], 1, testenv.Soon())
 	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 3}
-	report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
+	report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry))
 	if want := (expiry.Report{Found: 12, Applied: 12, SeatsRestored: 12}); err != nil || report != want {
 		t.Errorf("got %+v, %v; want %+v", report, err, want)
 	}
@@ -175,7 +178,7 @@ func TestSweepLocks_WorksDespitePoisonDocuments(t *testing.T) {
 	good := w.Acquire(event, 2, testenv.Past())
 	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 2} // paging skips the documents that are set aside
 	for range 2 {
-		report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
+		report, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry))
 		if err != nil || report.Skipped != 6 || report.Errors != 0 {
 			t.Errorf("got %+v, %v; want 6 skipped", report, err)
 		}
@@ -247,6 +250,21 @@ func TestSweeps_SeveralAtOnceRestoreEverySeatOnce(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
+// onLine calls do before each line that begins with text is logged.
+type onLine struct {
+	slog.Handler
+
+	text string
+	do   func()
+}
+
+func (l onLine) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, l.text) {
+		l.do()
+	}
+	return l.Handler.Handle(ctx, r)
+}
+
 // During a sale, locks become due all the time. A run ends nevertheless, and the next one
 // ends the locks that became due meanwhile.
 func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
@@ -254,15 +272,14 @@ func TestSweep_EndsWhileLocksComeDue(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(1000)
 	w.Acquire(event, 1, testenv.Past())
-	lines, pages := expiry.LockLines, 0
-	lines.Found = func(n int) string {
+	run, pages := w.Run(holdfast.EndedByLockExpiry), 0
+	run.Log = slog.New(onLine{Handler: run.Log.Handler(), text: "[LOCK EXPIRY JOB] Found", do: func() {
 		const endless = 20
 		if pages++; pages < endless {
 			w.Acquire(event, 1, testenv.Past())
 		}
-		return expiry.LockLines.Found(n)
-	}
-	report, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, lines))
+	}})
+	report, err := w.Sweeper.SweepLocks(w.Ctx(), run)
 	if err != nil || report.Applied != 1 || pages != 1 {
 		t.Errorf("it went through %d pages: %+v, %v", pages, report, err)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 const tokenSecret = "a secret of more than 32 bytes, for tests only"
@@ -34,7 +34,7 @@ func openWithAccess(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return openWith(t, func(s *httpapi.Services, _ *inventory.Rules) {
+	return openWith(t, func(s *httpapi.Services, _ *core.Settings) {
 		s.Keys = []config.Key{
 			{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"},
 			{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"},

@@ -34,7 +34,7 @@ func TestStatusByCode_MatchesTheContract(t *testing.T) {
 	if n != len(statusByCode) {
 		t.Errorf("%d codes have a status, the contract has %d codes", len(statusByCode), n)
 	}
-	for _, codes := range [][]holdfast.Code{holdfast.Codes, jobs.Codes} {
+	for _, codes := range [][]holdfast.Code{holdfast.Codes(), jobs.Codes()} {
 		for _, code := range codes {
 			if statusByCode[code] == 0 {
 				t.Errorf("%s has no status", code)

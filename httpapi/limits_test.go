@@ -13,17 +13,17 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // A bot with 200 connections gets no more seats than its limits allow. It can
 // acquire a lock again after it has released one.
 func TestLimits_BotStaysWithinItsLimits(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, func(_ *httpapi.Services, l *inventory.Rules) { l.MaxSeatsPerLock, l.MaxLocksPerUser = 4, 3 })
+	s := openWith(t, func(_ *httpapi.Services, l *core.Settings) { l.MaxSeatsPerLock, l.MaxActiveLocksPerUser = 4, 3 })
 	bot, event := s.user(), s.event(10_000)
 	var mu sync.Mutex
 	var locks []string
@@ -64,7 +64,7 @@ func TestLimits_BotStaysWithinItsLimits(t *testing.T) {
 // MaxSeats works without MaxLocks.
 func TestLimits_LockHasAMaximumOfSeats(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, func(_ *httpapi.Services, l *inventory.Rules) { l.MaxSeatsPerLock = 4 })
+	s := openWith(t, func(_ *httpapi.Services, l *core.Settings) { l.MaxSeatsPerLock = 4 })
 	user, event := s.user(), s.event(10)
 	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 5}), 409, "SEAT_LIMIT_REACHED")
 	s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 4}), 201, "")
@@ -73,7 +73,7 @@ func TestLimits_LockHasAMaximumOfSeats(t *testing.T) {
 // A replay gets its lock although the limit is reached.
 func TestLimits_ReplayDoesNotCountAsANewLock(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, func(_ *httpapi.Services, l *inventory.Rules) { l.MaxLocksPerUser = 1 })
+	s := openWith(t, func(_ *httpapi.Services, l *core.Settings) { l.MaxActiveLocksPerUser = 1 })
 	user, event := s.user(), s.event(10)
 	wanted := fields{"eventId": event, "userId": user, "seats": 2, "idempotencyKey": "k"}
 	first := s.want(s.call("POST", "/api/locks", wanted), 201, "")
@@ -91,7 +91,7 @@ func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := openWith(t, func(s *httpapi.Services, _ *inventory.Rules) {
+	s := openWith(t, func(s *httpapi.Services, _ *core.Settings) {
 		s.Keys = []config.Key{
 			{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"}, {Name: "kiosk", Scope: config.ScopeBooking, Secret: "s-kiosk"},
 			{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"},
@@ -133,7 +133,7 @@ func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 // Retry-After; probes and metrics still answer, and so does the API afterwards.
 func TestLimits_RefusesRequestsAboveTheInFlightLimit(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, func(s *httpapi.Services, _ *inventory.Rules) { s.Limits.InFlight = 5 })
+	s := openWith(t, func(s *httpapi.Services, _ *core.Settings) { s.Limits.InFlight = 5 })
 	user, event := s.user(), s.event(1000)
 	release := s.w.HoldEvent(event)
 	var blocked sync.WaitGroup

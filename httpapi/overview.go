@@ -146,7 +146,7 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 		return nil, err
 	}
 	defer a.overviewSemaphore.release()
-	events, err := a.Store.EventSummaries(ctx, parseID(in.Behind), in.PageSize+1)
+	events, err := a.Overview.EventSummaries(ctx, parseID(in.Behind), in.PageSize+1)
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +154,11 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 	if more {
 		events = events[:in.PageSize]
 	}
-	locks, now, err := a.Store.Expiring(ctx, maxExpiringLocks)
+	locks, now, err := a.Overview.Expiring(ctx, maxExpiringLocks)
 	if err != nil {
 		return nil, err
 	}
-	due, err := a.Store.CountDueLocks(ctx, maxDueCount)
+	due, err := a.Overview.CountDueLocks(ctx, maxDueCount)
 	return &found[overviewBody]{Body: overviewBody{
 		Time:     formatTime(now),
 		Events:   newBodies(events, newEventSummaryBody),
@@ -186,9 +186,9 @@ func (a *api) health(ctx context.Context, _ *struct{}) (*found[healthBody], erro
 
 // countBookings counts the bookings of each status.
 func (a *api) countBookings(ctx context.Context) ([]statusCount, error) {
-	counts := make([]statusCount, 0, len(holdfast.BookingStatuses))
-	for _, status := range holdfast.BookingStatuses {
-		n, err := a.Store.CountBookings(ctx, status, maxStatusCount)
+	counts := make([]statusCount, 0, len(holdfast.BookingStatuses()))
+	for _, status := range holdfast.BookingStatuses() {
+		n, err := a.Overview.CountBookings(ctx, status, maxStatusCount)
 		if err != nil {
 			return nil, err
 		}

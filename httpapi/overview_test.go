@@ -12,10 +12,10 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/recovery"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 type overview struct {
@@ -209,7 +209,7 @@ func TestSurvey_FindsDriftAndChangesNothing(t *testing.T) {
 func TestSurvey_DoesNotBlockTheOverview(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
-	s := openWith(t, func(services *httpapi.Services, _ *inventory.Rules) {
+	s := openWith(t, func(services *httpapi.Services, _ *core.Settings) {
 		services.Plan = func(context.Context) (recovery.Plan, error) {
 			close(begun)
 			<-end

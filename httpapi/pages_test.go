@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/internal/core"
 )
 
 // A page runs its own scripts only, and no other page can frame it.
 func TestPages_HaveAStrictPolicy(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, func(services *httpapi.Services, _ *inventory.Rules) { services.Demo = true })
+	s := openWith(t, func(services *httpapi.Services, _ *core.Settings) { services.Demo = true })
 	for path, contentType := range map[string]string{
 		"/console":           "text/html",
 		"/demo":              "text/html",

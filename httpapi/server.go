@@ -30,10 +30,18 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
+// OverviewReader reads what the console's overview shows; a store.Store is one.
+type OverviewReader interface {
+	EventSummaries(ctx context.Context, after holdfast.ID, limit int) ([]store.EventSummary, error)
+	Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error)
+	CountDueLocks(ctx context.Context, limit int64) (int64, error)
+	CountBookings(ctx context.Context, status holdfast.BookingStatus, limit int64) (int64, error)
+}
+
 // Services is what the API needs to answer requests.
 type Services struct {
 	Users    *users.Service
-	Store    *store.Store
+	Overview OverviewReader
 	Seats    *seats.Service
 	Bookings *booking.Service
 	Jobs     *jobs.Runner

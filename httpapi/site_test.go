@@ -18,13 +18,13 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 	"github.com/holdfast-dev/holdfast/live"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -51,19 +51,19 @@ func (s *site) in(t testing.TB) *site {
 
 func open(t testing.TB, keys ...config.Key) *site {
 	t.Helper()
-	return openWith(t, func(s *httpapi.Services, _ *inventory.Rules) { s.Keys = keys })
+	return openWith(t, func(s *httpapi.Services, _ *core.Settings) { s.Keys = keys })
 }
 
-// openWith opens a site after change has changed its services and rules.
-func openWith(t testing.TB, change func(*httpapi.Services, *inventory.Rules)) *site {
+// openWith opens a site after change has changed its services and settings.
+func openWith(t testing.TB, change func(*httpapi.Services, *core.Settings)) *site {
 	t.Helper()
 	w := testenv.New(t)
 	s := &site{t: t, w: w, serving: &atomic.Bool{}, recent: telemetry.NewRecent(w.Log)}
 	s.serving.Store(true)
 	var services httpapi.Services
-	rules := testenv.Rules()
-	change(&services, &rules)
-	w.Core = testenv.CoreWith(w.DB, nil, rules)
+	settings := testenv.Settings()
+	change(&services, &settings)
+	w.Core = testenv.CoreWith(w.DB, nil, settings)
 	metrics := telemetry.NewMetrics()
 	terms := lease.Terms{TTL: 2 * time.Second}
 	s.jobBegun, s.jobDone = make(chan struct{}), make(chan struct{})
@@ -71,7 +71,7 @@ func openWith(t testing.TB, change func(*httpapi.Services, *inventory.Rules)) *s
 		Log: slog.New(w.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(w.DB, terms), Terms: terms,
 		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
 	}, s.testJobs()...)
-	services.Users, services.Store, services.Seats, services.Bookings, services.Jobs = w.Users, w.Store, w.Seats, w.Bookings, s.jobs
+	services.Users, services.Overview, services.Seats, services.Bookings, services.Jobs = w.Users, w.Store, w.Seats, w.Bookings, s.jobs
 	services.Live = live.NewHub(w.Store, slog.New(w.Log))
 	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), clock.System, metrics, s.serving.Load
 	services.Ready = func(context.Context) httpapi.Readiness {

@@ -72,5 +72,5 @@ const (
 	CodeRunning  holdfast.Code = "JOB_RUNNING" // the field holder names the process
 )
 
-// Codes are all codes of this package.
-var Codes = []holdfast.Code{CodeNotFound, CodeRunning}
+// Codes returns all codes of this package, in a slice of the caller's own.
+func Codes() []holdfast.Code { return []holdfast.Code{CodeNotFound, CodeRunning} }

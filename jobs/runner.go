@@ -2,13 +2,12 @@ package jobs
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
@@ -82,8 +81,7 @@ func (r *Runner) job(name string) (Job, bool) {
 
 // newRun gives a run its correlation ID and its log.
 func (r *Runner) newRun(job string, t Trigger) Run {
-	const randomLength = 8
-	id := fmt.Sprintf("%s-%s-%s", job, r.Clock().UTC().Format("20060102T150405.000Z"), strings.ToLower(rand.Text()[:randomLength]))
+	id := ids.NewRun(job, r.Clock())
 	return Run{ID: id, Job: job, Trigger: t, Log: r.Log.With(slog.String("correlationId", id), slog.String("job", job))}
 }
 

@@ -55,13 +55,13 @@ type Progress struct {
 const defaultProgressInterval = 5 * time.Second
 
 // progress returns a function that counts the documents of a step as done.
-func (r *Recovery) progress(doing string, total int64) func(ctx context.Context, n int) {
-	if r.OnProgress == nil || r.log == nil {
+func (p *pass) progress(doing string, total int64) func(ctx context.Context, n int) {
+	if p.onProgress == nil {
 		return func(context.Context, int) {}
 	}
 	var mu sync.Mutex
-	clock := r.store().DB().Clock()
-	interval := cmp.Or(r.ProgressInterval, defaultProgressInterval)
+	clock := p.store().DB().Clock()
+	interval := cmp.Or(p.ProgressInterval, defaultProgressInterval)
 	start := clock()
 	last, done := start, int64(0)
 	return func(ctx context.Context, n int) {
@@ -72,7 +72,7 @@ func (r *Recovery) progress(doing string, total int64) func(ctx context.Context,
 			return
 		}
 		last = clock()
-		r.OnProgress(ctx, r.log, Progress{Doing: doing, Done: done, Total: total, PerSecond: int64(float64(done) / clock.Since(start).Seconds())})
+		p.onProgress(ctx, Progress{Doing: doing, Done: done, Total: total, PerSecond: int64(float64(done) / clock.Since(start).Seconds())})
 	}
 }
 

@@ -25,7 +25,8 @@ type Plan struct {
 
 // Plan reads everything that a pass reads, and changes nothing.
 func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
-	err = r.planSales(ctx, oneAtATime(func(page salesPlan) error {
+	reads := &pass{Recovery: r}
+	err = reads.planSales(ctx, oneAtATime(func(page salesPlan) error {
 		p.ActiveSales, p.EndedSales = append(p.ActiveSales, page.active...), append(p.EndedSales, page.ended...)
 		p.OrphanConsumed = append(p.OrphanConsumed, page.orphans...)
 		return nil
@@ -39,7 +40,7 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 	if p.StaleBookings, err = r.store().CountDueBookings(ctx); err != nil {
 		return p, err
 	}
-	err = r.planCounters(ctx, oneAtATime(func(page counterPlan) error {
+	err = reads.planCounters(ctx, oneAtATime(func(page counterPlan) error {
 		p.EventsMeasured += int64(page.events)
 		p.PoisonEvents = append(p.PoisonEvents, page.poisonEvents...)
 		for _, poison := range page.poisonLocks {
@@ -68,13 +69,13 @@ type salesPlan struct {
 
 // planSales compares CONFIRMED bookings with their locks, and CONSUMED locks with their
 // bookings, several pages at a time; handle is called for each page with contradictions.
-func (r *Recovery) planSales(ctx context.Context, handle func(salesPlan) error) error {
-	done := r.progress("Comparing CONFIRMED bookings with their locks", 0)
+func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) error {
+	done := p.progress("Comparing CONFIRMED bookings with their locks", 0)
 	err := eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return r.store().EachSale(ctx, idPageSize, func(sales []inventory.BookingRef) error {
+		return p.store().EachSale(ctx, idPageSize, func(sales []inventory.BookingRef) error {
 			work(func() error {
 				defer done(ctx, len(sales))
-				active, ended, err := r.store().ActiveSales(ctx, sales)
+				active, ended, err := p.store().ActiveSales(ctx, sales)
 				if err != nil || len(active)+len(ended) == 0 {
 					return err
 				}
@@ -86,12 +87,12 @@ func (r *Recovery) planSales(ctx context.Context, handle func(salesPlan) error) 
 	if err != nil {
 		return err
 	}
-	done = r.progress("Comparing CONSUMED locks with their bookings", 0)
+	done = p.progress("Comparing CONSUMED locks with their bookings", 0)
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return r.store().EachConsumed(ctx, idPageSize, func(lockIDs []holdfast.ID) error {
+		return p.store().EachConsumed(ctx, idPageSize, func(lockIDs []holdfast.ID) error {
 			work(func() error {
 				defer done(ctx, len(lockIDs))
-				orphans, err := r.store().OrphanConsumed(ctx, lockIDs)
+				orphans, err := p.store().OrphanConsumed(ctx, lockIDs)
 				if err != nil || len(orphans) == 0 {
 					return err
 				}
@@ -115,22 +116,22 @@ type counterPlan struct {
 
 // planCounters compares all counters with their locks, several pages at a time; handle is
 // called for each page.
-func (r *Recovery) planCounters(ctx context.Context, handle func(counterPlan) error) error {
-	total, err := r.store().EventCount(ctx)
+func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error) error {
+	total, err := p.store().EventCount(ctx)
 	if err != nil {
 		return err
 	}
-	done := r.progress("Checking counters", total)
+	done := p.progress("Checking counters", total)
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
 		for after := (holdfast.ID{}); ; {
-			page, err := r.store().Counters(ctx, after, eventPageSize)
+			page, err := p.store().Counters(ctx, after, eventPageSize)
 			if err != nil || page.Len() == 0 {
 				return err
 			}
 			after = page.Last()
 			work(func() error {
 				defer done(ctx, page.Len())
-				plan, err := r.planPage(ctx, page)
+				plan, err := p.planPage(ctx, page)
 				if err != nil {
 					return err
 				}
@@ -142,8 +143,8 @@ func (r *Recovery) planCounters(ctx context.Context, handle func(counterPlan) er
 
 // planPage compares a page of counters with the locks. Seats may move between the two
 // reads, so the events that do not agree are measured again, in one snapshot.
-func (r *Recovery) planPage(ctx context.Context, page store.Counters) (counterPlan, error) {
-	found, err := r.store().Audit(ctx, page)
+func (p *pass) planPage(ctx context.Context, page store.Counters) (counterPlan, error) {
+	found, err := p.store().Audit(ctx, page)
 	plan := counterPlan{
 		events: page.Len(), poisonLocks: found.PoisonLocks, suspects: found.Suspects,
 		corrections: map[holdfast.ID]inventory.Correction{}, drifts: map[holdfast.ID]inventory.EventWrite{},
@@ -151,13 +152,13 @@ func (r *Recovery) planPage(ctx context.Context, page store.Counters) (counterPl
 	if err != nil || len(found.Suspects) == 0 {
 		return plan, err
 	}
-	states, err := r.store().Measure(ctx, found.Suspects)
+	states, err := p.store().Measure(ctx, found.Suspects)
 	if err != nil {
 		plan.err = err
 		return plan, ctx.Err()
 	}
 	for _, s := range states {
-		repair, result := r.Pipeline.Plan(s, inventory.Repair{RunID: r.runID})
+		repair, result := p.Pipeline.Preview(s, inventory.Repair{RunID: p.runID})
 		switch {
 		case holdfast.HasCode(result.Err, holdfast.CodeInvalid):
 			plan.poisonEvents = append(plan.poisonEvents, s.Event.ID)

@@ -24,9 +24,6 @@ type Recovery struct {
 	// may be nil.
 	OnProgress       func(ctx context.Context, log *slog.Logger, p Progress)
 	ProgressInterval time.Duration
-
-	runID string
-	log   *slog.Logger
 }
 
 func (r *Recovery) store() *store.Store { return r.Pipeline.Store() }
@@ -40,31 +37,11 @@ type Report struct {
 	Reported    int // contradictions that were logged and left as they are
 }
 
-// The log lines of recovery's sweeps. They are fixed: operators' tools search for them.
-var (
-	staleLocks = expiry.Lines{
-		Found: func(n int) string {
-			return fmt.Sprintf("[RECOVERY] Found %d stale ACTIVE locks that should be EXPIRED", n)
-		},
-		Lock: func(e inventory.Ended, _ holdfast.ID) string {
-			return fmt.Sprintf("[RECOVERY] Expired stale lock %s, restored %d seats", e.Lock, e.Seats)
-		},
-	}
-	staleBookings = expiry.Lines{
-		Found: func(n int) string { return fmt.Sprintf("[RECOVERY] Found %d stale PAYMENT_PENDING bookings", n) },
-		Booking: func(e inventory.Ended) string {
-			return fmt.Sprintf("[RECOVERY] Expired stale booking %s, released lock %s", e.Booking, e.Lock)
-		},
-	}
-)
-
 // Run is the whole pass. Its error names the step that failed; the earlier steps are done.
 func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	log.InfoContext(ctx, "[RECOVERY] Starting system recovery from partial failures...")
-	if _, err := r.store().DB().EndOrphans(ctx); err != nil {
-		log.WarnContext(ctx, "Looking for orphaned transactions failed", slog.Any("error", err))
-	}
 	p := r.pass(runID, log)
+	p.endOrphans(ctx)
 	steps := []struct {
 		name string
 		do   func(context.Context) error
@@ -94,6 +71,7 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 // Reconcile is only the audit: every counter is compared with its locks and corrected.
 func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	p := r.pass(runID, log)
+	p.endOrphans(ctx)
 	err := p.checkCounters(ctx)
 	if err == nil && p.report.Errors > 0 {
 		err = fmt.Errorf("%d events could not be repaired; see the log", p.report.Errors)
@@ -101,12 +79,26 @@ func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger
 	return p.report, err
 }
 
-// pass applies a plan page by page, and counts the results.
+// pass plans page by page. A pass that repairs has the ID and the log of a run: it applies
+// each page, and counts the results.
 type pass struct {
-	Recovery
+	*Recovery
+
+	runID      string
+	log        *slog.Logger
+	onProgress func(context.Context, Progress) // nil is not called
 
 	mu     sync.Mutex // several pages are applied at a time
 	report Report
+}
+
+// pass is a pass that repairs.
+func (r *Recovery) pass(runID string, log *slog.Logger) *pass {
+	p := &pass{Recovery: r, runID: runID, log: log}
+	if r.OnProgress != nil {
+		p.onProgress = func(ctx context.Context, progress Progress) { r.OnProgress(ctx, log, progress) }
+	}
+	return p
 }
 
 func (p *pass) count(r Report) {
@@ -119,10 +111,12 @@ func (p *pass) count(r Report) {
 	p.report.Reported += r.Reported
 }
 
-func (r *Recovery) pass(runID string, log *slog.Logger) *pass {
-	p := &pass{Recovery: *r}
-	p.runID, p.log = runID, log
-	return p
+// endOrphans ends transactions of dead processes, which would hold events up. If that
+// fails, the pass goes on: its own transactions search again where they conflict.
+func (p *pass) endOrphans(ctx context.Context) {
+	if _, err := p.store().DB().EndOrphans(ctx); err != nil {
+		p.log.WarnContext(ctx, "Could not search for orphaned transactions", slog.Any("error", err))
+	}
 }
 
 // consumeSold marks the ACTIVE locks of CONFIRMED bookings CONSUMED, and reports other
@@ -153,18 +147,18 @@ func (p *pass) consumeSold(ctx context.Context) error {
 	})
 }
 
-func (p *pass) run(lines expiry.Lines) expiry.Run {
-	return expiry.Run{Run: inventory.Run{By: holdfast.EndedByRecovery, ID: p.runID}, Log: p.log, Lines: lines}
+func (p *pass) run() expiry.Run {
+	return expiry.Run{Run: inventory.Run{By: holdfast.EndedByRecovery, ID: p.runID}, Log: p.log}
 }
 
 func (p *pass) expireLocks(ctx context.Context) error {
-	swept, err := p.Sweeper.SweepLocks(ctx, p.run(staleLocks))
+	swept, err := p.Sweeper.SweepLocks(ctx, p.run())
 	p.count(Report{Report: swept})
 	return err
 }
 
 func (p *pass) expireBookings(ctx context.Context) error {
-	swept, err := p.Sweeper.SweepBookings(ctx, p.run(staleBookings))
+	swept, err := p.Sweeper.SweepBookings(ctx, p.run())
 	p.count(Report{Report: swept})
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -291,7 +290,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 		})
 	}
 	start := time.Now()
-	report, err := worker.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
+	report, err := worker.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry))
 	swept := time.Since(start)
 	if err != nil || report.Applied != due || report.Errors != 0 {
 		t.Errorf("sweep: %+v, %v; want %d applied", report, err, due)

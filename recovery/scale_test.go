@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -49,6 +50,27 @@ func TestReconcile_SeveralAtOnceCorrectEachCounterOnce(t *testing.T) {
 	runs.Wait()
 	if n := corrections.Load(); n != wrong {
 		t.Errorf("%d corrections of %d wrong counters", n, wrong)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// A process died while its transaction held an event: the page is corrected all the same,
+// and the held event once the transaction has been found and ended.
+func TestReconcile_EndsTheTransactionOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	events := []holdfast.ID{w.Event(10), w.Event(10), w.Event(10)}
+	for _, id := range events {
+		w.Set("events", id, bson.D{{Key: "availableSeats", Value: 7}})
+	}
+	release := w.HoldEvent(events[1].String())
+	defer release()
+	report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
+	if err != nil || report.Corrections != len(events) || report.Errors != 0 {
+		t.Errorf("%+v, %v; want %d corrections", report, err, len(events))
+	}
+	if len(w.Log.Lines("Ended orphaned transactions")) != 1 {
+		t.Error("the transaction was not ended by the run")
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }

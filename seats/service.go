@@ -121,6 +121,7 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 // with EVENT_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE if a cancelled event is
 // to sell again.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
+	c = c.Clone() // what is checked here is what is written, whatever the caller does with its values
 	if err := checkChange(c); err != nil {
 		return holdfast.Event{}, err
 	}
@@ -136,7 +137,7 @@ func checkChange(c holdfast.EventChange) error {
 	if n := c.MaxSeatsPerUser; n != nil && *n < 0 {
 		return holdfast.RefuseInput("body.maxSeatsPerUser", "A limit is not below 0; 0 means no limit.")
 	}
-	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses, *s) {
+	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses(), *s) {
 		return holdfast.RefuseInput("body.status", "A status is ON_SALE, CLOSED or CANCELLED.")
 	}
 	return nil

@@ -87,3 +87,33 @@ func TestUpdateEvent_CancelledIsFinal(t *testing.T) {
 		t.Errorf("got %q, %v", e.Name, err)
 	}
 }
+
+// onFirstUse calls do when the context is used for the first time.
+type onFirstUse struct {
+	context.Context //nolint:containedctx // it is a context
+
+	once sync.Once
+	do   func()
+}
+
+func (c *onFirstUse) Value(key any) any {
+	c.once.Do(c.do)
+	return c.Context.Value(key)
+}
+
+// The call uses its context after it began and before it writes: by then the values of
+// the caller don't matter any more.
+func TestUpdateEvent_WritesWhatItChecked(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	total, isChanged := int64(50), false
+	ctx := &onFirstUse{Context: w.Ctx(), do: func() { total, isChanged = -5, true }}
+	e, err := w.Seats.UpdateEvent(ctx, event, holdfast.EventChange{TotalSeats: &total})
+	if err != nil || e.TotalSeats != 50 || !isChanged {
+		t.Errorf("got %d seats, %v, want 50; the caller changed its value: %v", e.TotalSeats, err, isChanged)
+	}
+	if stored, err := w.Seats.GetEvent(w.Ctx(), event); err != nil || stored.TotalSeats != 50 {
+		t.Errorf("%d seats are stored, %v, want 50", stored.TotalSeats, err)
+	}
+}

@@ -25,7 +25,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // App is one process's services.
@@ -69,12 +68,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error)
 func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
 	engine, err := core.Connect(ctx, core.Options{
-		URI: c.MongoDBURI, Database: c.MongoDBDatabase, Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
-		SweepBatch: c.SweepBatch,
-		Rules: inventory.Rules{
-			DefaultLockTTL: c.LockDefaultTTL, MaxLockTTL: c.LockMaxTTL, MaxPaymentTTL: c.PaymentMaxTTL,
-			MaxSeatsPerLock: c.MaxSeatsPerLock, MaxLocksPerUser: c.MaxActiveLocksPerUser,
-		},
+		URI: c.MongoDBURI, Settings: c.Engine(), Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
 		Observe: core.Observer{
 			Database: mongodb.Observer{
 				Transaction: func(o mongodb.Outcome, attempts int) {
@@ -162,10 +156,7 @@ func (a *App) ensureSchema(ctx context.Context) error {
 	gaps, err := mongodb.SchemaGaps(ctx, a.DB, all...)
 	if err == nil && len(gaps) > 0 {
 		ensure := func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
-			a.degraded, err = mongodb.EnsureSchema(ctx, a.DB, all...)
-			for _, d := range a.degraded {
-				run.Log.ErrorContext(ctx, "An index or a validator is missing", slog.String("advice", d))
-			}
+			a.degraded, err = core.EnsureSchema(ctx, a.DB, run.Log, all...)
 			counts.Errors = len(a.degraded)
 			return counts, err
 		}

@@ -54,19 +54,19 @@ func (a *App) recoveryJob() jobs.Job {
 }
 
 func (a *App) sweepLocks(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	report, err := a.Sweeper.SweepLocks(ctx, sweep(run, holdfast.EndedByLockExpiry, expiry.LockLines))
+	report, err := a.Sweeper.SweepLocks(ctx, sweep(run, holdfast.EndedByLockExpiry))
 	return jobs.Counts(report), err
 }
 
 func (a *App) sweepBookings(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	bookings := sweep(run, holdfast.EndedByBookingExpiry, expiry.BookingLines)
+	bookings := sweep(run, holdfast.EndedByBookingExpiry)
 	bookings.Initiated = true
 	report, err := a.Sweeper.SweepBookings(ctx, bookings)
 	return jobs.Counts(report), err
 }
 
-func sweep(run jobs.Run, by holdfast.EndedBy, lines expiry.Lines) expiry.Run {
-	return expiry.Run{Run: inventory.Run{By: by, ID: run.ID}, Log: run.Log, Lines: lines}
+func sweep(run jobs.Run, by holdfast.EndedBy) expiry.Run {
+	return expiry.Run{Run: inventory.Run{By: by, ID: run.ID}, Log: run.Log}
 }
 
 func (a *App) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {

@@ -32,10 +32,6 @@ func (a *Access) check(keys []Key) error {
 		return fmt.Errorf("JWT_SECRET has %d bytes, but needs at least %d: create one with openssl rand -base64 32", len(a.JWTSecret), minSecretBytes)
 	case tokens && len(keys) == 0:
 		return errors.New("JWT_SECRET or JWKS_FILE is set, but API_KEYS is not: without keys, every client may do everything, whatever its token; set API_KEYS too")
-	case a.MaxSeatsPerLock < 0:
-		return fmt.Errorf("MAX_SEATS_PER_LOCK is %d, but must be greater than 0, or 0 for no limit", a.MaxSeatsPerLock)
-	case a.MaxActiveLocksPerUser < 0:
-		return fmt.Errorf("MAX_ACTIVE_LOCKS_PER_USER is %d, but must be greater than 0, or 0 for no limit", a.MaxActiveLocksPerUser)
 	}
 	if a.JWKSFile != "" {
 		if _, err := os.Stat(a.JWKSFile); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
@@ -91,34 +92,40 @@ func unsetEmptyVariables(c Config) {
 	}
 }
 
+// engineNames are the names of the engine's settings in the environment.
+var engineNames = map[string]string{
+	"Database": "MONGODB_DATABASE", "LockDefaultTTL": "LOCK_DEFAULT_TTL", "LockMaxTTL": "LOCK_MAX_TTL",
+	"PaymentMaxTTL": "PAYMENT_MAX_TTL", "SweepBatch": "SWEEP_BATCH", "MaxSeatsPerLock": "MAX_SEATS_PER_LOCK",
+	"MaxActiveLocksPerUser": "MAX_ACTIVE_LOCKS_PER_USER",
+}
+
+// Engine returns the settings of the engine.
+func (c *Config) Engine() core.Settings {
+	return core.Settings{
+		Database: c.MongoDBDatabase, LockDefaultTTL: c.LockDefaultTTL, LockMaxTTL: c.LockMaxTTL, PaymentMaxTTL: c.PaymentMaxTTL,
+		SweepBatch: c.SweepBatch, MaxSeatsPerLock: c.MaxSeatsPerLock, MaxActiveLocksPerUser: c.MaxActiveLocksPerUser,
+	}
+}
+
 func (c *Config) check() error {
 	if c.MongoDBURI == "" {
 		return errors.New("MONGODB_URI is not set: set it to a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0, or use scripts/run, which starts a MongoDB")
 	}
-	positive := map[string]time.Duration{
+	if err := c.Engine().Check(engineNames); err != nil {
+		return err
+	}
+	for name, d := range map[string]time.Duration{
 		"LOCK_EXPIRY_INTERVAL": c.LockExpiryInterval, "BOOKING_EXPIRY_INTERVAL": c.BookingExpiryInterval,
-		"RECONCILE_INTERVAL": c.ReconcileInterval, "LOCK_DEFAULT_TTL": c.LockDefaultTTL, "LOCK_MAX_TTL": c.LockMaxTTL,
-		"PAYMENT_MAX_TTL": c.PaymentMaxTTL, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
+		"RECONCILE_INTERVAL": c.ReconcileInterval, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
 		"BOOKING_EXPIRY_MAX_DURATION": c.BookingExpiryMaxDuration, "RECOVERY_MAX_DURATION": c.RecoveryMaxDuration,
 		"RECONCILE_MAX_DURATION": c.ReconcileMaxDuration,
-	}
-	for name, d := range positive {
-		if d < time.Millisecond {
-			return fmt.Errorf("%s is %v, but must be greater than 0, such as 30s or 5m", name, d)
+	} {
+		if err := core.CheckDuration(name, d); err != nil {
+			return err
 		}
-	}
-	const maxBatch = 5000
-	if c.SweepBatch < 1 || c.SweepBatch > maxBatch {
-		return fmt.Errorf("SWEEP_BATCH is %d, but must be between 1 and %d", c.SweepBatch, maxBatch)
 	}
 	if c.EndedRetention < 0 || (c.EndedRetention > 0 && c.EndedRetention < time.Millisecond) {
 		return fmt.Errorf("ENDED_RETENTION is %v, but must be greater than 0, such as 720h, or 0 to keep ended locks", c.EndedRetention)
-	}
-	if c.LockDefaultTTL > c.LockMaxTTL {
-		return fmt.Errorf("LOCK_DEFAULT_TTL (%v) is greater than LOCK_MAX_TTL (%v): lower the first or raise the second", c.LockDefaultTTL, c.LockMaxTTL)
-	}
-	if strings.ContainsAny(c.MongoDBDatabase, `/\. "$*<>:|?`) || len(c.MongoDBDatabase) > 63 {
-		return fmt.Errorf("MONGODB_DATABASE %q is not a valid database name: use up to 63 letters, digits, - and _", c.MongoDBDatabase)
 	}
 	if err := c.Leases.check(); err != nil {
 		return err

@@ -73,3 +73,28 @@ func parse(t *testing.T, settings string) *config.Config {
 	}
 	return c
 }
+
+// The engine checks its settings by the names of its own options; an operator reads the
+// names of the variables.
+func TestParse_NamesTheVariableOfAWrongSettingOfTheEngine(t *testing.T) {
+	for setting, want := range map[string]string{
+		"MONGODB_DATABASE=a/b":         "MONGODB_DATABASE \"a/b\" is not a valid database name",
+		"LOCK_DEFAULT_TTL=0s":          "LOCK_DEFAULT_TTL is 0s, but must be greater than 0",
+		"LOCK_DEFAULT_TTL=3h":          "LOCK_DEFAULT_TTL (3h0m0s) is greater than LOCK_MAX_TTL (2h0m0s)",
+		"LOCK_MAX_TTL=-1s":             "LOCK_MAX_TTL is -1s",
+		"PAYMENT_MAX_TTL=1us":          "PAYMENT_MAX_TTL is 1µs",
+		"SWEEP_BATCH=5001":             "SWEEP_BATCH is 5001, but must be between 1 and 5000",
+		"MAX_SEATS_PER_LOCK=-1":        "MAX_SEATS_PER_LOCK is -1",
+		"MAX_ACTIVE_LOCKS_PER_USER=-1": "MAX_ACTIVE_LOCKS_PER_USER is -1",
+		"RECONCILE_INTERVAL=0s":        "RECONCILE_INTERVAL is 0s, but must be greater than 0",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Setenv("MONGODB_URI", "mongodb://localhost/?replicaSet=x")
+			name, value, _ := strings.Cut(setting, "=")
+			t.Setenv(name, value)
+			if _, err := config.Parse("test", "", nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+}

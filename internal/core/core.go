@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
 
@@ -21,21 +20,19 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/users"
 )
 
 // Options of Connect and New. Zero values mean the defaults.
 type Options struct {
-	URI      string // of a replica set or a mongos
-	Database string // "holdfast"
-	Log      *slog.Logger
-	Clock    clock.Clock
-	Monitor  *event.CommandMonitor
-	Observe  Observer
+	Settings
 
-	Rules      inventory.Rules // 10 min, 2 h and 24 h; no limits
-	SweepBatch int             // 500 documents in one transaction
+	URI     string // of a replica set or a mongos
+	Log     *slog.Logger
+	Clock   clock.Clock
+	Monitor *event.CommandMonitor
+	Observe Observer
+
 	// Users finds the users that do not exist; nil means the lookup of package users.
 	Users pipeline.UserLookup
 	// WithoutMemory: see pipeline.Options.
@@ -49,20 +46,9 @@ type Observer struct {
 	Corrected func() // a counter was corrected
 }
 
-const (
-	defaultLockTTL    = 10 * time.Minute
-	defaultMaxLockTTL = 2 * time.Hour
-	defaultPaymentTTL = 24 * time.Hour
-	defaultSweepBatch = 500
-)
-
 func (o Options) withDefaults() Options {
-	o.Database = cmp.Or(o.Database, "holdfast")
+	o.Settings = o.Settings.withDefaults()
 	o.Log = cmp.Or(o.Log, slog.Default())
-	o.SweepBatch = cmp.Or(o.SweepBatch, defaultSweepBatch)
-	o.Rules.DefaultLockTTL = cmp.Or(o.Rules.DefaultLockTTL, defaultLockTTL)
-	o.Rules.MaxLockTTL = cmp.Or(o.Rules.MaxLockTTL, defaultMaxLockTTL)
-	o.Rules.MaxPaymentTTL = cmp.Or(o.Rules.MaxPaymentTTL, defaultPaymentTTL)
 	if o.Clock == nil {
 		o.Clock = clock.System
 	}
@@ -82,10 +68,16 @@ type Core struct {
 	Recovery  *recovery.Recovery
 }
 
-// Connect opens the database and the engine on it. It writes nothing. The error says how to
-// solve the problem.
+// Connect checks the settings, and opens the database and the engine on it. It writes
+// nothing. The error says how to solve the problem.
 func Connect(ctx context.Context, o Options) (*Core, error) {
+	if o.URI == "" {
+		return nil, errors.New("the URI is not set: set it to a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0")
+	}
 	o = o.withDefaults()
+	if err := o.Check(nil); err != nil {
+		return nil, err
+	}
 	db, err := mongodb.Connect(ctx, o.URI, o.Database, mongodb.Options{
 		Log: o.Log, Clock: o.Clock, Monitor: o.Monitor, Observe: o.Observe.Database,
 	})
@@ -103,9 +95,9 @@ func New(db *mongodb.DB, o Options) *Core {
 	if lookup == nil {
 		lookup = c.Users.Unknown
 	}
-	c.Pipeline = pipeline.New(c.Store, pipeline.Options{Rules: o.Rules, Users: lookup, WithoutMemory: o.WithoutMemory})
-	c.Seats = seats.New(c.Pipeline, o.Rules.MaxLockTTL)
-	c.Bookings = booking.New(c.Pipeline, o.Rules.MaxPaymentTTL, o.Observe.Bookings)
+	c.Pipeline = pipeline.New(c.Store, pipeline.Options{Rules: o.rules(), Users: lookup, WithoutMemory: o.WithoutMemory})
+	c.Seats = seats.New(c.Pipeline, o.LockMaxTTL)
+	c.Bookings = booking.New(c.Pipeline, o.PaymentMaxTTL, o.Observe.Bookings)
 	c.Sweeper = &expiry.Sweeper{Pipeline: c.Pipeline, Batch: o.SweepBatch}
 	c.Retention = &expiry.Retention{Store: c.Store, Batch: o.SweepBatch}
 	c.Recovery = &recovery.Recovery{Pipeline: c.Pipeline, Sweeper: c.Sweeper, Corrected: o.Observe.Corrected, OnProgress: recovery.LogProgress}
@@ -120,6 +112,16 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 // Collections are the engine's collections, with their indexes and validators.
 func Collections() []mongodb.Collection {
 	return slices.Concat(users.Collections(), store.Collections())
+}
+
+// EnsureSchema makes missing indexes and validators. It logs each one that MongoDB refuses,
+// and returns advice for it; the engine works without it.
+func EnsureSchema(ctx context.Context, db *mongodb.DB, log *slog.Logger, all ...mongodb.Collection) (degraded []string, err error) {
+	degraded, err = mongodb.EnsureSchema(ctx, db, all...)
+	for _, advice := range degraded {
+		log.ErrorContext(ctx, "An index or a validator is missing", slog.String("advice", advice))
+	}
+	return degraded, err
 }
 
 // Close waits for commands in flight, at most until ctx ends, and disconnects.

@@ -1,7 +1,11 @@
-// Package ids makes the IDs of documents.
+// Package ids makes the IDs of documents and of runs.
 package ids
 
 import (
+	"crypto/rand"
+	"strings"
+	"time"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
@@ -13,5 +17,9 @@ type ID = holdfast.ID
 // New returns an ID that no other process makes.
 func New() holdfast.ID { return holdfast.ID(bson.NewObjectID()) }
 
-// Parse reads 24 hex digits.
-func Parse(s string) (holdfast.ID, error) { return holdfast.ParseID(s) }
+// NewRun returns the ID of a run of a job that began at a time: the job's name, the time in
+// UTC, and random letters that tell runs of the same moment apart.
+func NewRun(job string, at time.Time) string {
+	const randomLetters = 8
+	return job + "-" + at.UTC().Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:randomLetters])
+}

@@ -43,12 +43,15 @@ func IsRefusal(err error) bool {
 // barrierTimeout bounds the wait for a primary that has no majority.
 const barrierTimeout = 5 * time.Second
 
+// barrierName is a collection that does not exist: any collection would do.
+const barrierName = "barrier"
+
 // Barrier is a linearizable read: the majority confirms the primary's role. Reads after
 // Barrier are not older than its call.
 func (db *DB) Barrier(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
-	err := db.Collection(db.barrierCollection, options.Collection().SetReadConcern(readconcern.Linearizable())).
+	err := db.Collection(barrierName, options.Collection().SetReadConcern(readconcern.Linearizable())).
 		FindOne(ctx, bson.D{{Key: "_id", Value: nil}}).Err()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return nil

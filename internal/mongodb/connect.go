@@ -31,8 +31,6 @@ type DB struct {
 	observe Observer
 	orphans sync.Mutex // held while this process searches for orphans
 
-	barrierCollection string
-
 	commitTimeout time.Duration
 }
 
@@ -60,8 +58,6 @@ type Options struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Observe Observer
-	// BarrierCollection is the collection that Barrier reads; any collection will do.
-	BarrierCollection string
 	// Monitor observes every command; may be nil.
 	Monitor *event.CommandMonitor
 	// CommitTimeout bounds the repetition of a commit whose outcome is unknown; 0
@@ -98,7 +94,7 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 	return &DB{
 		Database: client.Database(database), client: client, appName: appName,
 		log: o.Log, clock: o.Clock, observe: o.Observe,
-		barrierCollection: cmp.Or(o.BarrierCollection, "barrier"), commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout),
+		commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout),
 	}, nil
 }
 

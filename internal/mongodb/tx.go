@@ -50,10 +50,6 @@ func WithFastRetry(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fastRetryKey{}, true)
 }
 
-// ErrRetry is returned by a transaction's function if its reads are out of date. The
-// transaction is repeated as after a conflict.
-var ErrRetry = errors.New("the transaction has to start again")
-
 // InTx runs fn in a transaction and commits it. fn may run several times: it builds its
 // result anew each time, returns every driver error, and does nothing that a rollback
 // can't undo. Called within a transaction, InTx joins it.
@@ -221,9 +217,6 @@ func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 }
 
 func repeatable(err error) bool {
-	if errors.Is(err, ErrRetry) {
-		return true
-	}
 	var labeled mongo.LabeledError
 	return errors.As(err, &labeled) && labeled.HasErrorLabel("TransientTransactionError")
 }

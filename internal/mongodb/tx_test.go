@@ -90,7 +90,7 @@ func TestInTx_ObeysItsContextBetweenRetries(t *testing.T) {
 	ctx, cancel := context.WithTimeout(w.Ctx(), 200*time.Millisecond)
 	defer cancel()
 	start, runs := time.Now(), 0
-	err := mongodb.Do(ctx, w.DB, func(context.Context) error { runs++; return mongodb.ErrRetry })
+	err := mongodb.Do(ctx, w.DB, func(context.Context) error { runs++; return testenv.Conflict() })
 	if !holdfast.HasCode(err, holdfast.CodeUnavailable) || runs < 3 || time.Since(start) > 5*time.Second ||
 		w.Transactions(mongodb.Conflict)+w.Transactions(mongodb.Unavailable) != 1 { // depends on its step when time ran out
 		t.Errorf("%v after %v and %d runs", err, time.Since(start), runs)
@@ -109,7 +109,7 @@ func TestInTx_FastRetryEndsAfterAShortTime(t *testing.T) {
 		if runs++; time.Since(start) < 500*time.Millisecond {
 			early++
 		}
-		return mongodb.ErrRetry
+		return testenv.Conflict()
 	})
 	if err == nil || ctx.Err() == nil || runs-early > 200 || early < 30 {
 		t.Errorf("%v after %d attempts, %d of them in the first half second", err, runs, early)

@@ -40,8 +40,8 @@ func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inven
 	return result.Correction, err
 }
 
-// Plan decides a command on a state that was read, and changes nothing.
-func (p *Pipeline) Plan(s inventory.State, c inventory.Command) (inventory.Plan, inventory.Result) {
+// Preview decides a command on a state that was read, and changes nothing.
+func (p *Pipeline) Preview(s inventory.State, c inventory.Command) (inventory.Plan, inventory.Result) {
 	plan, results, needs := inventory.Decide(s, []inventory.Command{c}, p.rules)
 	if !needs.None() {
 		return inventory.Plan{}, inventory.Result{}

@@ -2,11 +2,9 @@ package store
 
 import (
 	"context"
-	"log/slog"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -87,33 +85,6 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 		}
 		return states, err
 	})
-}
-
-// ApplyDrifts subtracts drifts from counters in a few commands, each counter by itself, for
-// the run with the ID. It returns the events that this run corrected. The other events have
-// to be measured again.
-func (s *Store) ApplyDrifts(
-	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
-) (corrected map[ID]holdfast.Event, err error) {
-	updates, eventIDs := make([]mongo.WriteModel, 0, len(writes)), make([]ID, 0, len(writes))
-	for id, w := range writes {
-		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w)))
-		eventIDs = append(eventIDs, id)
-	}
-	if _, err := s.events().BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false)); err != nil {
-		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one",
-			slog.Int("events", len(updates)), slog.Any("error", err))
-	}
-	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))
-	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
-	corrected = make(map[ID]holdfast.Event, len(after))
-	for _, d := range after {
-		before := writes[d.ID].Drift.Repairs
-		if raised := before == nil && d.Repairs.N == 1 || before != nil && d.Repairs.N == *before+1; raised { // no other repair since
-			corrected[d.ID] = d.event()
-		}
-	}
-	return corrected, mongodb.Translate(err)
 }
 
 // EachConsumed calls handle with the IDs of all CONSUMED locks, in batches of up to size.
@@ -206,7 +177,7 @@ type lockSum struct {
 func (s *Store) sums(ctx context.Context, ofEvents bson.D) (map[ID]lockSum, error) {
 	poison := bson.D{{Key: "$cond", Value: bson.A{wholeSeats, int64(0), int64(1)}}}
 	found, err := mongodb.All[lockSum](ctx, s.locks(), mongo.Pipeline{
-		mongodb.Match(ofEvents, mongodb.In("status", holdfast.TakingStatuses)),
+		mongodb.Match(ofEvents, mongodb.In("status", holdfast.TakingStatuses())),
 		mongodb.Group("$eventId", bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}, bson.E{Key: "poison", Value: mongodb.Sum(poison)}),
 	})
 	sums := make(map[ID]lockSum, len(found))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -264,7 +263,7 @@ func TestApply_IsStaleAfterAConflictWhereTheEventIsNotGuarded(t *testing.T) {
 			attempts := 0
 			_, err := w.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: f.event, Plan: plan}}, func() error {
 				if attempts++; attempts == 1 {
-					return mongodb.ErrRetry
+					return testenv.Conflict()
 				}
 				return nil
 			})

@@ -144,7 +144,7 @@ func parts(eventID ID, n inventory.Needs) []part {
 	}
 	if len(n.LiveOf) > 0 {
 		add("live", bookingsName, func(l *loaded) any { return &l.Live },
-			mongodb.Match(mongodb.In("seatLockId", n.LiveOf), mongodb.In("status", holdfast.LiveStatuses)))
+			mongodb.Match(mongodb.In("seatLockId", n.LiveOf), mongodb.In("status", holdfast.LiveStatuses())))
 	}
 	if len(n.Bookings) > 0 {
 		add("bookings", bookingsName, func(l *loaded) any { return &l.Bookings }, mongodb.Match(mongodb.In("_id", n.Bookings)))
@@ -169,7 +169,7 @@ func parts(eventID ID, n inventory.Needs) []part {
 			mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"))
 	}
 	if n.Taken {
-		add("taken", locksName, func(l *loaded) any { return &l.Taken }, mongodb.Match(ofEvent, mongodb.In("status", holdfast.TakingStatuses)),
+		add("taken", locksName, func(l *loaded) any { return &l.Taken }, mongodb.Match(ofEvent, mongodb.In("status", holdfast.TakingStatuses())),
 			mongodb.Group(nil, bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}))
 	}
 	return list
@@ -179,7 +179,7 @@ func parts(eventID ID, n inventory.Needs) []part {
 func holdingsOf(ofEvent bson.D, users []ID) []bson.D {
 	isActive := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$status", string(holdfast.LockActive)}}}, 1, 0}}}
 	return []bson.D{
-		mongodb.Match(ofEvent, mongodb.In("userId", users), mongodb.In("status", holdfast.TakingStatuses)),
+		mongodb.Match(ofEvent, mongodb.In("userId", users), mongodb.In("status", holdfast.TakingStatuses())),
 		mongodb.Match(bson.D{{Key: "$or", Value: bson.A{mongodb.Is("status", string(holdfast.LockConsumed)), notDue}}}),
 		mongodb.Group("$userId", bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}, bson.E{Key: "locks", Value: mongodb.Sum(isActive)}),
 	}
@@ -216,7 +216,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", n.Locks[0])), mongodb.JoinBy("events", eventsName, "eventId", "_id")}
 	if len(n.LiveOf) > 0 {
-		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses))
+		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
 		pipeline = append(pipeline, mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive))
 	}
 	doc, exists, err := mongodb.First[struct {

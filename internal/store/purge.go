@@ -99,7 +99,7 @@ func (s *Store) Purge(ctx context.Context, lockIDs []ID) (Purged, error) {
 		}
 		inUse := map[ID]bool{}
 		for _, b := range bookings {
-			inUse[b.LockID] = inUse[b.LockID] || !slices.Contains(holdfast.EndedStatuses, b.Status)
+			inUse[b.LockID] = inUse[b.LockID] || !b.Status.HasEnded()
 		}
 		locks := slices.DeleteFunc(slices.Clone(lockIDs), func(id ID) bool { return inUse[id] })
 		if len(locks) == 0 {

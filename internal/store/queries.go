@@ -77,7 +77,7 @@ func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
 
 // Locks lists locks by ID, and the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
-	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses)
+	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses())
 	docs, next, err := mongodb.List(ctx, s.locks(), filter, page, func(d lockDoc) ID { return d.ID })
 	return all(docs, lockDoc.lock), next, err
 }
@@ -98,7 +98,7 @@ func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
 
 // Bookings lists bookings by ID, and the token of the next page.
 func (s *Store) Bookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
-	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.BookingStatuses)
+	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.BookingStatuses())
 	docs, next, err := mongodb.List(ctx, s.bookings(), filter, page, func(d bookingDoc) ID { return d.ID })
 	return all(docs, bookingDoc.booking), next, err
 }

@@ -25,7 +25,7 @@ func Collections() []mongodb.Collection {
 		},
 		{
 			Name:      locksName,
-			Validator: mongodb.OneOf("status", holdfast.LockStatuses...),
+			Validator: mongodb.OneOf("status", holdfast.LockStatuses()...),
 			Indexes: []mongodb.Index{
 				// Sums by event, covered; lists by event.
 				{Keys: mongodb.Keys("eventId", "status", "_id", "seats")},
@@ -40,7 +40,7 @@ func Collections() []mongodb.Collection {
 		},
 		{
 			Name:      bookingsName,
-			Validator: mongodb.OneOf("status", holdfast.BookingStatuses...),
+			Validator: mongodb.OneOf("status", holdfast.BookingStatuses()...),
 			Indexes: []mongodb.Index{
 				{Keys: mongodb.Keys("seatLockId", "status")},
 				{Keys: mongodb.Keys("eventId", "status", "_id")},
@@ -56,7 +56,7 @@ func Collections() []mongodb.Collection {
 // RetentionIndexes are the indexes of EachPurgeable. They are made only if ended locks are
 // removed, because each index costs writes.
 func RetentionIndexes() []mongodb.Collection {
-	ended := mongodb.Collection{Name: locksName, Validator: mongodb.OneOf("status", holdfast.LockStatuses...)}
+	ended := mongodb.Collection{Name: locksName, Validator: mongodb.OneOf("status", holdfast.LockStatuses()...)}
 	for _, s := range purgeable {
 		ended.Indexes = append(ended.Indexes, mongodb.Index{
 			Keys: mongodb.Keys(byChange, byExpiry, "_id"), Partial: mongodb.Is("status", string(s))})

@@ -32,3 +32,11 @@ func (e *Env) HoldEvent(event string) (release func()) {
 	}
 	return func() { session.EndSession(context.Background()) }
 }
+
+// Conflict is MongoDB's answer to a transaction that lost a conflict; it is repeated.
+func Conflict() error {
+	const writeConflict = 112
+	return mongo.CommandError{
+		Code: writeConflict, Name: "WriteConflict", Message: "a conflict of a test", Labels: []string{"TransientTransactionError"},
+	}
+}

@@ -215,19 +215,19 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 
 // Core opens an engine on a database, like one more process.
 func Core(db *mongodb.DB, users pipeline.UserLookup) *core.Core {
-	return CoreWith(db, users, Rules())
+	return CoreWith(db, users, Settings())
 }
 
-// CoreWith is Core with other rules.
-func CoreWith(db *mongodb.DB, users pipeline.UserLookup, rules inventory.Rules) *core.Core {
+// CoreWith is Core with other settings.
+func CoreWith(db *mongodb.DB, users pipeline.UserLookup, settings core.Settings) *core.Core {
 	return core.New(db, core.Options{
-		Log: db.Log(), SweepBatch: Batch, Users: users, Rules: rules, WithoutMemory: os.Getenv(memoryVariable) == "off",
+		Settings: settings, Log: db.Log(), Users: users, WithoutMemory: os.Getenv(memoryVariable) == "off",
 	})
 }
 
-// Rules of the services in tests.
-func Rules() inventory.Rules {
-	return inventory.Rules{DefaultLockTTL: DefaultTTL, MaxLockTTL: MaxTTL, MaxPaymentTTL: MaxPaymentTTL}
+// Settings of the services in tests.
+func Settings() core.Settings {
+	return core.Settings{LockDefaultTTL: DefaultTTL, LockMaxTTL: MaxTTL, PaymentMaxTTL: MaxPaymentTTL, SweepBatch: Batch}
 }
 
 // Transactions returns how many transactions ended with an outcome.
@@ -347,7 +347,7 @@ func (e *Env) Set(collection string, id holdfast.ID, fields bson.D) {
 // SweepLocks runs the lock sweep.
 func (e *Env) SweepLocks() expiry.Report {
 	e.T.Helper()
-	report, err := e.Sweeper.SweepLocks(e.Ctx(), e.Run(holdfast.EndedByLockExpiry, expiry.LockLines))
+	report, err := e.Sweeper.SweepLocks(e.Ctx(), e.Run(holdfast.EndedByLockExpiry))
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func (e *Env) SweepLocks() expiry.Report {
 // SweepBookings runs the booking sweep.
 func (e *Env) SweepBookings() expiry.Report {
 	e.T.Helper()
-	report, err := e.Sweeper.SweepBookings(e.Ctx(), e.Run(holdfast.EndedByBookingExpiry, expiry.BookingLines))
+	report, err := e.Sweeper.SweepBookings(e.Ctx(), e.Run(holdfast.EndedByBookingExpiry))
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -366,8 +366,8 @@ func (e *Env) SweepBookings() expiry.Report {
 
 // Run is a run of a sweep, with the ID "run". The booking sweep also ends INITIATED
 // bookings.
-func (e *Env) Run(by holdfast.EndedBy, lines expiry.Lines) expiry.Run {
-	return expiry.Run{Run: inventory.Run{By: by, ID: "run"}, Log: slog.New(e.Log), Lines: lines, Initiated: true}
+func (e *Env) Run(by holdfast.EndedBy) expiry.Run {
+	return expiry.Run{Run: inventory.Run{By: by, ID: "run"}, Log: slog.New(e.Log), Initiated: true}
 }
 
 // Recover runs the whole recovery pass.

@@ -86,7 +86,7 @@ func (g *generator) lock() {
 		"EXPIRED": {"", "EXPIRED", "PAYMENT_PENDING"}, "RELEASED": {"", "CANCELLED", "INITIATED"},
 	}[status]
 	if g.corrupted {
-		choices = append([]holdfast.BookingStatus{""}, holdfast.BookingStatuses...)
+		choices = append([]holdfast.BookingStatus{""}, holdfast.BookingStatuses()...)
 	}
 	booking := draw(g, "booking", choices...)
 	if booking == "" {

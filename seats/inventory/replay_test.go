@@ -11,7 +11,7 @@ import (
 
 func TestReplay_AnswersWithTheLockAsItIsNow(t *testing.T) {
 	ask := keyed(1, 2, "key")
-	for _, status := range holdfast.LockStatuses {
+	for _, status := range holdfast.LockStatuses() {
 		for name, change := range map[string]func(*pipeline){
 			"as before":        func(*pipeline) {},
 			"sold out":         func(p *pipeline) { p.store.event.TotalSeats, p.store.event.AvailableSeats = p.store.taken(), 0 },

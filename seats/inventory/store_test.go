@@ -85,8 +85,8 @@ func (s *store) ofEvent(match func(*inventory.Lock) bool) []*inventory.Lock {
 	return found
 }
 
-func takes(l *inventory.Lock) bool         { return slices.Contains(holdfast.TakingStatuses, l.Status) }
-func isLive(b holdfast.BookingStatus) bool { return slices.Contains(holdfast.LiveStatuses, b) }
+func takes(l *inventory.Lock) bool         { return slices.Contains(holdfast.TakingStatuses(), l.Status) }
+func isLive(b holdfast.BookingStatus) bool { return slices.Contains(holdfast.LiveStatuses(), b) }
 
 // taken is the sum of the seats that the event's locks take.
 func (s *store) taken() (sum int64) {

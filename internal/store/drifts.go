@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// driftsTimeout bounds the correction of a page of counters, which takes less than a second.
+// A write outside a transaction waits for a transaction that holds its event, and a dead
+// process's transaction may hold it for a minute. The correction of a single event is a
+// transaction, which ends such an orphan. The driver passes the limit to MongoDB.
+const driftsTimeout = 5 * time.Second
+
+// ApplyDrifts subtracts drifts from counters in a few commands, each counter by itself, for
+// the run with the ID. It returns the events that this run corrected. The other events have
+// to be measured again. It waits at most driftsTimeout for transactions that hold one of
+// the events.
+func (s *Store) ApplyDrifts(
+	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
+) (corrected map[ID]holdfast.Event, err error) {
+	updates, eventIDs := make([]mongo.WriteModel, 0, len(writes)), make([]ID, 0, len(writes))
+	for id, w := range writes {
+		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w)))
+		eventIDs = append(eventIDs, id)
+	}
+	bounded, cancel := context.WithTimeout(ctx, driftsTimeout)
+	defer cancel()
+	if _, err := s.events().BulkWrite(bounded, updates, options.BulkWrite().SetOrdered(false)); err != nil {
+		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one",
+			slog.Int("events", len(updates)), slog.Any("error", err))
+	}
+	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))
+	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
+	corrected = make(map[ID]holdfast.Event, len(after))
+	for _, d := range after {
+		before := writes[d.ID].Drift.Repairs
+		if raised := before == nil && d.Repairs.N == 1 || before != nil && d.Repairs.N == *before+1; raised { // no other repair since
+			corrected[d.ID] = d.event()
+		}
+	}
+	return corrected, mongodb.Translate(err)
+}
