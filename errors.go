@@ -42,7 +42,7 @@ const (
 	CodeOutcomeUnknown Code = "OUTCOME_UNKNOWN" // Details: UnknownLock, or none
 )
 
-// Codes returns the codes of the domain, in a slice of the caller's own. A program that
+// Codes returns the codes of the domain, in a new slice. A program that
 // maps codes to answers can test with it that its table is complete.
 func Codes() []Code {
 	return []Code{

@@ -55,8 +55,7 @@ type EventChange struct {
 	MaxSeatsPerUser *int64 // 0 removes the limit
 }
 
-// Clone returns the same change without the caller's pointers, so that what the caller
-// does with its values later changes nothing.
+// Clone returns the change with copies of the values that its pointers refer to.
 func (c EventChange) Clone() EventChange {
 	return EventChange{
 		Name: clone(c.Name), TotalSeats: clone(c.TotalSeats), EventDate: clone(c.EventDate), Status: clone(c.Status),

@@ -64,7 +64,7 @@ func isIndeterminate(answer *client.Error) bool {
 	return answer.Status == http.StatusServiceUnavailable || answer.Status == http.StatusBadGateway
 }
 
-// isNotExecuted reports whether an attempt without a definite answer was surely not executed.
+// isNotExecuted reports whether an attempt without a definite answer was certainly not executed.
 func isNotExecuted(err error) bool {
 	var answer *client.Error
 	if !errors.As(err, &answer) {

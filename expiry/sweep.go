@@ -18,7 +18,7 @@ type Sweeper struct {
 	Batch int
 }
 
-// Run is one run of a sweep. What it says in the log goes by what it runs for (By).
+// Run is one run of a sweep. By chooses its log texts.
 type Run struct {
 	inventory.Run
 	Log *slog.Logger // with correlationId and job

@@ -72,5 +72,5 @@ const (
 	CodeRunning  holdfast.Code = "JOB_RUNNING" // the field holder names the process
 )
 
-// Codes returns all codes of this package, in a slice of the caller's own.
+// Codes returns all codes of this package, in a new slice.
 func Codes() []holdfast.Code { return []holdfast.Code{CodeNotFound, CodeRunning} }

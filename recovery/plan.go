@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"errors"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -160,7 +161,7 @@ func (p *pass) planPage(ctx context.Context, page store.Counters) (counterPlan, 
 	for _, s := range states {
 		repair, result := p.Pipeline.Preview(s, inventory.Repair{RunID: p.runID})
 		switch {
-		case holdfast.HasCode(result.Err, holdfast.CodeInvalid):
+		case errors.Is(result.Err, inventory.ErrNoTotal):
 			plan.poisonEvents = append(plan.poisonEvents, s.Event.ID)
 		case result.Correction != nil:
 			plan.corrections[s.Event.ID] = *result.Correction

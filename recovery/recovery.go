@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -231,7 +232,7 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 	c, err := p.Pipeline.Repair(ctx, id, p.runID)
 	switch {
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
-	case holdfast.HasCode(err, holdfast.CodeInvalid):
+	case errors.Is(err, inventory.ErrNoTotal):
 		p.poisonEvent(ctx, id)
 	case err != nil && ctx.Err() != nil:
 		return err

@@ -22,7 +22,7 @@ func TestRestore_ToAnEarlierTime(t *testing.T) {
 	t.Parallel()
 	w, restored := testenv.New(t), testenv.New(t)
 	events := []holdfast.ID{w.Event(5000), w.Event(300), w.Event(50)}
-	between := w.Event(100) // sold between two copies, so its counter is surely wrong
+	between := w.Event(100) // sold between two copies, so its counter is wrong
 	ctx, stop := context.WithCancel(w.Ctx())
 	defer stop()
 	var all sync.WaitGroup

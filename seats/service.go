@@ -121,7 +121,7 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 // with EVENT_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE if a cancelled event is
 // to sell again.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
-	c = c.Clone() // what is checked here is what is written, whatever the caller does with its values
+	c = c.Clone() // the caller may change its values after the check
 	if err := checkChange(c); err != nil {
 		return holdfast.Event{}, err
 	}

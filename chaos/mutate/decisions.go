@@ -186,7 +186,7 @@ var bookingMutations = []mutation{
 		to:    "ExpiresAt: lock.ExpiresAt})",
 		tests: "."},
 	{name: "a lock can have several live bookings", file: "seats/inventory/claim.go",
-		from:  "if err == nil || (holdfast.HasCode(err, holdfast.CodeLockConsumed) && b.Status == holdfast.BookingConfirmed) {",
+		from:  "if err == nil || (lock.Status == holdfast.LockConsumed && b.Status == holdfast.BookingConfirmed) {",
 		to:    "if false {",
 		tests: "."},
 	{name: "a due booking can be confirmed", file: "seats/inventory/locks.go",

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Settings are what the owner of an engine decides. Zero values mean the defaults.
+// Settings of an engine. A zero value means the default.
 type Settings struct {
 	Database string // "holdfast"
 
@@ -17,7 +17,7 @@ type Settings struct {
 	LockMaxTTL     time.Duration // 2h, from a lock's creation
 	PaymentMaxTTL  time.Duration // 24h, from a booking's creation
 	SweepBatch     int           // 500 documents in one transaction
-	// MaxSeatsPerLock and MaxActiveLocksPerUser are no limits where they are 0.
+	// 0: no limit.
 	MaxSeatsPerLock, MaxActiveLocksPerUser int64
 }
 

@@ -65,8 +65,7 @@ func TestConnect_RefusesWrongSettings(t *testing.T) {
 	}
 }
 
-// A field without a check of its own would be passed on unread: whoever adds one comes by
-// here.
+// Fails if Settings gets a field that Check does not check.
 func TestSettings_HaveTheFieldsThatAreChecked(t *testing.T) {
 	if n := reflect.TypeFor[core.Settings]().NumField(); n != 7 {
 		t.Errorf("%d settings, 7 are checked", n)

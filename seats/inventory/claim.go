@@ -57,7 +57,7 @@ func (c Book) decide(d *decision) Result {
 	now := d.state.Now
 	err := lock.Ended(now)
 	for _, b := range bookings { // a repeat
-		if err == nil || (holdfast.HasCode(err, holdfast.CodeLockConsumed) && b.Status == holdfast.BookingConfirmed) {
+		if err == nil || (lock.Status == holdfast.LockConsumed && b.Status == holdfast.BookingConfirmed) {
 			return Result{Booking: &b, Replayed: true}
 		}
 	}

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"errors"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -53,6 +55,10 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	}
 }
 
+// ErrNoTotal says that the event's totalSeats is not a whole number ≥ 0. Until an operator
+// sets it, there is nothing to compare the locks with.
+var ErrNoTotal = errors.New("totalSeats is not a whole number ≥ 0")
+
 // Repair compares the event's counter with its locks, and corrects it if it is wrong. A
 // drift is subtracted while the sale goes on. A counter that is not a number is replaced.
 type Repair struct{ RunID string }
@@ -66,7 +72,7 @@ func (c Repair) decide(d *decision) Result {
 		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
 	if !d.event.HasTotal {
-		return Result{Err: holdfast.Refuse(holdfast.CodeInvalid, "The event's totalSeats is no whole number ≥ 0.")}
+		return Result{Err: ErrNoTotal}
 	}
 	drift := d.event.Drift(*d.state.Taken)
 	should := counterOf(d.event.TotalSeats, *d.state.Taken)

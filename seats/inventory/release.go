@@ -19,10 +19,10 @@ func (c Release) decide(d *decision) Result {
 	if !exists {
 		return d.refuse(holdfast.NotFound(holdfast.CodeLockNotFound), UserKey{})
 	}
-	err := lock.Ended(d.state.Now)
-	if holdfast.HasCode(err, holdfast.CodeLockReleased) {
+	if lock.Status == holdfast.LockReleased {
 		return Result{Lock: &lock.Lock}
 	}
+	err := lock.Ended(d.state.Now)
 	confirmed := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
 	if err == nil && confirmed { // other software crashed between booking and lock
 		err = holdfast.Refuse(holdfast.CodeLockConsumed, "The lock's booking is confirmed.")
