@@ -1,6 +1,6 @@
 // Package holdfast has the domain types of a seat reservation engine: events, seat
 // locks and bookings, with their statuses, and the codes of refusals. It accesses no
-// database and no HTTP. It has two details of them, so that each is stated once: an ID
+// database and no HTTP. It has two of their details, so that each is defined once: an ID
 // encodes itself as an ObjectID of BSON, and refusals name the JSON fields of requests.
 //
 // An event has seats. A customer acquires a lock on some of them for some minutes,

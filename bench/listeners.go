@@ -43,7 +43,7 @@ type notification struct {
 type listener struct {
 	conn          net.Conn
 	timed         bool           // records its notifications
-	notifications []notification // where it is timed
+	notifications []notification // if it is timed
 	done          chan struct{}  // closed when the connection has ended
 }
 

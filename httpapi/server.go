@@ -30,7 +30,7 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// OverviewReader reads what the console's overview shows; a store.Store is one.
+// OverviewReader reads the data of the console's overview; store.Store implements it.
 type OverviewReader interface {
 	EventSummaries(ctx context.Context, after holdfast.ID, limit int) ([]store.EventSummary, error)
 	Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error)

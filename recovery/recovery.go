@@ -112,7 +112,7 @@ func (p *pass) count(r Report) {
 	p.report.Reported += r.Reported
 }
 
-// endOrphans ends transactions of dead processes, which would hold events up. If that
+// endOrphans ends transactions of dead processes, which would block events. If that
 // fails, the pass goes on: its own transactions search again where they conflict.
 func (p *pass) endOrphans(ctx context.Context) {
 	if _, err := p.store().DB().EndOrphans(ctx); err != nil {

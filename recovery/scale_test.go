@@ -54,7 +54,7 @@ func TestReconcile_SeveralAtOnceCorrectEachCounterOnce(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// A process died while its transaction held an event: the page is corrected all the same,
+// A process died while its transaction held an event: the page is corrected nevertheless,
 // and the held event once the transaction has been found and ended.
 func TestReconcile_EndsTheTransactionOfADeadProcess(t *testing.T) {
 	t.Parallel()

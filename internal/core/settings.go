@@ -45,7 +45,7 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// rules are the settings as the decisions know them.
+// rules are the settings that decisions need.
 func (s Settings) rules() inventory.Rules {
 	return inventory.Rules{
 		DefaultLockTTL: s.LockDefaultTTL, MaxLockTTL: s.LockMaxTTL, MaxPaymentTTL: s.PaymentMaxTTL,
@@ -54,8 +54,8 @@ func (s Settings) rules() inventory.Rules {
 }
 
 // Check returns an error that says which setting is wrong and what to do. A zero value is
-// checked as it is. names holds the names by which the reader knows the settings, by
-// field; a field that it lacks has its own name.
+// not replaced by its default. names maps a field to its name in the error; a field without
+// an entry keeps its own name.
 func (s Settings) Check(names map[string]string) error {
 	name := func(field string) string { return cmp.Or(names[field], field) }
 	for _, d := range []struct {

@@ -18,7 +18,7 @@ type ID = holdfast.ID
 func New() holdfast.ID { return holdfast.ID(bson.NewObjectID()) }
 
 // NewRun returns the ID of a run of a job that began at a time: the job's name, the time in
-// UTC, and random letters that tell runs of the same moment apart.
+// UTC, and random letters that make runs of the same moment distinct.
 func NewRun(job string, at time.Time) string {
 	const randomLetters = 8
 	return job + "-" + at.UTC().Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:randomLetters])

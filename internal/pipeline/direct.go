@@ -50,7 +50,7 @@ func (p *Pipeline) Preview(s inventory.State, c inventory.Command) (inventory.Pl
 }
 
 // order says whether a command's transaction reads its event first, or writes it first to
-// keep other writers off.
+// block other writers.
 type order bool
 
 const (

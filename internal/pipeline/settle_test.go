@@ -188,7 +188,7 @@ func TestSettle_ACommitThatIsStillInFlight(t *testing.T) {
 }
 
 // The caller of the commit in flight has given up: there is nothing to grant any more, and
-// settling waits all the same, or the lock would appear after the answer.
+// settling waits nevertheless, or the lock would appear after the answer.
 func TestSettle_WaitsForACommitInFlightEvenIfItGrantsNothing(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

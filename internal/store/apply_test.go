@@ -121,7 +121,7 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 	})
 }
 
-func TestApply_TakesADriftOffTheCounter(t *testing.T) {
+func TestApply_SubtractsADriftFromTheCounter(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	allowAnyCounter(t, w)

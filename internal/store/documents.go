@@ -61,8 +61,8 @@ func (d eventDoc) inventory() inventory.Event {
 		Countable:    d.AvailableSeats.Valid && !d.Oversold.Wrong,
 		Repairs:      d.Repairs.Pointer(),
 		SweptAtRev:   d.SweptRev.Pointer(),
-		Unguarded:    d.Rev.Wrong,
-		Incomparable: d.Rev.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
+		Unguarded:    d.Rev.Wrong || d.Repairs.Wrong,
+		Incomparable: d.Rev.Wrong || d.Repairs.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
 	}
 }
 

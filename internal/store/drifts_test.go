@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// A transaction that holds one of the events does not hold the run up: it ends with that
-// event left, whose counter stays as it is, and a later run corrects it.
+// A transaction that holds one of the events does not block the run. The counter of that
+// event is left to a later run.
 func TestApplyDrifts_LeavesAnEventThatATransactionHolds(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -22,9 +22,9 @@ type Acquire struct {
 
 func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
 
-// RepeatNeeds shows which of the commands were carried out before: by an earlier commit of
-// the same commands, which got no answer, or by another request with the same key. Only
-// requests for locks need it; the other commands find what they change.
+// RepeatNeeds is the data that shows which commands were carried out before: by an earlier
+// commit of the same commands, which got no answer, or by another request with the same
+// key. Only requests for locks need it; the other commands find what they change.
 func RepeatNeeds(commands []Command) Needs {
 	var n Needs
 	for _, c := range commands {

@@ -175,16 +175,19 @@ func TestAcquire_FromAnOversoldEventIsRefused(t *testing.T) {
 // their IDs, the missing ones are made now.
 func TestAcquire_SettlesAnEarlierCommit(t *testing.T) {
 	for _, row := range []struct {
-		name string
-		made *inventory.Acquire
-		ask  inventory.Acquire
-		code holdfast.Code
-		free int64
+		name    string
+		made    *inventory.Acquire
+		ask     inventory.Acquire
+		unknown bool // the user does not exist
+		code    holdfast.Code
+		free    int64
 	}{
 		{name: "that happened", made: pointer(acquire(1, 2)), ask: acquire(1, 2), free: 3},
 		{name: "that happened, for a caller that gave up", made: pointer(acquire(1, 2)), ask: abandoned(1, 2), free: 3},
 		{name: "that happened with a key", made: pointer(keyed(1, 2, "k")), ask: keyed(1, 2, "k"), free: 3},
+		{name: "that happened, for a user that was deleted", made: pointer(acquire(1, 2)), ask: acquire(1, 2), unknown: true, free: 3},
 		{name: "that did not happen", ask: acquire(1, 2), free: 3},
+		{name: "that did not happen, for an unknown user", ask: acquire(1, 2), unknown: true, code: holdfast.CodeUserNotFound, free: 5},
 		{name: "that did not happen, for a caller that gave up", ask: abandoned(1, 2), code: holdfast.CodeOutcomeUnknown, free: 5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -193,6 +196,9 @@ func TestAcquire_SettlesAnEarlierCommit(t *testing.T) {
 				s.withLock(1, row.made.Seats, holdfast.LockActive, in(time.Minute), keyedBy(*row.made))
 			}
 			p := &pipeline{store: s, rules: theRules, hold: true, settling: true}
+			if row.unknown {
+				p.unknown = map[ID]*holdfast.Error{row.ask.UserID: holdfast.NotFound(holdfast.CodeUserNotFound)}
+			}
 			r := p.batch(t, row.ask)[0]
 			wantCode(t, r, row.code)
 			if row.code == "" && (r.Lock.ID != lockID(1) || r.Replayed) {

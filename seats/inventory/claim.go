@@ -161,7 +161,7 @@ func (c Confirm) decide(d *decision) Result {
 }
 
 // ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED, due or
-// not: other software may crash between the two writes. Result.Replayed: nothing was to do.
+// not: other software may crash between the two writes. Result.Replayed: there was nothing to do.
 type ConsumeSold struct {
 	LockID ID
 	RunID  string

@@ -11,7 +11,7 @@
 //   - a result for each command,
 //   - or its needs: the data to read before Decide is called again.
 //
-// Nothing tells Decide where a state comes from. A state that the process remembers from
+// Nothing tells Decide what kind of batch it has. A state that the process remembers from
 // its last commit is enough to grant a command, because the plan's guards are checked at
 // the write. A refusal writes nothing, so no guard checks it. It needs a state that was
 // read after its request arrived (see refuse).

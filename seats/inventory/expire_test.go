@@ -81,12 +81,13 @@ func TestExpireLocks_EndsTheDueOnes(t *testing.T) {
 	}
 }
 
-// The write that ends a lock or booking is guarded by the database's clock.
-func TestExpireLocks_LeavesALockThatIsNotDueAtTheWrite(t *testing.T) {
-	s := newStore(5).withLock(1, 2, "ACTIVE", begin)
+// The write that ends a lock is guarded by the database's clock, if its transaction has not
+// read the lock.
+func TestReclaim_LeavesALockThatIsNotDueAtTheWrite(t *testing.T) {
+	s := newStore(2).withLock(1, 2, "ACTIVE", begin)
 	p := &pipeline{store: s, rules: theRules}
 	var needs inventory.Needs
-	p.decide(t, &needs, false, []inventory.Command{inventory.ExpireLocks{Run: lockRun, LockIDs: locksOf(1)}})
+	p.decide(t, &needs, false, []inventory.Command{acquire(2, 2)})
 	s.locks[lockID(1)].ExpiresAt = in(time.Second)
 	if err := s.apply(p.plan); !errors.Is(err, errStale) {
 		t.Errorf("got %v", err)

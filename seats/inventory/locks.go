@@ -74,7 +74,7 @@ func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
 		lock = *read
 	}
 	guard := IsDue
-	if d.state.Held {
+	if d.state.Held { // the transaction has read the due locks
 		guard = AnyRevision
 	}
 	d.restore(due.Seats)

@@ -27,7 +27,7 @@ func (p Plan) IsEmpty() bool {
 
 // EventWrite changes an event and raises its revision, so that it conflicts with every
 // other change. Only a Drift does not raise the revision: an IfUnchanged guard notices a
-// drift by the counter.
+// drift by the counter or, for an Incomparable event, by the number of repairs.
 type EventWrite struct {
 	// IfUnchanged is a guard: the event has this revision, counter and status.
 	IfUnchanged *Event
@@ -70,9 +70,9 @@ type LockWrite struct {
 // LockGuard is the condition on a lock in addition to its status.
 type LockGuard int
 
-// The guards of a lock. Whether a lock is due is decided by the database's clock at the write.
+// The guards of a lock. A guard by time is evaluated by the database's clock at the write.
 const (
-	AnyRevision    LockGuard = iota // the status is enough, because the transaction holds the event
+	AnyRevision    LockGuard = iota // the status is enough, because the transaction has read the lock
 	IsDue                           // the lock is due
 	AtRevision                      // the lock has not changed since it was read
 	LiveAtRevision                  // the lock has not changed, and is not due

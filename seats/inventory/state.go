@@ -43,7 +43,7 @@ type State struct {
 //	Countable     availableSeats and oversold are whole numbers. Otherwise the next command
 //	              that moves seats replaces the counter by the sum of the locks.
 //	Incomparable  a field has a value that a condition in MongoDB compares differently than
-//	              this program. A guard can compare the revision only.
+//	              this program. A guard compares the revision and the number of repairs only.
 //	Unguarded     the revision is such a value too, so no guard can match. Only a transaction
 //	              that holds the event can change it. Unguarded implies Incomparable.
 type Event struct {
