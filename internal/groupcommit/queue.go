@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -89,10 +90,29 @@ func (q *Queue[K, C, R]) run(l *lane[K, C, R]) {
 			<-time.After(d)
 		}
 		q.slots <- struct{}{}
+		q.awaitCallers(l)
 		if requests := q.takeUp(l); len(requests) > 0 {
 			q.commit([]group[K, C, R]{{lane: l, requests: requests}})
 		}
 		<-q.slots
+	}
+}
+
+// maxYields bounds how often a committer yields before it takes a batch up.
+const maxYields = 16
+
+// awaitCallers lets callers that were just answered submit their next command: it joins this
+// batch instead of waiting for it. It yields to other goroutines while requests arrive.
+func (q *Queue[K, C, R]) awaitCallers(l *lane[K, C, R]) {
+	for before, n := -1, 0; n < maxYields; n++ {
+		q.mu.Lock()
+		waiting := len(l.waiting)
+		q.mu.Unlock()
+		if waiting == before || waiting >= q.options.MaxBatch {
+			return
+		}
+		before = waiting
+		runtime.Gosched()
 	}
 }
 

@@ -4,8 +4,9 @@
 //	Load(ctx, event, needs) → inventory.State   one snapshot of the database
 //	Apply(ctx, plans, beforeCommit)             one transaction, guarded by the plans
 //
-// Load is in load.go, Apply in apply.go; statements.go has the guards and the updates. The order of writes is the same everywhere: event, locks, new locks, bookings. If
-// a guard of a plan does not match, the transaction ends with ErrStale and writes nothing.
+// Load is in load.go, Apply in apply.go; statements.go has the guards and the updates. The
+// order of writes is the same everywhere: event, locks, new locks, bookings. If a guard of a
+// plan does not match, the transaction ends with ErrStale and writes nothing.
 //
 // Documents may come from other software: a field may be missing or of another type. A
 // field that can't be read counts as absent; see package mongodb.
