@@ -174,7 +174,8 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 	if due := !d.state.Now.IsZero() && !lock.ExpiresAt.IsZero() && lock.Due(d.state.Now); due {
 		d.madeDue = true
 	} else if held, read := d.holdings[c.UserID]; read {
-		d.holdings[c.UserID] = Holding{Seats: held.Seats + c.Seats, Locks: held.Locks + 1}
+		held.Seats, held.Locks = held.Seats+c.Seats, held.Locks+1
+		d.holdings[c.UserID] = held
 	}
 	lock.RequestHash = c.Hash()
 	if d.plan.Acquired == nil {
