@@ -28,7 +28,28 @@ func TestReservePort_IsOnlyForProcessesThatNameIt(t *testing.T) {
 	if err := port.Close(); err != nil {
 		t.Fatal(err)
 	}
-	listenAt(t, port.Addr(), 0)
+}
+
+// A port is free after Close. Another process may get it at once, so several ports are tried.
+func TestReservePort_IsFreeAfterClose(t *testing.T) {
+	t.Parallel()
+	const ports = 20
+	for range ports {
+		port, err := devserver.ReservePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := port.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := listenConfig(0).Listen(t.Context(), "tcp", port.Addr()); err == nil {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Errorf("none of %d ports is free after Close", ports)
 }
 
 // listenConfig sets SO_REUSEADDR to reuse. With 0 it gets no port to which a socket is
