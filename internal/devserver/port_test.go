@@ -18,7 +18,7 @@ func TestReservePort_IsOnlyForProcessesThatNameIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		listenAt(t, port.Addr(), 1)
+		listenAt(t, port.Addr())
 	}
 	if runtime.GOOS == "linux" {
 		if l, err := listenConfig(0).Listen(t.Context(), "tcp", port.Addr()); err == nil {
@@ -65,9 +65,9 @@ func listenConfig(reuse int) *net.ListenConfig {
 	}}
 }
 
-func listenAt(t *testing.T, addr string, reuse int) {
+func listenAt(t *testing.T, addr string) {
 	t.Helper()
-	l, err := listenConfig(reuse).Listen(t.Context(), "tcp", addr)
+	l, err := listenConfig(1).Listen(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

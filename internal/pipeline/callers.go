@@ -68,7 +68,7 @@ func (p *Pipeline) releaseOrphan(eventID ID, c queued, result inventory.Result) 
 	}
 }
 
-// Queue returns the queue of the commands, for metrics and tests.
+// Queue returns the queue of the commands, for tests.
 func (p *Pipeline) Queue() *groupcommit.Queue[ID, queued, inventory.Result] { return p.queue }
 
 // Close waits until every command in flight has its answer, or ctx ends.

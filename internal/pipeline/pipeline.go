@@ -35,7 +35,8 @@ type Options struct {
 	// WithoutMemory reads every event anew, like a process that has just started. For
 	// tests: memory must not change an answer.
 	WithoutMemory bool
-	// SettleTimeout bounds the search for the outcome of a batch; zero: see groupcommit.
+	// SettleTimeout bounds the search for the outcome of a batch. It is zero but in tests: the
+	// default of groupcommit.
 	SettleTimeout time.Duration
 }
 
