@@ -16,7 +16,7 @@ import (
 // The MongoDB commands that a pipeline sends.
 const (
 	read   = "aggregate"
-	fence  = "update"        // outside of a transaction
+	fence  = "fence"         // findAndModify outside of a transaction
 	write  = "findAndModify" // of the event, first in the transaction
 	update = "update"
 	insert = "insert"

@@ -57,11 +57,16 @@ func (r *recorder) monitor() *event.CommandMonitor {
 	return &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.names = append(r.names, e.CommandName)
+		name := e.CommandName
+		if _, err := e.Command.LookupErr("autocommit"); err != nil && name == "findAndModify" {
+			name = fence
+		}
+		r.names = append(r.names, name)
 	}}
 }
 
-// of returns the names of the commands that do sends.
+// of returns the names of the commands that do sends. A fence is named before its read,
+// which is sent at the same time.
 func (r *recorder) of(do func()) []string {
 	r.mu.Lock()
 	r.names = nil
@@ -69,7 +74,13 @@ func (r *recorder) of(do func()) []string {
 	do()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.names)
+	names := slices.Clone(r.names)
+	for i := 1; i < len(names); i++ {
+		if names[i] == fence && names[i-1] == read && (i+1 == len(names) || names[i+1] != read) {
+			names[i-1], names[i] = fence, read
+		}
+	}
+	return names
 }
 
 func acquire(eventID holdfast.ID, seats int64, key string) inventory.Acquire {

@@ -43,18 +43,25 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	return state, nil
 }
 
-// loadJoined reads everything by one aggregation. After a fence it reads at the fence's
-// time: a primary that was just elected waits until it has the data of that time.
+// loadJoined reads everything by one aggregation.
 func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (fenced bool, err error) {
-	snapshot := bson.D{{Key: "level", Value: "snapshot"}}
+	var exists bool
 	if n.Fence {
-		at, exists, err := s.fence(ctx, eventID)
-		if err != nil {
-			return false, err
-		}
-		if fenced = exists; exists {
-			snapshot = append(snapshot, bson.E{Key: "atClusterTime", Value: at})
-		}
+		fenced, exists, err = s.loadFenced(ctx, eventID, n, found)
+	} else {
+		exists, err = s.aggregate(ctx, eventID, n, nil, found)
+	}
+	if err == nil && !exists { // no event: its locks may exist
+		return false, s.loadEach(ctx, eventID, n, found)
+	}
+	return fenced, err
+}
+
+// aggregate reads the event and its parts at a time; nil: at the latest that is acknowledged.
+func (s *Store) aggregate(ctx context.Context, eventID ID, n inventory.Needs, at *bson.Timestamp, found *loaded) (exists bool, err error) {
+	snapshot := bson.D{{Key: "level", Value: "snapshot"}}
+	if at != nil {
+		snapshot = append(snapshot, bson.E{Key: "atClusterTime", Value: *at})
 	}
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
 	for _, p := range parts(eventID, n) {
@@ -69,32 +76,11 @@ func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, f
 		{Key: "aggregate", Value: eventsName}, {Key: "pipeline", Value: append(pipeline, mongodb.WithNow)},
 		{Key: "cursor", Value: bson.D{}}, {Key: "readConcern", Value: snapshot},
 	}).Decode(&answer)
-	if err != nil {
+	if err != nil || len(answer.Cursor.First) == 0 {
 		return false, err
 	}
-	if len(answer.Cursor.First) == 0 { // no event: its locks may exist
-		return false, s.loadEach(ctx, eventID, n, found)
-	}
 	*found = answer.Cursor.First[0]
-	return fenced, nil
-}
-
-// fence writes the event and returns the time of the write. The write waits for a
-// transaction that holds the event. It is a plain command without retries, because a
-// retryable write costs MongoDB a second write.
-func (s *Store) fence(ctx context.Context, eventID ID) (at bson.Timestamp, exists bool, err error) {
-	var answer struct {
-		N  int            `bson:"n"`
-		At bson.Timestamp `bson:"operationTime"`
-	}
-	err = s.db.RunCommand(ctx, bson.D{
-		{Key: "update", Value: eventsName},
-		{Key: "updates", Value: bson.A{bson.D{
-			{Key: "q", Value: mongodb.Is("_id", eventID)}, {Key: "u", Value: bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}}},
-		}}},
-		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}},
-	}).Decode(&answer)
-	return answer.At, answer.N > 0, err
+	return true, nil
 }
 
 // loaded has the documents that were read.

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -127,3 +129,9 @@ func allowAnyCounter(t *testing.T, w *env) {
 }
 
 func field(name string, value any) bson.E { return bson.E{Key: name, Value: value} }
+
+// watched opens the database with a monitor of its commands.
+func watched(t *testing.T, w *env, m *event.CommandMonitor) *env {
+	t.Helper()
+	return testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Monitor = m })
+}

@@ -12,85 +12,9 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
-
-func TestLoad_FenceWritesTheEventFirst(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, testenv.New(t), nil)
-	for i := range int64(3) {
-		if s := f.load(inventory.Needs{Fence: true}); !s.Fenced || s.Event.Revision != 0 {
-			t.Errorf("got %+v", s)
-		}
-		if doc := f.document("events", f.event); wholeOf(doc["fence"]) != i+1 {
-			t.Errorf("the fence is %v, want %d", doc["fence"], i+1)
-		}
-	}
-}
-
-// A transaction in flight may grant the request, so the read for a refusal waits for it.
-func TestLoad_FenceWaitsForATransactionThatHoldsTheEvent(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, testenv.New(t), nil)
-	written, finish, committed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		plans := []store.EventPlan{{EventID: f.event, Plan: inventory.Plan{
-			Event: &inventory.EventWrite{AtLeast: 8, Available: -8}, Acquired: []holdfast.Lock{f.newLock(8, "")}, TTL: []time.Duration{time.Hour},
-		}}}
-		_, err := f.Store.Apply(f.Ctx(), plans, func() error { close(written); <-finish; return nil })
-		committed <- err
-	}()
-	<-written
-	ctx, cancel := context.WithTimeout(f.Ctx(), 200*time.Millisecond)
-	defer cancel()
-	if s, err := f.Store.Load(ctx, f.event, inventory.Needs{Fence: true}); err == nil {
-		t.Errorf("it did not wait: %+v", s)
-	}
-	loaded := make(chan inventory.State, 1)
-	go func() {
-		s, err := f.Store.Load(f.Ctx(), f.event, inventory.Needs{Fence: true, Taken: true})
-		if err != nil {
-			t.Error(err)
-		}
-		loaded <- s
-	}()
-	close(finish)
-	if err := <-committed; err != nil {
-		t.Fatal(err)
-	}
-	if s := <-loaded; s.Event == nil || s.Event.AvailableSeats != 0 || *s.Taken != 10 {
-		t.Errorf("it missed the commit: %+v", s)
-	}
-}
-
-// watched opens the database with a monitor of its commands.
-func watched(t *testing.T, w *env, m *event.CommandMonitor) *env {
-	t.Helper()
-	return testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Monitor = m })
-}
-
-// A primary that was just elected may answer a read with data from before the fence. So the
-// read names the fence's time, and does not see later changes either.
-func TestLoad_ReadsAtTheTimeOfItsFence(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	f := newFixture(t, w, nil)
-	process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
-		if e.CommandName == "update" {
-			f.setEvent(field("name", "changed after the fence"))
-		}
-	}})
-	s, err := process.Store.Load(w.Ctx(), f.event, inventory.Needs{Fence: true})
-	if err != nil || !s.Fenced || s.Event.Name == "changed after the fence" {
-		t.Errorf("got %+v, %v", s.Event, err)
-	}
-	if s, err := f.Store.Load(w.Ctx(), f.event, inventory.Needs{Fence: true}); err != nil || s.Event.Name != "changed after the fence" {
-		t.Errorf("got %+v, %v; want the change", s.Event, err)
-	}
-}
 
 func TestLoad_IsOneReadAtOneSnapshot(t *testing.T) {
 	t.Parallel()
