@@ -131,7 +131,8 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 			s.open.Add(-1)
 		}
 	}
-	go func() { s.failed <- s.Serve(netutil.LimitListener(listener, int(s.maxOpen))) }()
+	limited := netutil.LimitListener(listener, int(s.maxOpen))
+	go func() { s.failed <- s.Serve(limited) }()
 	return s, nil
 }
 
