@@ -43,10 +43,10 @@ func canReadEarly(n inventory.Needs) bool {
 	return len(n.Locks)+len(n.LiveOf)+len(n.Bookings) == 0
 }
 
-// isAsBefore reports whether an early read found what a fence would have found, which came
-// upon this event. The event is the same, so no lock was made or ended in between. A lock
-// that was found may have been extended or confirmed: this does not change the event. Only
-// due locks can't.
+// isAsBefore reports whether an early read still held when the fence was written: event is
+// what the fence found. If it is the same, no lock was made or ended in between. But a lock
+// may have been extended or confirmed, which does not change the event; so no lock may have
+// been found, except due ones, which can't be extended or confirmed.
 func (l loaded) isAsBefore(event eventDoc) bool {
 	event.Now = l.Event.Now
 	return !event.ID.IsZero() && event == l.Event && !event.inventory().Unguarded && len(l.Keys)+len(l.Holdings) == 0

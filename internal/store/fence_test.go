@@ -227,3 +227,20 @@ func TestLoad_ReadsBookingsAfterItsFence(t *testing.T) {
 		})
 	}
 }
+
+// A fence that did not reach the majority proves nothing: a deposed primary would refuse by an
+// old state.
+func TestLoad_AFenceThatMissesTheMajorityIsAnError(t *testing.T) {
+	t.Parallel()
+	w := testenv.Open(t, testenv.OwnServer(t), "fences")
+	f := newFixture(t, w, nil)
+	w.FailCommands("findAndModify", bson.D{{Key: "times", Value: 1}}, bson.D{{Key: "writeConcernError", Value: bson.D{
+		{Key: "code", Value: 64}, {Key: "errmsg", Value: "waiting for replication timed out"},
+	}}})
+	if s, err := f.Store.Load(w.Ctx(), f.event, inventory.Needs{Fence: true}); err == nil {
+		t.Errorf("got %+v without an error", s)
+	}
+	if s, err := f.Store.Load(w.Ctx(), f.event, inventory.Needs{Fence: true}); err != nil || !s.Fenced {
+		t.Errorf("the next one: %+v, %v", s, err)
+	}
+}
