@@ -4,7 +4,7 @@
 import { call, key } from "./api.js";
 import * as clock from "./clock.js";
 import { byID, el, part, poll, setNumber, setText, updateList } from "./dom.js";
-import { showErrors } from "./feedback.js";
+import { needsKey, showErrors } from "./feedback.js";
 import { showJobs } from "./jobs.js";
 
 // Events and locks
@@ -94,7 +94,7 @@ function showStatus(status) {
 
 async function showHealth() {
   const state = await call("GET", "/api/admin/health").catch((error) => {
-    showStatus(error.status === 0 ? "no answer" : "unavailable");
+    showStatus(needsKey(error) ? "needs a key" : error.status === 0 ? "no answer" : "unavailable");
     throw error;
   });
   showStatus(state.status);

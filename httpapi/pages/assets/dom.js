@@ -59,9 +59,9 @@ export const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
 
 const maxPollInterval = 15_000; // ms
 
-// poll runs work now, and again each interval (ms) after it has ended. The interval
-// grows when the server is slow, up to maxPollInterval. Nothing runs while the page
-// is hidden. The result is a function that runs work at once.
+// poll runs work now, and again each interval (ms) after it has ended, or at once if
+// work returns true. The interval grows when the server is slow, up to maxPollInterval.
+// Nothing runs while the page is hidden. The result is a function that runs work at once.
 export function poll(interval, work) {
   let timer = 0;
   let running = false;
@@ -70,12 +70,13 @@ export function poll(interval, work) {
     if (running || document.hidden) return;
     running = true;
     const start = performance.now();
+    let again = false;
     try {
-      await work();
+      again = await work();
     } finally {
       running = false;
       const duration = performance.now() - start;
-      timer = setTimeout(run, Math.max(interval, Math.min(maxPollInterval, 9 * duration)));
+      timer = setTimeout(run, again ? 0 : Math.max(interval, Math.min(maxPollInterval, 9 * duration)));
     }
   };
   document.addEventListener("visibilitychange", run);

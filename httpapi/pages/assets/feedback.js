@@ -4,17 +4,22 @@ import { ApiError, key } from "./api.js";
 import { byID, setText } from "./dom.js";
 
 // showErrors runs work that calls the API. It asks for a key if one is required, and
-// shows other errors on top of the page until work of the same name succeeds.
+// shows other errors on top of the page until work of the same name succeeds. It
+// returns true if the user has entered a key, and work should run again at once.
 export async function showErrors(name, work) {
   try {
     await work();
     setAlert(name, "");
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status === 401 || error.status === 403) await requestKey(error);
-    else setAlert(name, error.status === 0 ? "The server does not answer. The page shows the last known state." : error.message);
+    if (needsKey(error)) return requestKey(error);
+    setAlert(name, error.status === 0 ? "The server does not answer. The page shows the last known state." : error.message);
   }
+  return false;
 }
+
+// needsKey reports whether a request failed for want of a key, or of another key.
+export const needsKey = (error) => error.status === 401 || error.status === 403;
 
 let keyRequest = null;
 
@@ -26,20 +31,22 @@ function requestKey(error) {
   return keyRequest;
 }
 
-// showKeyDialog waits until the dialog is closed. If the user gives no key, the next
-// response opens the dialog again.
+// showKeyDialog waits until the dialog is closed, and returns whether the user has
+// entered a key. If not, the next response opens the dialog again.
 function showKeyDialog(reason) {
   setText(byID("key-reason"), reason);
   const dialog = byID("key");
+  let entered = false;
   dialog.showModal();
   byID("key-form").onsubmit = (event) => {
     event.preventDefault();
     key.set(byID("key-field").value.trim());
     byID("key-field").value = "";
+    entered = true;
     dialog.close();
   };
   return new Promise((resolve) => {
-    dialog.onclose = resolve;
+    dialog.onclose = () => resolve(entered);
   });
 }
 
