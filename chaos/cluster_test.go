@@ -152,7 +152,7 @@ func (c *cluster) checkLog(name string, p *process) {
 	text := p.log.String()
 	for _, sign := range []string{"panic:", "DATA RACE", "fatal error:"} {
 		if strings.Contains(text, sign) {
-			c.t.Errorf("%s: %s", name, text)
+			c.t.Errorf("[%s] process: %s", name, text[strings.Index(text, sign):]) // chaos/mutate parses this line.
 			return
 		}
 	}
