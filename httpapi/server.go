@@ -83,12 +83,12 @@ type api struct {
 	surveySemaphore   semaphore // a survey reads all locks and bookings
 }
 
-// setErrorBuilder guards huma.NewError, a global variable.
-var setErrorBuilder sync.Once
+// setHumaGlobals guards huma's global variables.
+var setHumaGlobals sync.Once
 
 // New returns the API's handler.
 func New(s Services) http.Handler {
-	setErrorBuilder.Do(func() { huma.NewError = newHumaError })
+	setHumaGlobals.Do(func() { huma.NewError, huma.ValidateStrictCasing = newHumaError, true })
 	conf := huma.DefaultConfig("Holdfast", version)
 	conf.Info.Description = "A client locks seats of an event for a few minutes, books them and pays. " +
 		"Seats that are not paid for in time go back on sale. " +

@@ -18,4 +18,5 @@ var mutations = slices.Concat(
 	eventMutations, lockMutations,
 	acquireMutations, releaseMutations, bookingMutations, repairMutations,
 	jobMutations, streamMutations,
+	requestMutations,
 )
