@@ -88,6 +88,7 @@ func (a *api) registerBookingRoutes() {
 			"If the lock already has a booking, the answer is 200 with that booking. " +
 			"The lock is extended to the end of the payment window if that is later.",
 		DefaultStatus: http.StatusCreated, Errors: refusals,
+		Responses: otherSuccess[bookingBody](a.huma.OpenAPI().Components.Schemas, http.StatusOK, "The lock had this booking already."),
 	}, scopeCustomer, a.createBooking)
 	route(a, huma.Operation{
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",

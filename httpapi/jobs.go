@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -34,8 +33,6 @@ type runBody struct {
 
 	Contended int `json:"contended" doc:"Attempts to start the job during the run."`
 }
-
-var runType = reflect.TypeFor[runBody]()
 
 func newRunBody(r jobs.Record) runBody {
 	return runBody{
@@ -115,7 +112,7 @@ type runAnswer struct {
 	Body   runBody
 }
 
-type freedBody struct {
+type freedLeaseBody struct {
 	Lease leaseBody `json:"lease" doc:"The lease after the request."`
 	Freed bool      `json:"freed" doc:"Whether a process held the lease."`
 	From  string    `json:"from,omitempty" doc:"The process that held the lease."`
@@ -134,12 +131,9 @@ func (a *api) registerJobRoutes() {
 		OperationID: "run-job", Method: http.MethodPost, Path: "/api/admin/jobs/{job}/run", Tags: tags, Summary: "Run a job now",
 		Description: "Runs the job in this process, under the job's lease. A run that takes longer than 25 s continues, and the answer is 202. " +
 			"JOB_RUNNING names the process that runs the job. A failed run is answered with 200 and the outcome failed.",
-		Metadata: map[string]any{metadataTimeout: runWaitTimeout + requestTimeout},
-		Responses: map[string]*huma.Response{
-			"202": {Description: "The run continues.", Content: map[string]*huma.MediaType{"application/json": {
-				Schema: a.huma.OpenAPI().Components.Schemas.Schema(runType, true, "")}}},
-		},
-		Errors: []int{http.StatusNotFound, http.StatusConflict},
+		Metadata:  map[string]any{metadataTimeout: runWaitTimeout + requestTimeout},
+		Responses: otherSuccess[runBody](a.huma.OpenAPI().Components.Schemas, http.StatusAccepted, "The run continues."),
+		Errors:    []int{http.StatusNotFound, http.StatusConflict},
 	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*runAnswer, error) {
 		run, err := a.Jobs.RunNow(ctx, in.Job, runWaitTimeout)
 		status := http.StatusOK
@@ -162,9 +156,9 @@ func (a *api) registerJobRoutes() {
 		Description: "For a lease that is stuck. Its holder loses it, alive or not, and a run in progress is cancelled at its next renewal. " +
 			"The job name leader frees the leader's lease.",
 		Errors: []int{http.StatusNotFound},
-	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*found[freedBody], error) {
+	}, config.ScopeAdmin, func(ctx context.Context, in *JobPath) (*found[freedLeaseBody], error) {
 		before, err := a.Jobs.FreeLease(ctx, in.Job)
-		return &found[freedBody]{Body: freedBody{
+		return &found[freedLeaseBody]{Body: freedLeaseBody{
 			Lease: leaseBody{Name: before.Name, State: "free"}, Freed: before.Held(), From: before.Holder,
 		}}, err
 	})

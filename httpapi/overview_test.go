@@ -133,15 +133,15 @@ func TestOverview_MatchesTheOpenAPIDocument(t *testing.T) {
 	survey := s.call("GET", "/api/admin/survey", nil).body
 	first := func(of map[string]any, list string) map[string]any { return of[list].([]any)[0].(map[string]any) }
 	for name, body := range map[string]map[string]any{
-		"OverviewBody":     overview,
-		"EventSummaryBody": first(overview, "events"),
-		"LockBody":         first(overview, "expiring"),
-		"HealthBody":       health,
-		"StatusCount":      first(health, "bookings"),
-		"RunBody":          first(health, "failedRuns"),
-		"LogLineBody":      first(health, "log"),
-		"SurveyBody":       survey,
-		"FindingBody":      first(survey, "findings"),
+		"Overview":     overview,
+		"EventSummary": first(overview, "events"),
+		"Lock":         first(overview, "expiring"),
+		"Health":       health,
+		"StatusCount":  first(health, "bookings"),
+		"Run":          first(health, "failedRuns"),
+		"LogLine":      first(health, "log"),
+		"Survey":       survey,
+		"Finding":      first(survey, "findings"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for field := range body {

@@ -95,6 +95,7 @@ func New(s Services) http.Handler {
 		"Times are RFC 3339 in UTC. Errors are application/problem+json; a client decides by their code."
 	conf.OpenAPIPath, conf.DocsPath, conf.SchemasPath = "", "", ""
 	conf.CreateHooks = nil // the default hooks add $schema to every response
+	conf.Components.Schemas = newSchemas()
 	conf.RejectUnknownQueryParameters = true
 	conf.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	conf.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -258,6 +259,7 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 		op.Errors = append(op.Errors,
 			http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
+	describeErrors(a.huma.OpenAPI().Components.Schemas, &op)
 	timeout, hasOwn := op.Metadata[metadataTimeout].(time.Duration)
 	if !hasOwn {
 		timeout = requestTimeout

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -52,18 +51,14 @@ func isStream(r *http.Request) bool {
 }
 
 func (a *api) registerStreamRoute() {
-	state := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[live.State]())
 	op := huma.Operation{
 		OperationID: "stream-event", Method: http.MethodGet, Path: "/api/events/{id}/stream", Tags: []string{"Events"},
 		Summary: "Stream the availability of an event",
 		Description: "Server-sent events. `availability` has the whole state and follows a change within 250 ms; IDs rise. " +
 			"If the messages since Last-Event-ID are not available any more, the stream sends `reset` and then the state. " +
 			"Every 15 s it sends a comment.",
-		Errors: []int{http.StatusNotFound},
-		Responses: map[string]*huma.Response{"200": {
-			Description: "A stream of messages with this data:",
-			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: state}},
-		}},
+		Errors:    []int{http.StatusNotFound},
+		Responses: availabilityStream(a.huma.OpenAPI().Components.Schemas),
 	}
 	route(a, op, scopeCustomer, func(ctx context.Context, in *streamQuery) (*huma.StreamResponse, error) {
 		l, err := a.Live.Listen(ctx, parseID(in.ID), in.lastID())

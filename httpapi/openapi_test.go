@@ -1,0 +1,121 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/httpapi"
+)
+
+// document is the part of an OpenAPI document that the tests read.
+type document struct {
+	Paths      map[string]map[string]documentedOperation
+	Components struct{ Schemas map[string]schema }
+}
+
+type documentedOperation struct {
+	OperationID string
+	Responses   map[string]struct {
+		Content map[string]struct{ Schema schema }
+	}
+}
+
+type schema struct {
+	Ref        string `json:"$ref"`
+	Type       any
+	Enum       []any
+	Items      *schema
+	OneOf      []schema
+	Properties map[string]schema
+	Required   []string
+}
+
+func (s *site) document() (d document) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.call("GET", "/openapi.json", nil).raw), &d); err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func TestOpenAPI_ErrorsShareOneSchemaByDefault(t *testing.T) {
+	t.Parallel()
+	for path, operations := range open(t).document().Paths {
+		for method, o := range operations {
+			t.Run(method+" "+path, func(t *testing.T) {
+				if ref := o.Responses["default"].Content["application/problem+json"].Schema.Ref; ref != "#/components/schemas/Problem" {
+					t.Errorf("the default response is %q", ref)
+				}
+				for status := range o.Responses {
+					if status >= "300" && status != "default" {
+						t.Errorf("a response of its own for %s", status)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestOpenAPI_CodeIsAnEnumeration(t *testing.T) {
+	t.Parallel()
+	listed := open(t).document().Components.Schemas["Problem"].Properties["code"].Enum
+	var want []any
+	for _, code := range httpapi.Codes() {
+		want = append(want, string(code))
+	}
+	if len(want) == 0 || !slices.Equal(listed, want) {
+		t.Errorf("the document lists %v, want %v", listed, want)
+	}
+}
+
+func TestOpenAPI_NamesOfSchemasAreWords(t *testing.T) {
+	t.Parallel()
+	schemas := open(t).document().Components.Schemas
+	names := slices.Sorted(maps.Keys(schemas))
+	for _, want := range []string{"Availability", "Booking", "BookingList", "EventList", "JobList", "LockList", "NewLock", "RunList"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no schema %s in %v", want, names)
+		}
+	}
+	for _, name := range names {
+		if regexp.MustCompile(`^List|Body|[0-9]`).MatchString(name) {
+			t.Errorf("%s is a name of the program's, not of the domain's", name)
+		}
+	}
+}
+
+func TestOpenAPI_DescribesStreamsAsStreams(t *testing.T) {
+	t.Parallel()
+	operation := open(t).document().Paths["/api/events/{id}/stream"]["get"]
+	stream := operation.Responses["200"].Content["text/event-stream"].Schema
+	if stream.Type != "array" || stream.Items == nil || len(stream.Items.OneOf) != 2 {
+		t.Fatalf("%+v", stream)
+	}
+	availability, reset := stream.Items.OneOf[0], stream.Items.OneOf[1]
+	if !slices.Equal(availability.Properties["event"].Enum, []any{"availability"}) ||
+		!slices.Equal(availability.Required, []string{"data", "id", "event"}) ||
+		availability.Properties["data"].Ref != "#/components/schemas/Availability" {
+		t.Errorf("%+v", availability)
+	}
+	if !slices.Equal(reset.Properties["event"].Enum, []any{"reset"}) {
+		t.Errorf("%+v", reset)
+	}
+}
+
+// A client that knows only the document must know each status of success.
+func TestOpenAPI_DescribesEachStatusOfSuccess(t *testing.T) {
+	t.Parallel()
+	d := open(t).document()
+	for route, want := range map[[2]string][]string{
+		{"/api/bookings", "post"}:             {"200", "201", "default"},
+		{"/api/admin/jobs/{job}/run", "post"}: {"200", "202", "default"},
+		{"/api/locks", "post"}:                {"201", "default"},
+	} {
+		if got := slices.Sorted(maps.Keys(d.Paths[route[0]][route[1]].Responses)); !slices.Equal(got, want) {
+			t.Errorf("%v has the responses %v, want %v", route, got, want)
+		}
+	}
+}
