@@ -102,11 +102,11 @@ func newRepository(t *testing.T, files map[string]string) (dir string) {
 var (
 	testSettings = settings{By: []string{byTests, byNemesis}, Seeds: []uint64{1}, Rounds: 1, Limit: time.Minute, Workers: 2}
 
-	foundByTest    = mutation{name: "a", file: "a.go", from: "free > 0", to: "free >= 0", tests: "Sell"}
-	foundByNemesis = mutation{name: "b", file: "a.go", from: "free < 100", to: "free < 200", tests: "Sell"}
-	notFound       = mutation{name: "c", file: "a.go", from: "free < 100", to: "free < 101", tests: "Sell"}
-	noServer       = mutation{name: "d", file: "a.go", from: "free < 100", to: "free < 300"}
-	doesNotCompile = mutation{name: "e", file: "a.go", from: "free < 100", to: "free <", tests: "Sell"}
+	foundByTest    = mutation{name: "a", from: "free > 0", to: "free >= 0", file: "a.go", tests: "Sell"}
+	foundByNemesis = mutation{name: "b", from: "free < 100", to: "free < 200", file: "a.go", tests: "Sell"}
+	notFound       = mutation{name: "c", from: "free < 100", to: "free < 101", file: "a.go", tests: "Sell"}
+	noServer       = mutation{name: "d", from: "free < 100", to: "free < 300", file: "a.go"}
+	doesNotCompile = mutation{name: "e", from: "free < 100", to: "free <", file: "a.go", tests: "Sell"}
 )
 
 // A mutation is found by a failed test or by a violation. Whatever else fails is an error, and no
