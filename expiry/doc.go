@@ -11,8 +11,10 @@
 //
 // # Failures
 //
-// A document that can't be ended (no such event, seats not a whole number) is set
-// aside, logged and counted, and the sweep goes on. An event that stays busy, or a
-// document that MongoDB rejects, counts as an error and is retried by the next run. A sweep
-// as a whole fails only if the database does not answer. Its commits until then stay.
+// Other software may leave a document that can't be ended: its _id is no ObjectID, its seats
+// are no whole number, there is no such event, or MongoDB rejects the change. Such a document
+// is set aside: it is counted by each run, and logged once a day. If MongoDB rejects a change
+// of the event itself, all documents of the event are set aside. An event that stays busy
+// counts as an error and is retried by the next run. A sweep as a whole fails only if the
+// database does not answer. Its commits until then stay.
 package expiry

@@ -2,6 +2,7 @@ package expiry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -10,19 +11,24 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
 const (
 	// maxInFlight is how many transactions of a sweep, each on another event, run at a
 	// time: MongoDB works on one while it commits another.
 	maxInFlight = 4
-	// maxFailures is how many groups in a row may fail before the run stops.
+	// maxFailures is how many groups in a row may fail before the run asks whether the
+	// database answers at all.
 	maxFailures = 10
 	// busyDelay is the pause between two transactions of a sweep on one event that is on
 	// sale. A transaction of 500 locks takes half as long, so the sale keeps at least half
 	// its rate.
 	busyDelay = 120 * time.Millisecond
 )
+
+// document is a document that is due.
+type document interface{ Name() string }
 
 type group[T any] struct {
 	event holdfast.ID
@@ -75,12 +81,17 @@ func interrupted(ctx context.Context) error {
 }
 
 // endGroup ends the documents of a group. If MongoDB rejects the group, it tries each half,
-// so that one bad document does not block the rest. An error stops the run.
-func endGroup[T any](
+// so that one bad document does not block the rest. If it rejects the event, the run sets
+// all of the event's documents aside. An error stops the run.
+func endGroup[T document](
 	ctx context.Context, p *progress, event holdfast.ID, items []T,
 	end func(context.Context, []T) (ended int, busy bool, err error),
 ) error {
+	if p.skip(event, len(items)) {
+		return nil
+	}
 	ended, busy, err := end(ctx, items)
+	var rejected store.RejectedEventError
 	switch {
 	case err == nil:
 		if sameEvent := p.applied(event, ended, len(items)); busy && sameEvent { // after another event's transaction no pause is needed
@@ -91,7 +102,11 @@ func endGroup[T any](
 		return interrupted(ctx)
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound):
 		p.applied(event, 0, 0)
-		p.setAside(ctx, len(items), "there is no such event", slog.Any("eventId", event), slog.Int("documents", len(items)))
+		p.setAside(ctx, len(items), "there is no such event", "event "+event.String(), slog.Int("documents", len(items)))
+		return nil
+	case errors.As(err, &rejected):
+		p.setEventAside(event)
+		p.setAside(ctx, len(items), "MongoDB rejects every change of the event", "event "+event.String(), slog.Any("error", err))
 		return nil
 	case mongodb.RejectedByServer(err) && len(items) > 1:
 		half := len(items) / 2
@@ -99,12 +114,16 @@ func endGroup[T any](
 			return err
 		}
 		return endGroup(ctx, p, event, items[half:], end)
+	case mongodb.RejectedByServer(err):
+		p.applied(event, 0, 0)
+		p.setAside(ctx, 1, "MongoDB rejects its change", items[0].Name(), slog.Any("eventId", event), slog.Any("error", err))
+		return nil
 	}
 	failures := p.failed(len(items))
 	p.Log.ErrorContext(ctx, "Could not expire; the next run tries again",
 		slog.Any("eventId", event), slog.Int("documents", len(items)), slog.Any("error", err))
-	if failures == maxFailures {
-		return fmt.Errorf("%d groups in a row failed, the last one by: %w", maxFailures, err)
+	if failures%maxFailures == 0 && p.sweeper.Pipeline.Store().DB().Ping(ctx) != nil {
+		return fmt.Errorf("%d groups in a row failed, the last one by: %w", failures, err)
 	}
 	return nil
 }

@@ -32,14 +32,16 @@ const maxInfoLines = 100
 // progress is the state of a run.
 type progress struct {
 	Run
-	lines lines
+	sweeper *Sweeper
+	lines   lines
 
 	mu        sync.Mutex // guards the fields below
 	report    Report
-	logged    int         // single documents
-	failures  int         // in a row
-	lastEvent holdfast.ID // of the last transaction
-	extras    int         // ended locks that are not in the page
+	logged    int                  // single documents
+	failures  int                  // in a row
+	lastEvent holdfast.ID          // of the last transaction
+	rejected  map[holdfast.ID]bool // events whose changes MongoDB rejects
+	extras    int                  // ended locks that are not in the page
 }
 
 // ended counts the seats of an ended document, and logs it.
@@ -71,12 +73,39 @@ func (p *progress) success(ctx context.Context) {
 	}
 }
 
-// setAside counts documents that a sweep must not or can't end.
-func (p *progress) setAside(ctx context.Context, n int, why string, documents ...slog.Attr) {
+// setAside counts documents that a sweep must not or can't end. The cause has a name, such
+// as "lock 1". It is logged once, not by every run.
+func (p *progress) setAside(ctx context.Context, n int, why, cause string, more ...slog.Attr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report.Skipped += n
-	p.Log.LogAttrs(ctx, slog.LevelWarn, "Set aside: "+why, documents...)
+	level := slog.LevelDebug
+	if p.sweeper.reported.IsNew(cause+": "+why, p.sweeper.Pipeline.Store().DB().Clock()()) {
+		level = slog.LevelWarn
+	}
+	p.Log.LogAttrs(ctx, level, "Set aside: "+why, append([]slog.Attr{slog.String("document", cause)}, more...)...)
+}
+
+// setEventAside makes skip leave out all further documents of the event.
+func (p *progress) setEventAside(event holdfast.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rejected == nil {
+		p.rejected = map[holdfast.ID]bool{}
+	}
+	p.rejected[event] = true
+	p.failures = 0
+}
+
+// skip counts n documents of an event that was set aside. It reports whether it was.
+func (p *progress) skip(event holdfast.ID, n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.rejected[event] {
+		return false
+	}
+	p.report.Skipped += n
+	return true
 }
 
 // applied counts a transaction that ended some documents of a group. It reports whether

@@ -16,6 +16,8 @@ type Sweeper struct {
 	Pipeline *pipeline.Pipeline
 	// Batch is the maximum number of documents in one transaction.
 	Batch int
+
+	reported Reported
 }
 
 // Run is one run of a sweep. By chooses its log texts.
@@ -30,7 +32,7 @@ type Run struct {
 // SweepLocks ends the due ACTIVE locks, and stops after a page that is not full. Locks that
 // become due meanwhile are left to the next run, so that the run ends during a sale.
 func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
-	p := &progress{Run: run, lines: lockLines(run.By)}
+	p := &progress{Run: run, sweeper: s, lines: lockLines(run.By)}
 	var after store.After
 	for {
 		due, err := s.Pipeline.Store().DueLocks(ctx, after, s.Batch)
@@ -43,8 +45,10 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 		}
 		p.found(ctx, p.takeExtra())
 		if len(due) < s.Batch {
+			poison, err := s.Pipeline.Store().UnendableLocks(ctx, maxPoison)
+			p.setPoisonAside(ctx, "lock", poison)
 			p.success(ctx)
-			return p.report, nil
+			return p.report, err
 		}
 		last := due[len(due)-1]
 		after = store.After{At: last.ExpiresAt, ID: last.ID}
@@ -59,15 +63,13 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 	if len(due) == s.Batch {
 		upTo = s.Batch
 	}
-	groups := groupBy(due, func(d store.DueLock) (holdfast.ID, bool) {
-		if d.Poison {
-			p.setAside(ctx, 1, "the lock's seats are no whole number ≥ 1", slog.Any("lockId", d.ID), slog.Any("eventId", d.EventID))
-		}
-		return d.EventID, !d.Poison
-	})
+	groups := groupBy(due, func(d store.DueLock) (holdfast.ID, bool) { return d.EventID, true })
 	return eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueLock]) error {
 		return endGroup(ctx, p, g.event, g.items, func(ctx context.Context, due []store.DueLock) (int, bool, error) {
-			command := inventory.ExpireLocks{Run: p.Run.Run, UpTo: upTo}
+			command := inventory.ExpireLocks{Run: p.Run.Run}
+			if len(due) == len(g.items) { // a part of a rejected group names its locks
+				command.UpTo = upTo
+			}
 			inPage := make(map[holdfast.ID]bool, len(due))
 			for _, d := range due {
 				command.LockIDs = append(command.LockIDs, d.ID)
@@ -91,7 +93,7 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 // Run.Initiated it also ends INITIATED bookings. Like SweepLocks it stops after a page that
 // is not full.
 func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
-	p := &progress{Run: run, lines: bookingLines(run.By)}
+	p := &progress{Run: run, sweeper: s, lines: bookingLines(run.By)}
 	if err := s.sweepPending(ctx, p); err != nil {
 		return p.report, err
 	}
@@ -100,8 +102,20 @@ func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
 			return p.report, err
 		}
 	}
+	poison, err := s.Pipeline.Store().UnendableBookings(ctx, maxPoison)
+	p.setPoisonAside(ctx, "booking", poison)
 	p.success(ctx)
-	return p.report, nil
+	return p.report, err
+}
+
+// maxPoison bounds the documents that one run sets aside because of their own fields. Others
+// are never read one by one.
+const maxPoison = 100
+
+func (p *progress) setPoisonAside(ctx context.Context, kind string, list []store.Poison) {
+	for _, poison := range list {
+		p.setAside(ctx, 1, poison.Why, kind+" "+poison.ID)
+	}
 }
 
 // pendingBatches is how many batches of due bookings one page has, so that a transaction
@@ -141,8 +155,7 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 	p.found(ctx, len(due))
 	groups := groupBy(due, func(d store.DueBooking) (holdfast.ID, bool) {
 		if d.Poison {
-			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1",
-				slog.Any("bookingId", d.Booking), slog.Any("lockId", d.Lock))
+			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", d.Name(), slog.Any("lockId", d.Lock))
 		}
 		return d.EventID, !d.Poison
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -136,7 +137,11 @@ func (p *pass) consumeSold(ctx context.Context) error {
 		for _, sale := range page.active {
 			result, err := p.Pipeline.Do(ctx, inventory.ConsumeSold{LockID: sale.Lock, RunID: p.runID})
 			if err != nil {
-				return err
+				if err := p.leave(ctx, err, "[RECOVERY] Could not mark the lock of a CONFIRMED booking CONSUMED",
+					slog.Any("lockId", sale.Lock), slog.Any("bookingId", sale.Booking)); err != nil {
+					return err
+				}
+				continue
 			}
 			if !result.Replayed {
 				p.count(Report{Consumed: 1})
@@ -146,6 +151,23 @@ func (p *pass) consumeSold(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// leave logs and counts a document that could not be repaired. The pass goes on, unless
+// the database as a whole does not answer. A document that MongoDB rejects is left to an
+// operator.
+func (p *pass) leave(ctx context.Context, cause error, what string, document ...slog.Attr) error {
+	rejected := mongodb.RejectedByServer(cause)
+	if ctx.Err() != nil || !rejected && p.store().DB().Ping(ctx) != nil {
+		return cause
+	}
+	p.log.LogAttrs(ctx, slog.LevelError, what, append(document, slog.Any("error", cause))...)
+	if rejected {
+		p.count(Report{Reported: 1})
+	} else {
+		p.count(Report{Report: expiry.Report{Errors: 1}})
+	}
+	return nil
 }
 
 func (p *pass) run() expiry.Run {
@@ -234,11 +256,8 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
 	case errors.Is(err, inventory.ErrNoTotal):
 		p.poisonEvent(ctx, id)
-	case err != nil && ctx.Err() != nil:
-		return err
 	case err != nil:
-		p.count(Report{Report: expiry.Report{Errors: 1}})
-		p.log.ErrorContext(ctx, "[RECOVERY] Could not repair an event's counter", slog.Any("eventId", id), slog.Any("error", err))
+		return p.leave(ctx, err, "[RECOVERY] Could not repair an event's counter", slog.Any("eventId", id))
 	case c != nil:
 		p.corrected(ctx, *c)
 	}

@@ -80,7 +80,9 @@ type Date struct{ time.Time }
 func (d *Date) UnmarshalBSONValue(kind byte, data []byte) error {
 	d.Time = time.Time{}
 	if ms, ok := (bson.RawValue{Type: bson.Type(kind), Value: data}).DateTimeOK(); ok {
-		d.Time = time.UnixMilli(ms).UTC()
+		if d.Time = time.UnixMilli(ms).UTC(); d.IsZero() { // a date, although it is Go's zero time
+			d.Time = d.Add(time.Nanosecond)
+		}
 	}
 	return nil
 }

@@ -79,8 +79,16 @@ var WithNow = stage("$set", bson.D{{Key: "now", Value: "$$NOW"}})
 func stage(name string, value any) bson.D { return bson.D{{Key: name, Value: value}} }
 
 // Passed matches a field with a date that is not after the database's clock.
-// The type clause keeps missing dates out and bounds an index on both sides.
-func Passed(field string) bson.D { return againstNow("$lte", field) }
+// The type clause keeps missing dates out and bounds an index on both sides. An array is
+// no date; MongoDB would match one that has a date among its elements.
+func Passed(field string) bson.D {
+	return And(againstNow("$lte", field), Not(field, bson.E{Key: "$type", Value: "array"}))
+}
+
+// Not matches a field that does not match the condition.
+func Not(field string, condition bson.E) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: bson.D{condition}}}}}
+}
 
 // Ahead matches a field with a date after the database's clock.
 func Ahead(field string) bson.D { return againstNow("$gt", field) }

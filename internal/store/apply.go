@@ -84,6 +84,22 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 // the transaction ends, no other one can change the event.
 func (s *Store) Hold(ctx context.Context, eventID ID) error {
 	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision})
+	return rejectedEvent(err)
+}
+
+// RejectedEventError says that MongoDB rejects a change of the event itself, for example
+// because other software left a revision that can't be raised. Nothing was written.
+type RejectedEventError struct{ cause error }
+
+func (e RejectedEventError) Error() string { return "the event can't be changed: " + e.cause.Error() }
+
+// Unwrap returns the driver's error.
+func (e RejectedEventError) Unwrap() error { return e.cause }
+
+func rejectedEvent(err error) error {
+	if mongodb.RejectedByServer(err) {
+		return RejectedEventError{err}
+	}
 	return err
 }
 
@@ -110,7 +126,7 @@ func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		err = ErrStale
 	}
-	return after, err
+	return after, rejectedEvent(err)
 }
 
 // writeLocks changes locks by one command. Equal changes that check no revision share a

@@ -172,5 +172,43 @@ var wholeSeats = bson.D{{Key: "$and", Value: bson.A{
 // ≥ 1, else 0.
 var countedSeats = bson.D{{Key: "$cond", Value: bson.A{wholeSeats, "$seats", 0}}}
 
-// withWholeSeats is the filter for wholeSeats.
-var withWholeSeats = bson.D{{Key: "$expr", Value: wholeSeats}}
+// unendable says why a sweep or a reclaim must not or can't end a lock; "" if it can. Other
+// software may leave an _id that no ObjectID matches, or a revision that can't be raised.
+var unendable = bson.D{{Key: "$switch", Value: bson.D{
+	{Key: "branches", Value: bson.A{
+		bson.D{{Key: "case", Value: not(isObjectID("$_id"))}, {Key: "then", Value: "its _id is no ObjectID"}},
+		bson.D{{Key: "case", Value: not(wholeSeats)}, {Key: "then", Value: "its seats are no whole number ≥ 1"}},
+		bson.D{{Key: "case", Value: not(canBeRaised("$rev"))}, {Key: "then", Value: "its revision can't be raised"}},
+	}},
+	{Key: "default", Value: ""},
+}}}
+
+// endable is the filter for locks that a sweep or a reclaim can end.
+var endable = bson.D{{Key: "$expr", Value: bson.D{{Key: "$eq", Value: bson.A{unendable, ""}}}}}
+
+func not(condition bson.D) bson.D { return bson.D{{Key: "$not", Value: bson.A{condition}}} }
+
+// isObjectID is true for every ObjectID but the zero one, which names nothing.
+func isObjectID(field string) bson.D {
+	return bson.D{{Key: "$and", Value: bson.A{
+		bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: field}}, "objectId"}}},
+		bson.D{{Key: "$ne", Value: bson.A{field, ID{}}}},
+	}}}
+}
+
+// canBeRaised is true for a field that $inc can change: a number that is not too large, or none.
+func canBeRaised(field string) bson.D {
+	return bson.D{{Key: "$or", Value: bson.A{
+		bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: field}}, "missing"}}},
+		bson.D{{Key: "$and", Value: bson.A{
+			bson.D{{Key: "$isNumber", Value: field}}, bson.D{{Key: "$lt", Value: bson.A{field, mongodb.MaxWhole}}},
+		}}},
+	}}}
+}
+
+// foreignID matches documents whose _id is no ObjectID, and namedByUs those that the API can
+// name. The index on _id bounds both.
+var (
+	namedByUs = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}}}}
+	foreignID = mongodb.Not("_id", bson.E{Key: "$gt", Value: ID{}})
+)

@@ -16,8 +16,29 @@ import (
 type DueLock struct {
 	ID, EventID ID
 	ExpiresAt   time.Time
-	// Poison: its seats are no whole number ≥ 1, so no sweep may end it.
-	Poison bool
+}
+
+// Name is the lock in a log line.
+func (d DueLock) Name() string { return "lock " + d.ID.String() }
+
+// Poison is a document of other software that no sweep can end.
+type Poison struct {
+	ID  string // as MongoDB's extended JSON, cut
+	Why string
+}
+
+type poisonDoc struct {
+	ID  bson.RawValue `bson:"_id"`
+	Why mongodb.Text  `bson:"why"`
+}
+
+func (d poisonDoc) poison() Poison {
+	const longest = 100 // an _id may be a whole document
+	id := d.ID.String()
+	if oid, ok := d.ID.ObjectIDOK(); ok {
+		id = oid.Hex()
+	}
+	return Poison{ID: id[:min(longest, len(id))], Why: string(d.Why)}
 }
 
 // After is a position in the order (time, ID) of a sweep's pages.
@@ -40,22 +61,35 @@ func (a After) filter(field string) bson.D {
 	}
 }
 
-// DueLocks returns up to limit ACTIVE locks that are due, soonest expiry first, after a
-// position.
+// DueLocks returns up to limit ACTIVE locks that are due and can be ended, soonest expiry
+// first, after a position.
 func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock, error) {
 	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due, after.filter("expiresAt")),
+		mongodb.Match(endable),
 		mongodb.Sort("expiresAt", "_id"),
 		mongodb.Limit(limit),
 	})
 	return all(docs, func(d lockDoc) DueLock {
-		return DueLock{ID: d.ID, EventID: d.EventID, ExpiresAt: d.ExpiresAt.Time, Poison: !d.Seats.Valid || d.Seats.N < 1}
+		return DueLock{ID: d.ID, EventID: d.EventID, ExpiresAt: d.ExpiresAt.Time}
 	}), mongodb.Translate(err)
 }
 
-// CountDueLocks counts the ACTIVE locks that are due, up to limit; 0 is no limit.
+// UnendableLocks returns up to limit ACTIVE locks that are due and that no sweep can end.
+func (s *Store) UnendableLocks(ctx context.Context, limit int) ([]Poison, error) {
+	docs, err := mongodb.All[poisonDoc](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due),
+		{{Key: "$project", Value: bson.D{{Key: "why", Value: unendable}}}},
+		mongodb.Match(bson.D{{Key: "why", Value: bson.D{{Key: "$ne", Value: ""}}}}),
+		mongodb.Limit(limit),
+	})
+	return all(docs, poisonDoc.poison), mongodb.Translate(err)
+}
+
+// CountDueLocks counts the ACTIVE locks that are due and can be ended, up to limit; 0 is no
+// limit.
 func (s *Store) CountDueLocks(ctx context.Context, limit int64) (int64, error) {
-	n, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due), upTo(limit))
+	n, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due, endable), upTo(limit))
 	return n, mongodb.Translate(err)
 }
 
@@ -70,11 +104,14 @@ type DueBooking struct {
 	Poison bool
 }
 
+// Name is the booking in a log line.
+func (d DueBooking) Name() string { return "booking " + d.Booking.String() }
+
 // DuePending returns up to limit PAYMENT_PENDING bookings whose payment window has passed,
 // in the order of its end, after a position.
 func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBooking, error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		mongodb.Match(duePending, after.filter("paymentExpiresAt")),
+		mongodb.Match(duePending, namedByUs, after.filter("paymentExpiresAt")),
 		mongodb.Sort("paymentExpiresAt", "_id"),
 		mongodb.Limit(limit),
 	})
@@ -87,9 +124,19 @@ func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBo
 
 var duePending = mongodb.And(mongodb.Is("status", string(holdfast.BookingPending)), mongodb.Passed("paymentExpiresAt"))
 
+// UnendableBookings returns up to limit PAYMENT_PENDING bookings whose payment window has
+// passed, and that no sweep can end because their _id is no ObjectID.
+func (s *Store) UnendableBookings(ctx context.Context, limit int) ([]Poison, error) {
+	docs, err := mongodb.All[poisonDoc](ctx, s.bookings(), mongo.Pipeline{
+		mongodb.Match(duePending, foreignID), mongodb.Limit(limit),
+		{{Key: "$project", Value: bson.D{{Key: "why", Value: "its _id is no ObjectID"}}}},
+	})
+	return all(docs, poisonDoc.poison), mongodb.Translate(err)
+}
+
 // CountDueBookings counts the PAYMENT_PENDING bookings whose payment window has passed.
 func (s *Store) CountDueBookings(ctx context.Context) (int64, error) {
-	n, err := s.bookings().CountDocuments(ctx, duePending)
+	n, err := s.bookings().CountDocuments(ctx, mongodb.And(duePending, namedByUs))
 	return n, mongodb.Translate(err)
 }
 
@@ -148,5 +195,6 @@ func (s *Store) readLocks(ctx context.Context, lockIDs []ID) (map[ID]lockDoc, er
 	for _, d := range docs {
 		byID[d.ID] = d
 	}
+	delete(byID, ID{}) // it names no lock
 	return byID, err
 }

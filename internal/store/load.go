@@ -28,7 +28,7 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 		for _, b := range found.Bookings { // its lock was looked up with it
 			n.Locks = append(n.Locks, b.LockID)
 		}
-	case eventID.IsZero() && len(n.Locks) == 1:
+	case eventID.IsZero() && len(n.Locks) == 1 && len(n.Bookings) == 0:
 		err = s.loadByLock(ctx, n, &found)
 	case inTx || eventID.IsZero():
 		err = s.loadEach(ctx, eventID, n, &found)
@@ -149,9 +149,9 @@ func parts(eventID ID, n inventory.Needs) []part {
 	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
 	if len(n.DueAmong) > 0 {
 		add("due", locksName, func(l *loaded) any { return &l.Due },
-			mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(withWholeSeats), mongodb.Only("seats"))
+			mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(endable), mongodb.Only("seats"))
 	} else if n.Due > 0 {
-		add("due", locksName, func(l *loaded) any { return &l.Due }, mongodb.Match(isDue...), mongodb.Match(withWholeSeats),
+		add("due", locksName, func(l *loaded) any { return &l.Due }, mongodb.Match(isDue...), mongodb.Match(endable),
 			mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"))
 	}
 	if n.Taken {
@@ -295,6 +295,7 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 	for _, d := range l.Locks {
 		s.Locks[d.ID] = d.inventory()
 	}
+	s.Locks[ID{}], s.Bookings[ID{}] = nil, nil // documents that have no ID of ours can't be named
 	s.LiveOf = make(map[ID][]ID, len(n.LiveOf))
 	for _, id := range n.LiveOf {
 		s.LiveOf[id] = nil

@@ -1,0 +1,43 @@
+package expiry
+
+import (
+	"sync"
+	"time"
+)
+
+// Reported remembers what was reported, so that the same finding is not logged by every
+// run. The zero value is ready for use, by several goroutines.
+type Reported struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+const (
+	// reportInterval is the time after which a finding that persists is reported again.
+	reportInterval = 24 * time.Hour
+	// maxReported bounds the findings that are remembered. More are counted, not logged.
+	maxReported = 10_000
+)
+
+// IsNew reports whether a finding is to be logged: it was not within the last day.
+func (r *Reported) IsNew(finding string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, known := r.last[finding]; known && now.Sub(last) < reportInterval {
+		return false
+	}
+	if len(r.last) >= maxReported {
+		for old, last := range r.last {
+			if now.Sub(last) >= reportInterval {
+				delete(r.last, old)
+			}
+		}
+	}
+	if r.last == nil {
+		r.last = map[string]time.Time{}
+	} else if len(r.last) >= maxReported {
+		return false
+	}
+	r.last[finding] = now
+	return true
+}
