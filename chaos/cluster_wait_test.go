@@ -35,6 +35,22 @@ func (c *cluster) awaitReady() error {
 	return nil
 }
 
+// awaitMembers waits until every member of the replica set is the primary or a secondary, so that
+// no fault leaves a member that the next one does not expect.
+func (c *cluster) awaitMembers() error {
+	for _, m := range c.replicaSet.Members {
+		var state bson.M
+		ready := poll(readyTimeout, 200*time.Millisecond, func() bool {
+			state = runAdminCommand(c.t, m, bson.D{{Key: "hello", Value: 1}})
+			return state["isWritablePrimary"] == true || state["secondary"] == true
+		})
+		if !ready {
+			return fmt.Errorf("%s is not back after %v: running %t, %v", m.Host, readyTimeout, m.IsRunning(), state)
+		}
+	}
+	return nil
+}
+
 // awaitExpired waits until everything that is due has been expired, and returns how long that
 // took since the faults ended.
 func (c *cluster) awaitExpired(faultsEnded time.Time) (time.Duration, error) {

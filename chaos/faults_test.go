@@ -58,7 +58,7 @@ func killBeforeReplication(c *cluster, rng *rand.Rand) {
 	signalSecondaries := func(s syscall.Signal) {
 		for _, m := range c.replicaSet.Members {
 			if m != primary {
-				signalMember(c.t, m, s)
+				m.Signal(s)
 			}
 		}
 	}

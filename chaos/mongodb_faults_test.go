@@ -25,9 +25,9 @@ var primaryFaults = map[string]func(t *testing.T, primary *devserver.Member, rng
 		}
 	},
 	"frozen": func(t *testing.T, primary *devserver.Member, rng *rand.Rand) {
-		signalMember(t, primary, syscall.SIGSTOP)
+		primary.Signal(syscall.SIGSTOP)
 		delay(t.Context(), time.Duration(2+rng.IntN(5))*time.Second)
-		signalMember(t, primary, syscall.SIGCONT)
+		primary.Signal(syscall.SIGCONT)
 	},
 	"stepped down": func(t *testing.T, primary *devserver.Member, _ *rand.Rand) {
 		runAdminCommand(t, primary, bson.D{{Key: "replSetStepDown", Value: 5}, {Key: "force", Value: true}})
@@ -56,13 +56,6 @@ func failCommands(t *testing.T, m *devserver.Member, times int, data bson.D) {
 		{Key: "mode", Value: bson.D{{Key: "times", Value: times}}},
 		{Key: "data", Value: data},
 	})
-}
-
-func signalMember(t *testing.T, m *devserver.Member, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(-m.Pid(), s); err != nil {
-		t.Error(err)
-	}
 }
 
 // runAdminCommand runs a command on one member. Its error is logged only: a member that steps

@@ -88,6 +88,9 @@ func (r *round) run(report *nemesisReport) bool {
 	workload.Go(func() { cs.run(running, r.seed, 12) })
 	subscribers, unsubscribe := cs.subscribe(r.cluster, rand.New(rand.NewPCG(r.seed, 1<<33)))
 	r.injectFaults()
+	if err := r.awaitMembers(); err != nil {
+		r.t.Errorf("the faults %s: %v", r.faultNames(), err)
+	}
 	if err := r.awaitReady(); err != nil {
 		cs.violation("answers", "%v", err)
 	}

@@ -2,7 +2,9 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -80,26 +83,69 @@ func startStreamChecker(ctx context.Context, t *testing.T, env *testenv.Env) *st
 		committed: map[holdfast.ID]map[availability]bool{},
 		done:      make(chan struct{}),
 	}
-	stream, err := env.DB.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetMaxAwaitTime(200*time.Millisecond))
+	stream, err := s.watch(ctx, env, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		defer close(s.done)
-		defer func() { _ = stream.Close(context.WithoutCancel(ctx)) }()
-		for stream.Next(ctx) {
-			var change changeEvent
-			if err := stream.Decode(&change); err != nil {
-				s.violation("committed states", "%v", err)
+		for err := s.follow(ctx, stream); ctx.Err() == nil; err = s.follow(ctx, stream) {
+			if stream, err = s.resume(ctx, env, stream, err); err != nil {
+				s.violation("committed states", "the change stream ended: %v", err)
 				return
 			}
-			s.handle(change)
 		}
-		if ctx.Err() == nil {
-			s.violation("committed states", "the change stream ended: %v", stream.Err())
-		}
+		closeStream(ctx, stream)
 	}()
 	return s
+}
+
+// watch opens the change stream, after a token if there is one.
+func (s *streamChecker) watch(ctx context.Context, env *testenv.Env, after bson.Raw) (*mongo.ChangeStream, error) {
+	o := options.ChangeStream().SetMaxAwaitTime(200 * time.Millisecond)
+	if after != nil {
+		o.SetResumeAfter(after)
+	}
+	return env.DB.Watch(ctx, mongo.Pipeline{}, o)
+}
+
+// follow handles changes until the stream ends.
+func (s *streamChecker) follow(ctx context.Context, stream *mongo.ChangeStream) error {
+	for stream.Next(ctx) {
+		var change changeEvent
+		if err := stream.Decode(&change); err != nil {
+			s.violation("committed states", "%v", err)
+			continue
+		}
+		s.handle(change)
+	}
+	return stream.Err()
+}
+
+// resume opens the change stream again after the last change. The driver does so itself, but it
+// gives up if there is no primary for some seconds, as after the nemesis has killed one.
+func (s *streamChecker) resume(ctx context.Context, env *testenv.Env, ended *mongo.ChangeStream, cause error) (*mongo.ChangeStream, error) {
+	token := ended.ResumeToken()
+	closeStream(ctx, ended)
+	for deadline := time.Now().Add(resumeTimeout); ; {
+		stream, err := s.watch(ctx, env, token)
+		if err == nil {
+			return stream, nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return ended, errors.Join(cause, err)
+		}
+		delay(ctx, 200*time.Millisecond)
+	}
+}
+
+// resumeTimeout bounds how long the change stream waits for a primary.
+const resumeTimeout = time.Minute
+
+func closeStream(ctx context.Context, stream *mongo.ChangeStream) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = stream.Close(ctx) // The cursor is gone if its server is.
 }
 
 func (s *streamChecker) violation(checker, format string, args ...any) {
@@ -256,4 +302,35 @@ var (
 // isAllowed reports whether a document may go from a status ("" if it is new) to another.
 func isAllowed(from, to string, initial []string, transitions map[[2]string]bool) bool {
 	return from == to || (from == "" && slices.Contains(initial, to)) || transitions[[2]string{from, to}]
+}
+
+// The checker hears all changes also if there is no primary for longer than the driver waits for
+// one.
+func TestStreamChecker_GoesOnAfterALongTimeWithoutAPrimary(t *testing.T) {
+	t.Parallel()
+	set, err := devserver.StartReplicaSet(t.Context(), devserver.MongodOptions{Progress: os.Stderr}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Stop)
+	env := testenv.Open(t, set.URI, "checker")
+	ctx, end := context.WithCancel(t.Context())
+	s := startStreamChecker(ctx, t, env)
+	event := env.Event(10)
+	set.Members[0].Kill()
+	delay(ctx, 7*time.Second) // The driver waits for 5 s.
+	if err := set.Members[0].Restart(); err != nil {
+		t.Fatal(err)
+	}
+	poll(answerTimeout, 100*time.Millisecond, func() bool { return env.DB.Client().Ping(ctx, nil) == nil })
+	env.Acquire(event, 2, testenv.Soon())
+	s.catchUp(ctx, env)
+	for _, v := range s.takeViolations() {
+		t.Error(v)
+	}
+	if !s.wasCommitted(event, availability{Total: 10, Available: 10}) || !s.wasCommitted(event, availability{Total: 10, Available: 8}) {
+		t.Error("a committed state was not heard")
+	}
+	end()
+	<-s.done
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -38,20 +39,61 @@ type ReplicaSet struct {
 	URI     string
 }
 
-// Member is a mongod of a replica set.
+// Member is a mongod of a replica set. Its methods may be called at the same
+// time: two faults may kill and restart the same member.
 type Member struct {
-	*Process
 	Host    string
 	port    *Port
 	command Command
 	output  *bytes.Buffer
 	log     string
+
+	mu      sync.Mutex
+	process *Process
 }
 
-// Restart starts a member that was killed, with its data and on its port.
+// Restart starts a member that was killed, with its data and on its port. It
+// does nothing if the member runs: a second process on the same data folder would
+// end at once, and remove the folder.
 func (m *Member) Restart() (err error) {
-	m.Process, err = Start(m.command)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process != nil && m.process.isRunning() {
+		return nil
+	}
+	m.process, err = Start(m.command)
 	return err
+}
+
+// Kill kills the member, so that it cannot clean up.
+func (m *Member) Kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.process.Kill()
+}
+
+// Signal sends a signal to the member. It does nothing if the member has ended.
+func (m *Member) Signal(s syscall.Signal) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process.isRunning() {
+		m.process.Signal(s)
+	}
+}
+
+// Stop ends the member.
+func (m *Member) Stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.process.Signal(syscall.SIGCONT) // it may be paused
+	m.process.Stop()
+}
+
+// IsRunning reports whether the member's process has not ended.
+func (m *Member) IsRunning() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.process.isRunning()
 }
 
 // Stop stops all members.
@@ -89,7 +131,7 @@ func StartMongod(ctx context.Context, o MongodOptions) (*Mongod, error) {
 		return nil, err
 	}
 	set.releasePorts()
-	return &Mongod{Process: set.Members[0].Process, URI: set.URI}, nil
+	return &Mongod{Process: set.Members[0].process, URI: set.URI}, nil
 }
 
 // StartReplicaSet starts a set of several members with temporary folders. They
@@ -130,7 +172,7 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 	ctx, cancel = context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	first := set.Members[0]
-	if err := initiate(ctx, first.Process, hosts); err != nil {
+	if err := initiate(ctx, first.process, hosts); err != nil {
 		first.Stop()
 		return set, fmt.Errorf("%w\n%s\nSee its log %s. If another process uses the same data folder, stop that process first",
 			err, lastLines(first.output.Bytes()), first.log)

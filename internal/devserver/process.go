@@ -71,6 +71,15 @@ func Start(c Command) (*Process, error) {
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+func (p *Process) isRunning() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // Err is the error with which the child ended. It is valid after Done.
 func (p *Process) Err() error { return p.err }
 
