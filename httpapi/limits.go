@@ -1,16 +1,17 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 )
 
 // codeTooMany refuses requests above the rate limit.
@@ -19,44 +20,17 @@ const codeTooMany holdfast.Code = "TOO_MANY_REQUESTS"
 // Limits bounds the load on the API.
 type Limits struct {
 	PerKey, PerUser config.Rate
+	// PerAddress limits requests without a valid key or token, in this process.
+	PerAddress config.Rate
 	// InFlight is the maximum number of concurrent requests; 0 means defaultInFlight.
 	InFlight int
+	// Bodies is the maximum number of bodies on their way; 0 means defaultBodies.
+	Bodies int
 }
 
 // defaultInFlight is about half a second of work. A longer queue would only make
 // every request wait longer.
 const defaultInFlight = 4096
-
-// limitInFlight answers 503 at once while too many requests are in flight, so
-// that the accepted ones are answered at full speed. Probes and metrics are always
-// answered.
-func (a *api) limitInFlight(next http.Handler) http.Handler {
-	slots := make(chan struct{}, cmp.Or(a.Limits.InFlight, defaultInFlight))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/livez", "/readyz", "/metrics":
-			next.ServeHTTP(w, r)
-			return
-		}
-		if isStream(r) { // a stream is cheap and lasts long; the hub limits the number of streams
-			next.ServeHTTP(w, r)
-			return
-		}
-		select {
-		case slots <- struct{}{}:
-			a.Metrics.InFlight.Inc()
-			defer func() {
-				a.Metrics.InFlight.Dec()
-				<-slots
-			}()
-			next.ServeHTTP(w, r)
-		default:
-			a.Metrics.Rejected.Inc()
-			writeProblem(w, newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
-				"Too many requests are in flight. Retry the request."))
-		}
-	})
-}
 
 // limitCaller counts a request against the rate of its key, or of its token's user.
 func (a *api) limitCaller(ctx context.Context) error {
@@ -64,7 +38,22 @@ func (a *api) limitCaller(ctx context.Context) error {
 	if info.scope == scopeCustomer {
 		return a.limitUser(ctx, info.user)
 	}
-	return a.count(ctx, "key", info.key, a.Limits.PerKey)
+	return a.count(ctx, a.Rates, caller{"key", info.key}, a.Limits.PerKey)
+}
+
+// limitAddress counts a request without a valid key or token against the rate of its address. A
+// network of IPv6 that one customer has (/64) counts as one address. Behind a proxy, all callers
+// have the proxy's address; a valid key or token is never refused by this rate.
+func (a *api) limitAddress(r *http.Request) error {
+	address := hostOf(r.RemoteAddr)
+	if ip, err := netip.ParseAddr(address); err == nil {
+		const network = 64 // bits
+		if ip = ip.Unmap().WithZone(""); ip.Is6() {
+			ip = netip.PrefixFrom(ip, network).Masked().Addr()
+		}
+		address = ip.String()
+	}
+	return a.count(r.Context(), a.addresses, caller{"address", address}, a.Limits.PerAddress)
 }
 
 // limitNamedUser counts a request of a key against the rate of the user that it
@@ -77,19 +66,22 @@ func (a *api) limitNamedUser(ctx context.Context, user holdfast.ID) error {
 }
 
 func (a *api) limitUser(ctx context.Context, user holdfast.ID) error {
-	return a.count(ctx, "user", user.String(), a.Limits.PerUser)
+	return a.count(ctx, a.Rates, caller{"user", user.String()}, a.Limits.PerUser)
 }
+
+// caller is what a rate counts the requests of.
+type caller struct{ kind, name string }
 
 // count counts a request and fails with codeTooMany above the rate. The response
 // headers report the remaining requests (draft-ietf-httpapi-ratelimit-headers).
-func (a *api) count(ctx context.Context, kind, name string, rate config.Rate) error {
+func (a *api) count(ctx context.Context, rates *ratelimit.Limiter, c caller, rate config.Rate) error {
 	if rate.IsZero() {
 		return nil
 	}
-	result := a.Rates.Allow(ctx, kind+":"+name, rate)
+	result := rates.Allow(ctx, c.kind+":"+c.name, rate)
 	h := requestInfoOf(ctx).header
-	h.Add("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=%d`, kind, rate.Count, int(rate.Per/time.Second)))
-	h.Add("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%s`, kind, result.Remaining, formatSeconds(result.Reset)))
+	h.Add("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=%d`, c.kind, rate.Count, int(rate.Per/time.Second)))
+	h.Add("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%s`, c.kind, result.Remaining, formatSeconds(result.Reset)))
 	if result.Allowed {
 		return nil
 	}

@@ -71,14 +71,19 @@ const (
 	// requestTimeout bounds the work on one request.
 	requestTimeout = 10 * time.Second
 	version        = "1.0.0"
-	// metadataTimeout is the key of an operation's own timeout in its metadata.
+	// metadataTimeout is the key of an operation's own timeout in its metadata, and metadataIsLong
+	// the key of an operation that takes no slot.
 	metadataTimeout = "timeout"
+	metadataIsLong  = "isLong"
 )
 
 // api holds the routes and what their handlers need.
 type api struct {
 	Services
 	huma              huma.API
+	addresses         *ratelimit.Limiter // of callers without a valid key, in this process alone
+	slots             chan struct{}      // of requests in flight
+	bodies            bodies
 	overviewSemaphore semaphore // an overview sums the locks of many events
 	surveySemaphore   semaphore // a survey reads all locks and bookings
 }
@@ -104,8 +109,12 @@ func New(s Services) http.Handler {
 	mux := http.NewServeMux()
 	a := &api{
 		Services: s, huma: humago.New(mux, conf),
+		addresses:         ratelimit.New(nil, s.Clock, s.Log),
+		slots:             make(chan struct{}, cmp.Or(s.Limits.InFlight, defaultInFlight)),
+		bodies:            bodies{max: cmp.Or(s.Limits.Bodies, defaultBodies)},
 		overviewSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
 	}
+	a.Metrics.RegisterBodies(a.bodies.count)
 	a.registerUserRoutes()
 	a.registerEventRoutes()
 	a.registerStreamRoute()
@@ -118,7 +127,6 @@ func New(s Services) http.Handler {
 
 	h := withUnknownRoutes(mux)
 	h = a.requireServing(h)
-	h = a.limitInFlight(h)
 	h = guardOrigin(h, ring)
 	h = a.instrument(h, mux)
 	h = a.withCaller(h, ring)
@@ -145,7 +153,7 @@ func (a *api) registerPublicRoutes(mux *http.ServeMux) {
 	metrics := metricsHandler(a.Metrics.Registry)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		if !config.IsLoopback(hostOf(r.RemoteAddr)) {
-			if err := requireScope(r.Context(), config.ScopeAdmin); err != nil {
+			if err := a.authorize(r, config.ScopeAdmin); err != nil {
 				writeProblem(w, problemOf(err))
 				return
 			}
@@ -242,9 +250,11 @@ func (w *statusRecorder) Write(b []byte) (int, error) {
 func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // route registers an operation that requires a scope. The handler runs only for
-// a valid request with that scope and within its rate limit.
+// a valid request that was admitted.
 func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(context.Context, *I) (*O, error)) {
-	op.MaxBodyBytes = maxBodyBytes
+	isLong, _ := op.Metadata[metadataIsLong].(bool)
+	op.MaxBodyBytes = -1 // admit limits it
+	op.Middlewares = huma.Middlewares{a.admit(admission{scope: scope, maxBody: maxBodyBytes, isLong: isLong})}
 	op.Security = []map[string][]string{{"key": {}}}
 	scopeText := string(scope)
 	if scope == scopeCustomer {
@@ -267,14 +277,7 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		err := requireScope(ctx, scope)
-		if err == nil {
-			err = a.limitCaller(ctx)
-		}
-		var out *O
-		if err == nil {
-			out, err = handle(ctx, in)
-		}
+		out, err := handle(ctx, in)
 		if err != nil {
 			p := problemOf(err)
 			logServerError(ctx, a.Log, p)

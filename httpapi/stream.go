@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,11 +44,6 @@ func (q streamQuery) lastID() int64 {
 	return id
 }
 
-// isStream reports whether a request opens a stream.
-func isStream(r *http.Request) bool {
-	return strings.HasPrefix(r.URL.Path, "/api/events/") && strings.HasSuffix(r.URL.Path, "/stream")
-}
-
 func (a *api) registerStreamRoute() {
 	op := huma.Operation{
 		OperationID: "stream-event", Method: http.MethodGet, Path: "/api/events/{id}/stream", Tags: []string{"Events"},
@@ -59,6 +53,7 @@ func (a *api) registerStreamRoute() {
 			"Every 15 s it sends a comment.",
 		Errors:    []int{http.StatusNotFound},
 		Responses: availabilityStream(a.huma.OpenAPI().Components.Schemas),
+		Metadata:  map[string]any{metadataIsLong: true}, // a stream is cheap; the hub limits the number of streams
 	}
 	route(a, op, scopeCustomer, func(ctx context.Context, in *streamQuery) (*huma.StreamResponse, error) {
 		l, err := a.Live.Listen(ctx, parseID(in.ID), in.lastID())

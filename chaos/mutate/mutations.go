@@ -19,4 +19,5 @@ var mutations = slices.Concat(
 	acquireMutations, releaseMutations, bookingMutations, repairMutations,
 	jobMutations, streamMutations,
 	requestMutations,
+	admissionMutations,
 )

@@ -18,6 +18,7 @@ type Access struct {
 	MaxActiveLocksPerUser int64 `name:"max-active-locks-per-user" env:"MAX_ACTIVE_LOCKS_PER_USER" default:"0" help:"Maximum number of active locks of a user per event; 0 for no limit."`
 	RateLimitPerKey       Rate  `name:"rate-limit-per-key" env:"RATE_LIMIT_PER_KEY" help:"Maximum rate of requests with one API key, such as 50/s or 600/m; no limit if empty."`
 	RateLimitPerUser      Rate  `name:"rate-limit-per-user" env:"RATE_LIMIT_PER_USER" help:"Maximum rate of requests by a token's user, or for the user that a lock or booking names; no limit if empty."`
+	RateLimitPerAddress   Rate  `name:"rate-limit-per-address" env:"RATE_LIMIT_PER_ADDRESS" default:"50/s" help:"Maximum rate of requests without a valid key or token from one address, in this process; off for no limit. A valid key is never refused by it."`
 }
 
 // minSecretBytes is the length of an HS256 hash (RFC 7518, section 3.2).
@@ -51,14 +52,18 @@ type Rate struct {
 // IsZero reports whether there is no limit.
 func (r Rate) IsZero() bool { return r.Count == 0 }
 
-// UnmarshalText parses a rate such as 50/s, 600/m or 10000/h.
+// UnmarshalText parses a rate such as 50/s, 600/m or 10000/h, or off.
 func (r *Rate) UnmarshalText(text []byte) error {
 	const maxCount = 1_000_000
+	if string(text) == "off" {
+		*r = Rate{}
+		return nil
+	}
 	count, per, _ := strings.Cut(string(text), "/")
 	n, err := strconv.Atoi(count)
 	unit, known := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[per]
 	if err != nil || n < 1 || n > maxCount || !known {
-		return fmt.Errorf("%q is not a valid rate: use a number from 1 to %d and a unit, such as 50/s, 600/m or 10000/h", text, maxCount)
+		return fmt.Errorf("%q is not a valid rate: use a number from 1 to %d and a unit, such as 50/s, 600/m or 10000/h, or off", text, maxCount)
 	}
 	*r = Rate{n, unit}
 	return nil

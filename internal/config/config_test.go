@@ -3,6 +3,7 @@ package config_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
@@ -96,5 +97,16 @@ func TestParse_NamesTheVariableOfAWrongSettingOfTheEngine(t *testing.T) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		})
+	}
+}
+
+func TestRateLimits_AreRatesOrOff(t *testing.T) {
+	c := parse(t, "RATE_LIMIT_PER_KEY=off RATE_LIMIT_PER_USER=600/m")
+	want := config.Rate{Count: 50, Per: time.Second}
+	if !c.RateLimitPerKey.IsZero() || c.RateLimitPerUser != (config.Rate{Count: 600, Per: time.Minute}) || c.RateLimitPerAddress != want {
+		t.Errorf("%+v", c.Access)
+	}
+	if c = parse(t, "RATE_LIMIT_PER_ADDRESS=off"); !c.RateLimitPerAddress.IsZero() {
+		t.Errorf("%+v", c.RateLimitPerAddress)
 	}
 }

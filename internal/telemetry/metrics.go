@@ -31,6 +31,12 @@ func (m *Metrics) RegisterListeners(count func() int) {
 		Help: "Open availability streams."}, func() float64 { return float64(count()) })
 }
 
+// RegisterBodies registers the number of bodies on their way.
+func (m *Metrics) RegisterBodies(count func() int) {
+	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Namespace: "holdfast", Name: "http_bodies_arriving",
+		Help: "Requests whose body is being received."}, func() float64 { return float64(count()) })
+}
+
 // NewMetrics registers all metrics, and the metrics of the Go runtime.
 func NewMetrics() *Metrics {
 	r := prometheus.NewRegistry()

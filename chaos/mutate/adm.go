@@ -1,0 +1,33 @@
+package main
+
+// admissionMutations remove guards of the admission of requests.
+var admissionMutations = []mutation{
+	{name: "a refusal for the key waits for the body", file: "httpapi/admission.go",
+		from:  "d.scope); err != nil {\n\t\t\tcloseUnread(w, r)\n",
+		to:    "d.scope); err != nil {\n",
+		tests: "Admission_KeyAndScope"},
+	{name: "a body on its way holds a slot", file: "httpapi/admission.go",
+		from:  "\t\tif err := a.bodies.read(",
+		to:    "\t\ta.takeSlot()\n\t\tdefer a.freeSlot()\n\t\tif err := a.bodies.read(",
+		tests: "Admission_SlowBodies"},
+	{name: "the number of bodies on their way is not limited", file: "httpapi/admission.go",
+		from:  "if b.arriving.Len() >= b.max {",
+		to:    "if false {",
+		tests: "Admission_TheOldestBody"},
+	{name: "an invalid request does not count against the rate", file: "httpapi/admission.go",
+		from:  "if err := a.limitCaller(r.Context()); err != nil {",
+		to:    "if err := error(nil); err != nil {",
+		tests: "Admission_TheRate"},
+	{name: "callers without a key have no rate", file: "httpapi/admission.go",
+		from:  "return cmp.Or(a.limitAddress(r), err)",
+		to:    "return cmp.Or(err, a.limitAddress(r))",
+		tests: "Admission_Unauthenticated"},
+	{name: "each IPv6 address has a rate of its own", file: "httpapi/limits.go",
+		from:  "; ip.Is6() {",
+		to:    "; false {",
+		tests: "Admission_Unauthenticated"},
+	{name: "any valid key may do everything", file: "httpapi/access.go",
+		from:  "case has == config.ScopeAdmin, has == scope,",
+		to:    "case has != \"\", has == scope,",
+		tests: "Access_EveryRoute"},
+}

@@ -1,0 +1,202 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	linked "container/list"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+// admission is what a route demands before its request is decoded.
+type admission struct {
+	scope   config.Scope
+	maxBody int64
+	isLong  bool // the route takes no slot: it lasts long, and something else limits it
+}
+
+// admit returns the middleware that lets a request in: first the key and its scope, so that a
+// caller without a key costs nothing; then the rate; then the body is read; then the request
+// takes a slot. So a client that sends slowly holds no slot.
+func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(ctx)
+		if err := a.authorize(r, d.scope); err != nil {
+			closeUnread(w, r)
+			writeProblem(w, problemOf(err))
+			return
+		}
+		if err := a.limitCaller(r.Context()); err != nil {
+			writeProblem(w, problemOf(err))
+			return
+		}
+		body := bodyBuffers.Get().(*bytes.Buffer)
+		defer func() {
+			body.Reset()
+			bodyBuffers.Put(body)
+		}()
+		if err := a.bodies.read(body, w, r, d.maxBody); err != nil {
+			closeUnread(w, r)
+			writeProblem(w, problemOf(err))
+			return
+		}
+		if !d.isLong {
+			if !a.takeSlot() {
+				writeProblem(w, newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
+					"Too many requests are in flight. Retry the request."))
+				return
+			}
+			defer a.freeSlot()
+		}
+		next(&admitted{humaContext: ctx, body: body})
+	}
+}
+
+// authorize refuses a caller whose key or token does not include the scope. A caller without a
+// valid one counts against the rate of its address.
+func (a *api) authorize(r *http.Request, scope config.Scope) error {
+	err := requireScope(r.Context(), scope)
+	if err != nil && requestInfoOf(r.Context()).scope == "" {
+		return cmp.Or(a.limitAddress(r), err)
+	}
+	return err
+}
+
+// takeSlot counts a request in flight, unless there are too many.
+func (a *api) takeSlot() bool {
+	select {
+	case a.slots <- struct{}{}:
+		a.Metrics.InFlight.Inc()
+		return true
+	default:
+		a.Metrics.Rejected.Inc()
+		return false
+	}
+}
+
+func (a *api) freeSlot() {
+	a.Metrics.InFlight.Dec()
+	<-a.slots
+}
+
+// humaContext gives the embedded field another name than the method Context.
+type humaContext = huma.Context
+
+// admitted is a request whose body was read.
+type admitted struct {
+	humaContext
+	body *bytes.Buffer
+}
+
+// BodyReader implements huma.Context.
+func (c *admitted) BodyReader() io.Reader { return c.body }
+
+// SetReadDeadline implements huma.Context. The body has come, so no deadline is due.
+func (c *admitted) SetReadDeadline(time.Time) error { return nil }
+
+// Unwrap lets humago reach the request.
+func (c *admitted) Unwrap() huma.Context { return c.humaContext }
+
+// bodyBuffers has buffers of at most about maxBodyBytes.
+var bodyBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// lingerTimeout is how long a connection stays open after an answer to a request whose body was
+// not read, so that the client can read the answer.
+const lingerTimeout = time.Second
+
+// closeUnread makes the server answer before it has received the body. Otherwise it would read the
+// body first, to use the connection again.
+func closeUnread(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).SetReadDeadline(clock.Deadline(lingerTimeout)) // else the server's own applies
+}
+
+// defaultBodies is how many bodies may be on their way at a time. They need at most 64 KiB each.
+const defaultBodies = 4096
+
+// bodies reads the bodies of requests, a limited number at a time. A body that is there at once
+// is always read: when the limit is reached, the body that has been on its way for the longest
+// time is given up. The server's ReadTimeout bounds the time of each. Neither needs a timer.
+type bodies struct {
+	max int
+
+	mu       sync.Mutex
+	arriving linked.List // of *arrival, the oldest first
+}
+
+// arrival is a body that is being read.
+type arrival struct {
+	control *http.ResponseController
+	givenUp bool
+}
+
+// read reads a request's body of at most limit bytes.
+func (b *bodies) read(into *bytes.Buffer, w http.ResponseWriter, r *http.Request, limit int64) error {
+	if r.ContentLength == 0 { // -1 if it is not known
+		return nil
+	}
+	if r.ContentLength > limit {
+		return bodyTooLarge(limit)
+	}
+	arrived := b.begin(w)
+	n, err := into.ReadFrom(io.LimitReader(r.Body, limit+1))
+	var timeout net.Error
+	switch givenUp := arrived(); {
+	case givenUp:
+		return newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
+			"Too many bodies arrive at the same time, and this one was slow. Retry the request.")
+	case n > limit:
+		return bodyTooLarge(limit)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return newProblem(http.StatusBadRequest, codeMalformed, "The body did not arrive in time. Send it faster.")
+	case err != nil:
+		return newProblem(http.StatusBadRequest, codeMalformed, "The body is incomplete, or its chunks are invalid.")
+	}
+	return nil
+}
+
+func bodyTooLarge(limit int64) error {
+	return newProblem(http.StatusRequestEntityTooLarge, codeBodyTooLarge,
+		fmt.Sprintf("The body is too large. Send at most %d bytes.", limit))
+}
+
+// begin counts a body. arrived ends that, and reports whether the body was given up meanwhile.
+func (b *bodies) begin(w http.ResponseWriter) (arrived func() (givenUp bool)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.arriving.Len() >= b.max {
+		oldest := b.arriving.Remove(b.arriving.Front()).(*arrival)
+		oldest.givenUp = true
+		_ = oldest.control.SetReadDeadline(clock.Deadline(0)) // ends its read at once
+	}
+	this := &arrival{control: http.NewResponseController(w)}
+	element := b.arriving.PushBack(this)
+	return func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.arriving.Remove(element) // nothing if it was given up
+		return this.givenUp
+	}
+}
+
+// count returns how many bodies are on their way.
+func (b *bodies) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.arriving.Len()
+}
