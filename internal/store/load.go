@@ -302,6 +302,9 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 	}
 	for _, d := range l.Live {
 		b := d.booking()
+		if d.ID.IsZero() && b.Status != holdfast.BookingConfirmed {
+			continue // no command can name it, or change it
+		}
 		s.Bookings[d.ID] = &b
 		s.LiveOf[d.LockID] = append(s.LiveOf[d.LockID], d.ID)
 	}

@@ -96,7 +96,7 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 	} else {
 		return Result{}, false
 	}
-	if !c.Made(*result.Lock) {
+	if cannotBeNamed := result.Lock.ID.IsZero(); cannotBeNamed || !c.Made(*result.Lock) {
 		return d.refuse(holdfast.Refuse(holdfast.CodeIdempotencyKeyReused, "The idempotency key was used for another request."), key), true
 	}
 	return result, true

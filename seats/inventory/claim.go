@@ -57,6 +57,9 @@ func (c Book) decide(d *decision) Result {
 	now := d.state.Now
 	err := lock.Ended(now)
 	for _, b := range bookings { // a repeat
+		if b.ID.IsZero() { // a CONFIRMED booking of other software, which no request can name
+			return Result{Err: errConsumed()}
+		}
 		if err == nil || (lock.Status == holdfast.LockConsumed && b.Status == holdfast.BookingConfirmed) {
 			return Result{Booking: &b, Replayed: true}
 		}

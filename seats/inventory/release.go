@@ -25,7 +25,7 @@ func (c Release) decide(d *decision) Result {
 	err := lock.Ended(d.state.Now)
 	confirmed := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
 	if err == nil && confirmed { // other software crashed between booking and lock
-		err = holdfast.Refuse(holdfast.CodeLockConsumed, "The lock's booking is confirmed.")
+		err = errConsumed()
 	}
 	if err != nil {
 		d.bump(lock)
@@ -36,6 +36,10 @@ func (c Release) decide(d *decision) Result {
 		d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	}
 	return Result{Lock: &released.Lock}
+}
+
+func errConsumed() error {
+	return holdfast.Refuse(holdfast.CodeLockConsumed, "The lock's booking is confirmed.")
 }
 
 // knowsEvent reports whether the event was looked up. A lock whose event does not exist can

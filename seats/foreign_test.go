@@ -1,0 +1,101 @@
+package seats_test
+
+import (
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// unendable are due locks of other software that no reclaim can end, each of one seat.
+func unendable(event holdfast.ID) []bson.D {
+	due := func(id any, more ...bson.E) bson.D {
+		return append(bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "status", Value: "ACTIVE"},
+			{Key: "seats", Value: 1}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}}, more...)
+	}
+	locks := []bson.D{due(ids.New(), bson.E{Key: "rev", Value: "x"}), due(ids.New(), bson.E{Key: "rev", Value: nil}),
+		due(ids.New(), bson.E{Key: "rev", Value: int64(1<<63 - 1)})}
+	for _, id := range []any{"text", 7, 2.5, bson.D{{Key: "a", Value: 1}}, bson.Binary{Data: []byte("x")}, true,
+		time.Unix(1, 0), nil, holdfast.ID{}} {
+		locks = append(locks, due(id))
+	}
+	return locks
+}
+
+// Due locks that can't be ended stand before one that can. It is reclaimed, in one
+// transaction, and then the event is sold out.
+func TestReclaim_PassesLocksThatCannotBeEnded(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(20)
+	for _, lock := range unendable(event) {
+		w.Insert("seatlocks", lock)
+	}
+	taken := int64(len(unendable(event)))
+	w.Acquire(event, 20-taken-1, testenv.Soon())
+	due := w.Acquire(event, 1, holdfast.Until{At: time.Now().Add(-time.Minute)})
+	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}})
+	before := w.Transactions(mongodb.Done)
+	w.Acquire(event, 1, testenv.Soon())
+	if n := w.Transactions(mongodb.Done) - before; n > 2 {
+		t.Errorf("%d transactions", n)
+	}
+	if status := w.Lock(due.ID).Status; status != holdfast.LockExpired {
+		t.Errorf("the due lock is %s", status)
+	}
+	for _, key := range []string{"", "key"} {
+		_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+			t.Errorf("key %q: %v", key, err)
+		}
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// A lock whose _id is no ObjectID has an idempotency key. It can't be answered, so the key
+// is in use.
+func TestAcquire_KeyOfALockThatCannotBeNamed(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, user := w.Event(10), ids.New()
+	w.Insert("seatlocks", bson.D{{Key: "_id", Value: "text"}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+		{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}, {Key: "idempotencyKey", Value: "key"}})
+	lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "key"})
+	if !holdfast.HasCode(err, holdfast.CodeIdempotencyKeyReused) {
+		t.Errorf("got %+v, %v", lock, err)
+	}
+}
+
+// A lock's booking has an _id that is no ObjectID. If it is CONFIRMED, the lock is sold;
+// otherwise it hinders nothing.
+func TestLock_WithABookingThatCannotBeNamed(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	for _, row := range []struct {
+		status  holdfast.BookingStatus
+		release holdfast.Code // "": done
+	}{
+		{holdfast.BookingInitiated, ""}, {holdfast.BookingPending, ""}, {holdfast.BookingConfirmed, holdfast.CodeLockConsumed},
+	} {
+		t.Run(string(row.status), func(t *testing.T) {
+			lock := w.Acquire(event, 1, testenv.Soon())
+			w.Insert("bookings", bson.D{{Key: "_id", Value: string(row.status)}, {Key: "seatLockId", Value: lock.ID},
+				{Key: "status", Value: string(row.status)}, {Key: "paymentExpiresAt", Value: time.Now().Add(time.Hour)}})
+			request := holdfast.BookingRequest{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: testenv.Soon()}
+			b, _, err := w.Bookings.CreateBooking(w.Ctx(), request)
+			if code := holdfast.CodeOf(err); code != row.release || err == nil && b.ID.IsZero() {
+				t.Errorf("book: %+v, %v", b, err)
+			}
+			_, err = w.Seats.ReleaseLock(w.Ctx(), lock.ID)
+			if code := holdfast.CodeOf(err); code != row.release {
+				t.Errorf("release: %v", err)
+			}
+		})
+	}
+}
