@@ -14,29 +14,30 @@ const (
 	maxBootPollDelay = time.Second
 )
 
-// RunAtBoot runs a job that every process needs when it starts. If another
-// process runs it, RunAtBoot waits for the end of that run and does not repeat
-// it: a run that completed after since, by the database's clock, is enough.
-// Unlike other runs, it does not wait for an unavailable lease store. The outcome
-// Skipped means that another process completed the job.
-func (r *Runner) RunAtBoot(ctx context.Context, job Job, since time.Time) (Result, error) {
-	options := exclusive{runWithoutStore: true, unneeded: func(ctx context.Context) (bool, error) {
-		return r.History.completedSince(ctx, job.Name, since)
-	}}
-	delay, logged := minBootPollDelay, false
+// RunAtBoot runs a job that every process needs when it starts. done reports whether
+// another process has done it; it is asked before each attempt, and under the lease. If
+// another process runs the job, RunAtBoot waits for the end of that run, or until ctx ends.
+// It does not wait for Redis: if Redis does not answer, the lease is in MongoDB, without
+// which no process could start anyway. The outcome Skipped means that the job was done.
+func (r *Runner) RunAtBoot(ctx context.Context, job Job, done func(context.Context) (bool, error)) (Result, error) {
+	leases, delay, logged := r.Leases, minBootPollDelay, false
 	for {
-		result, err := r.runExclusive(ctx, job, Startup, options)
-		held, wait := lease.IsHeld(result.SkipErr)
-		if !wait {
-			if result.Outcome == Skipped {
-				r.Log.InfoContext(ctx, "Another process has just completed the run; it is not repeated", slog.String("job", job.Name))
-			}
+		if yes, err := done(ctx); err == nil && yes {
+			r.Metrics.skipped(job.Name)
+			return Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: Startup}}, nil
+		}
+		result, err := r.runExclusive(ctx, job, Startup, exclusive{leases: leases, unneeded: done})
+		if result.SkipErr == nil {
 			return result, err
 		}
-		if !logged {
+		if held, ok := lease.IsHeld(result.SkipErr); ok && !logged {
 			logged = true
 			r.Log.InfoContext(ctx, "Another process runs this job; waiting for the run's end",
 				slog.String("job", job.Name), holderAttr(held.Holder))
+		}
+		if _, down := lease.IsUnavailable(result.SkipErr); down && leases.Kind() == lease.KindRedis {
+			leases = lease.NewMongo(r.History.DB, r.Terms)
+			continue
 		}
 		select {
 		case <-ctx.Done():

@@ -26,6 +26,16 @@ type Result struct {
 // ErrLeaseLost is the cause that cancels a run which lost its lease.
 var ErrLeaseLost = errors.New("the run's lease was lost")
 
+// errTimeLimit is the cause that ends a run after its MaxDuration.
+var errTimeLimit = errors.New("the run lasted longer than its limit")
+
+// ErrLeftOver is in the error of a run that came to its end, but left documents as they
+// are. The run has completed, and the reason in its record is that error.
+var ErrLeftOver = errors.New("documents are left over")
+
+// reasonTimeLimit is the reason of a run that its time limit ended although it advanced.
+const reasonTimeLimit = "time_limit"
+
 // errStopped is the cause that cancels the runs of a process that stops.
 var errStopped = errors.New("the process was stopped")
 
@@ -38,6 +48,7 @@ func (r *Runner) RunExclusive(ctx context.Context, job Job, t Trigger) (Result, 
 
 // exclusive are the options of runExclusive.
 type exclusive struct {
+	leases          lease.Store                         // nil: the runner's
 	runWithoutStore bool                                // run although the lease store is unavailable
 	unneeded        func(context.Context) (bool, error) // asked under the lease; true skips the run
 	onStart         func(Record)                        // called once the run has started
@@ -76,8 +87,11 @@ type runLease struct {
 
 // acquire acquires a job's lease and logs the result. Its errors are the store's.
 func (r *Runner) acquire(ctx context.Context, run Run, o exclusive) (runLease, error) {
-	key, sent := lease.Of(run.Job), r.Clock()
-	l, err := r.Leases.Acquire(ctx, key, r.Holder)
+	key, sent, store := lease.Of(run.Job), r.Clock(), r.Leases
+	if o.leases != nil {
+		store = o.leases
+	}
+	l, err := store.Acquire(ctx, key, r.Holder)
 	took := r.Clock.Since(sent)
 	r.Metrics.acquired(key, err, took)
 	line := leaseLine{key: key, acquired: err == nil, duration: took}
@@ -153,8 +167,7 @@ func (r *Runner) execute(ctx context.Context, job Job, run Run, l runLease, onSt
 	if onStart != nil {
 		onStart(record)
 	}
-	overrun := fmt.Errorf("the run lasted longer than its limit of %v", job.MaxDuration)
-	runCtx, cancel := context.WithTimeoutCause(ctx, job.MaxDuration, overrun)
+	runCtx, cancel := withLimit(ctx, job.MaxDuration)
 	defer cancel()
 	runCtx, endTrace := telemetry.TraceRun(runCtx, job.Name, run.ID)
 	counts, err := recoverPanic(runCtx, job, run)
@@ -163,9 +176,9 @@ func (r *Runner) execute(ctx context.Context, job Job, run Run, l runLease, onSt
 	record.Counts, record.Outcome, record.FinishedAt = counts, Completed, r.Clock().UTC()
 	if err != nil {
 		err = withCause(err, context.Cause(runCtx))
-		record.Outcome, record.Reason = Failed, reasonOf(err)
-		logFailure(runCtx, run.Log, err, counts, took)
-		if errors.Is(err, overrun) {
+		record.Outcome, record.Reason = outcomeOf(err, counts.Applied > 0 || run.advanced.Load())
+		logEnd(runCtx, run.Log, err, record, took)
+		if errors.Is(err, errTimeLimit) {
 			r.Metrics.overran(job.Name)
 		}
 	}
@@ -184,13 +197,37 @@ func withCause(err, cause error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-func logFailure(ctx context.Context, log *slog.Logger, err error, c Counts, took time.Duration) {
+// withLimit ends a run after its limit; 0 is no limit.
+func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %v", errTimeLimit, limit))
+}
+
+// outcomeOf is the outcome of a run that ended with an error. A run that its time limit ended
+// has completed if it advanced: the next run goes on.
+func outcomeOf(err error, advanced bool) (outcome Outcome, reason string) {
+	switch {
+	case errors.Is(err, errTimeLimit) && advanced:
+		return Completed, reasonTimeLimit
+	case errors.Is(err, ErrLeftOver):
+		return Completed, reasonOf(err)
+	default:
+		return Failed, reasonOf(err)
+	}
+}
+
+func logEnd(ctx context.Context, log *slog.Logger, err error, r Record, took time.Duration) {
 	level, message := slog.LevelError, "Run failed"
-	if errors.Is(err, errStopped) { // no fault: the next leader continues
+	switch {
+	case errors.Is(err, errStopped): // no fault: the next leader continues
 		level, message = slog.LevelInfo, "Run ended because the process stops"
+	case r.Outcome == Completed:
+		level, message = slog.LevelWarn, "Run completed, but left something for the next run"
 	}
 	log.LogAttrs(ctx, level, message, errorAttr(err), slog.Int64("durationMs", took.Milliseconds()),
-		slog.Int("found", c.Found), slog.Int("applied", c.Applied), slog.Int("errors", c.Errors))
+		slog.Int("found", r.Found), slog.Int("applied", r.Applied), slog.Int("errors", r.Errors))
 }
 
 var errPanicked = errors.New("the run panicked")

@@ -38,6 +38,9 @@ func Collections() []mongodb.Collection {
 				{Key: "trigger", Value: string(Scheduled)}, {Key: "outcome", Value: string(Completed)}, {Key: "found", Value: 0},
 			}},
 		},
+	}, {
+		Name:    processesCollection,
+		Indexes: []mongodb.Index{{Keys: mongodb.Keys("expiresAt"), ExpireAfter: time.Hour}},
 	}}
 }
 
@@ -138,15 +141,21 @@ func (h *History) countContention(ctx context.Context, job string) {
 	}
 }
 
-// completedSince reports whether a run of the job completed after since, by the
-// database's clock.
-func (h *History) completedSince(ctx context.Context, job string, since time.Time) (bool, error) {
-	_, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{
+// passed reports whether a pass of the job ended after a time, by the database's clock, and
+// whether one ended at most recentPass ago. A pass that its time limit ended is none.
+func (h *History) passed(ctx context.Context, job string, since time.Time) (ended, recent bool, err error) {
+	type pass struct {
+		FinishedAt mongodb.Date `bson:"finishedAt"`
+		Now        mongodb.Date `bson:"now"`
+	}
+	latest, found, err := mongodb.First[pass](ctx, h.runs(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("job", job), mongodb.Is("outcome", string(Completed)),
 			bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: since.Add(-runTTL)}}}},
-			bson.D{{Key: "finishedAt", Value: bson.D{{Key: "$gt", Value: since}}}}),
+			bson.D{{Key: "reason", Value: bson.D{{Key: "$ne", Value: reasonTimeLimit}}}}),
+		{{Key: "$sort", Value: bson.D{{Key: "finishedAt", Value: -1}}}}, mongodb.WithNow,
 	})
-	return found, mongodb.Translate(err)
+	ended = found && latest.FinishedAt.After(since)
+	return ended, found && latest.Now.Sub(latest.FinishedAt.Time) <= recentPass, mongodb.Translate(err)
 }
 
 // last returns a job's latest run.

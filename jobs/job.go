@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -12,7 +13,7 @@ import (
 type Job struct {
 	Name        string
 	Interval    time.Duration // 0: not scheduled
-	MaxDuration time.Duration // a run that exceeds it is cancelled
+	MaxDuration time.Duration // a run that exceeds it is ended; 0: no limit
 	Do          func(ctx context.Context, run Run) (Counts, error)
 }
 
@@ -22,7 +23,12 @@ type Run struct {
 	Job     string
 	Trigger Trigger
 	Log     *slog.Logger // carries correlationId and job
+
+	advanced *atomic.Bool
 }
+
+// Advanced records that the run made progress, though it may have applied nothing.
+func (r Run) Advanced() { r.advanced.Store(true) }
 
 // Counts are the numbers that a run reports.
 type Counts struct {
@@ -43,8 +49,8 @@ const (
 // Outcome of a run.
 type Outcome string
 
-// A run fails by an error, a panic, its time limit, or the loss of its lease. A
-// run that does not start is skipped: it is counted, but not stored.
+// A run fails by an error, a panic, its time limit if it made no progress, or the loss of
+// its lease. A run that does not start is skipped: it is counted, but not stored.
 const (
 	Running   Outcome = "running"
 	Completed Outcome = "completed"
@@ -61,7 +67,7 @@ type Record struct {
 	StartedAt  time.Time
 	FinishedAt time.Time // zero while the run is in progress
 	Outcome    Outcome
-	Reason     string // why the run failed
+	Reason     string // why the run failed, or what it left to the next one
 	Contended  int    // how often another process tried to run the job meanwhile
 	Counts
 }

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,26 +18,38 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
+// lateWith is a job that its time limit ends, after it has counted something.
+func lateWith(name string, counts jobs.Counts, advanced bool) jobs.Job {
+	return jobs.Job{Name: name, MaxDuration: 50 * time.Millisecond, Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+		if advanced {
+			run.Advanced()
+		}
+		<-ctx.Done()
+		return counts, ctx.Err()
+	}}
+}
+
 var terms = lease.Terms{TTL: 2 * time.Second}
 
 // Whatever its outcome, a run is counted and recorded, and its lease is released.
 func TestRunExclusive_RecordsEveryOutcomeAndReleasesTheLease(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
-	late := job("late", func(ctx context.Context) error {
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	late.MaxDuration = 50 * time.Millisecond
+	late := lateWith("late", jobs.Counts{Found: 2}, false)
 	cases := map[string]struct {
 		job    jobs.Job
 		want   jobs.Outcome
 		reason string
 	}{
-		"done":   {job("done", succeed), jobs.Completed, ""},
-		"error":  {job("error", func(context.Context) error { return errors.New("$broken") }), jobs.Failed, "$broken"},
-		"panics": {job("panics", func(context.Context) error { panic("ouch") }), jobs.Failed, "the run panicked"},
-		"late":   {late, jobs.Failed, "the run lasted longer than its limit of 50ms"},
+		"done":      {job("done", succeed), jobs.Completed, ""},
+		"error":     {job("error", func(context.Context) error { return errors.New("$broken") }), jobs.Failed, "$broken"},
+		"panics":    {job("panics", func(context.Context) error { panic("ouch") }), jobs.Failed, "the run panicked"},
+		"late":      {late, jobs.Failed, "the run lasted longer than its limit of 50ms"},
+		"working":   {lateWith("working", jobs.Counts{Applied: 1}, false), jobs.Completed, "time_limit"},
+		"advancing": {lateWith("advancing", jobs.Counts{Found: 1}, true), jobs.Completed, "time_limit"},
+		"left over": {job("left over", func(context.Context) error {
+			return fmt.Errorf("%w: 1 event", jobs.ErrLeftOver)
+		}), jobs.Completed, "documents are left over: 1 event"},
 		"coded": {job("coded", func(context.Context) error {
 			return holdfast.Refuse("UNAVAILABLE", "No answer.").By(errors.New("mongodb://secret"))
 		}), jobs.Failed, "UNAVAILABLE: No answer."},
@@ -49,7 +62,7 @@ func TestRunExclusive_RecordsEveryOutcomeAndReleasesTheLease(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			result, err := p.RunExclusive(t.Context(), c.job, jobs.Scheduled)
-			if (err == nil) != (c.want == jobs.Completed) || result.Outcome != c.want || result.SkipErr != nil {
+			if (err == nil) != (c.reason == "") || result.Outcome != c.want || result.SkipErr != nil {
 				t.Errorf("%+v, %v", result, err)
 			}
 			records := p.runs(t, name)
@@ -73,7 +86,7 @@ func TestRunExclusive_RecordsEveryOutcomeAndReleasesTheLease(t *testing.T) {
 	if n := p.leases(t); n != 0 {
 		t.Errorf("%d leases are left", n)
 	}
-	if n := p.count(t, "holdfast_job_overruns_total"); n != 1 {
+	if n := p.count(t, "holdfast_job_overruns_total"); n != 3 {
 		t.Errorf("%v overruns", n)
 	}
 	for _, line := range []string{"INFO Lease acquired", "INFO Lease released", "ERROR Run failed"} {
@@ -298,7 +311,7 @@ func TestRunAtBoot_OneOfFiveRunsTheJob(t *testing.T) {
 	for range 5 {
 		p := open(t, env, []jobs.Job{j})
 		done.Go(func() {
-			result, err := p.RunAtBoot(t.Context(), j, booted)
+			result, err := p.RunAtBoot(t.Context(), j, p.PassedSince(j.Name, booted))
 			if err != nil {
 				t.Error(err)
 			}
@@ -316,7 +329,8 @@ func TestRunAtBoot_OneOfFiveRunsTheJob(t *testing.T) {
 	if booted, err = env.DB.Now(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	result, err := open(t, env, []jobs.Job{j}).RunAtBoot(t.Context(), j, booted)
+	later := open(t, env, []jobs.Job{j})
+	result, err := later.RunAtBoot(t.Context(), j, later.PassedSince(j.Name, booted))
 	if err != nil || result.Outcome != jobs.Completed || runs.Load() != 2 {
 		t.Errorf("a later start: %+v, %v", result, err)
 	}
@@ -329,13 +343,13 @@ func TestRunAtBoot_TakesOverFromADeadProcess(t *testing.T) {
 	env := testenv.New(t)
 	j := job("recovery", succeed)
 	p := open(t, env, []jobs.Job{j})
+	start := time.Now()
 	if _, err := p.Leases.Acquire(t.Context(), lease.Of("recovery"), "dead/1/x"); err != nil {
 		t.Fatal(err)
 	}
 	env.Insert("jobruns", bson.D{{Key: "_id", Value: "recovery-0"}, {Key: "job", Value: "recovery"}, {Key: "pod", Value: "dead/1/x"},
 		{Key: "trigger", Value: "startup"}, {Key: "startedAt", Value: time.Now().Add(-time.Minute)}, {Key: "outcome", Value: "running"}})
-	start := time.Now()
-	result, err := p.RunAtBoot(t.Context(), j, start)
+	result, err := p.RunAtBoot(t.Context(), j, p.PassedSince(j.Name, start))
 	if err != nil || result.Outcome != jobs.Completed {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -359,7 +373,7 @@ func TestRunAtBoot_RunsWithoutRedis(t *testing.T) {
 	env := testenv.New(t)
 	j := job("recovery", succeed)
 	p := open(t, env, []jobs.Job{j}, waitForRedis(t, "redis://127.0.0.1:1"))
-	if result, err := p.RunAtBoot(t.Context(), j, time.Now()); err != nil || result.Outcome != jobs.Completed {
+	if result, err := p.RunAtBoot(t.Context(), j, p.PassedSince(j.Name, time.Now())); err != nil || result.Outcome != jobs.Completed {
 		t.Errorf("%+v, %v", result, err)
 	}
 }

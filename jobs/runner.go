@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -82,7 +83,7 @@ func (r *Runner) job(name string) (Job, bool) {
 // newRun gives a run its correlation ID and its log.
 func (r *Runner) newRun(job string, t Trigger) Run {
 	id := ids.NewRun(job, r.Clock())
-	return Run{ID: id, Job: job, Trigger: t, Log: r.Log.With(slog.String("correlationId", id), slog.String("job", job))}
+	return Run{ID: id, Job: job, Trigger: t, advanced: new(atomic.Bool), Log: r.Log.With(slog.String("correlationId", id), slog.String("job", job))}
 }
 
 // Mode says how processes currently share the jobs.

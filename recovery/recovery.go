@@ -37,7 +37,12 @@ type Report struct {
 	Corrections int // counters corrected
 	Oversold    int // events with seats taken beyond their total
 	Reported    int // contradictions that were logged and left as they are
+	Checked     int // counters compared with their locks
 }
+
+// ErrLeftOver is in the error of a pass that came to its end, but left documents or events
+// that it could not repair.
+var ErrLeftOver = errors.New("could not be repaired; see the log")
 
 // Run is the whole pass. Its error names the step that failed; the earlier steps are done.
 func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
@@ -61,7 +66,7 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 	}
 	report := p.report
 	if report.Errors > 0 {
-		return report, fmt.Errorf("%d documents or events could not be repaired; see the log", report.Errors)
+		return report, fmt.Errorf("%d documents or events %w", report.Errors, ErrLeftOver)
 	}
 	log.InfoContext(ctx, "[RECOVERY] System recovery completed successfully",
 		slog.Int("found", report.Found), slog.Int("applied", report.Applied), slog.Int("skipped", report.Skipped),
@@ -76,7 +81,7 @@ func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger
 	p.endOrphans(ctx)
 	err := p.checkCounters(ctx)
 	if err == nil && p.report.Errors > 0 {
-		err = fmt.Errorf("%d events could not be repaired; see the log", p.report.Errors)
+		err = fmt.Errorf("%d events %w", p.report.Errors, ErrLeftOver)
 	}
 	return p.report, err
 }
@@ -111,6 +116,7 @@ func (p *pass) count(r Report) {
 	p.report.Corrections += r.Corrections
 	p.report.Oversold += r.Oversold
 	p.report.Reported += r.Reported
+	p.report.Checked += r.Checked
 }
 
 // endOrphans ends transactions of dead processes, which would block events. If that
@@ -189,6 +195,7 @@ func (p *pass) expireBookings(ctx context.Context) error {
 // checkCounters corrects the counters that do not agree with their locks.
 func (p *pass) checkCounters(ctx context.Context) error {
 	err := p.planCounters(ctx, func(page counterPlan) error {
+		p.count(Report{Checked: page.events})
 		for _, poison := range page.poisonLocks {
 			p.count(Report{Reported: 1})
 			p.log.WarnContext(ctx, "[RECOVERY] Locks whose seats are no whole number ≥ 1 count 0; repair them manually",

@@ -20,4 +20,5 @@ var mutations = slices.Concat(
 	jobMutations, streamMutations,
 	requestMutations,
 	admissionMutations,
+	fleetMutations,
 )

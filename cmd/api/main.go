@@ -23,7 +23,7 @@ func main() {
 func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	recent := telemetry.NewRecent(log.Handler())
 	log = slog.New(recent)
-	a, err := app.Open(ctx, c, log)
+	a, err := app.Connect(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 		}
 	}
 	log.InfoContext(ctx, "Listening", slog.String("addr", api.Addr.String()), slog.Int("keys", len(c.Keys)))
-	a.Recover(ctx)
+	a.Boot(ctx)
 	if ctx.Err() == nil {
 		log.InfoContext(ctx, "Serving", slog.String("addr", api.Addr.String()))
 	}

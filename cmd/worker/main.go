@@ -25,7 +25,7 @@ func main() {
 }
 
 func run(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	a, err := app.Open(ctx, c, log)
+	a, err := app.Connect(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	log.InfoContext(ctx, "Listening", slog.String("addr", operations.Addr.String()))
 	defer context.AfterFunc(ctx, a.Stopping)()
-	a.Recover(ctx)
+	a.Boot(ctx)
 	err = a.Jobs.Schedule(ctx)
 	a.Stopping()
 	drain, cancel := app.DrainContext(ctx)

@@ -5,10 +5,8 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +19,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 	"github.com/holdfast-dev/holdfast/internal/redisclient"
-	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -39,32 +36,11 @@ type App struct {
 
 	leases   func() error // closes the store of leases
 	rates    func() error // closes the store of rates
-	booted   time.Time    // by the database's clock
-	degraded []string     // indexes and validators that MongoDB refused
-	recovery atomic.Pointer[string]
+	boot     boot
 	stopping atomic.Bool
 }
 
-// States of the recovery pass, as /readyz names them.
-const (
-	recoveryRunning   = "running"
-	recoveryCompleted = "completed"
-	recoveryFailed    = "failed"
-)
-
-// Open connects, and makes indexes and validators. Its error says what the operator can do.
-func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
-	a, err := Connect(ctx, c, log)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.ensureSchema(ctx); err != nil {
-		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
-	}
-	return a, nil
-}
-
-// Connect opens the app for reading only: it writes nothing.
+// Connect opens the app and writes nothing. Its error says what the operator can do.
 func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
 	engine, err := core.Connect(ctx, core.Options{
@@ -90,8 +66,7 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	}
 	a.openJobs(ctx, now)
 	a.openRates(now)
-	a.setRecovery(recoveryRunning)
-	if a.booted, err = a.DB.Now(ctx); err != nil {
+	if a.boot.at, err = a.DB.Now(ctx); err != nil {
 		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 	}
 	return a, nil
@@ -149,80 +124,11 @@ func (a *App) openRates(now clock.Clock) {
 	a.Rates = ratelimit.New(client, now, a.Log)
 }
 
-// ensureSchema makes indexes and validators, in one process at a time. If none is missing,
-// it needs no lease.
-func (a *App) ensureSchema(ctx context.Context) error {
-	all := a.Collections()
-	gaps, err := mongodb.SchemaGaps(ctx, a.DB, all...)
-	if err == nil && len(gaps) > 0 {
-		ensure := func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
-			a.degraded, err = core.EnsureSchema(ctx, a.DB, run.Log, all...)
-			counts.Errors = len(a.degraded)
-			return counts, err
-		}
-		migration := jobs.Job{Name: "schema", MaxDuration: schemaTimeout, Do: ensure}
-		// Each process checks itself what is still missing, and what MongoDB refuses.
-		bounded, cancel := context.WithTimeout(ctx, schemaTimeout)
-		defer cancel()
-		if _, err = a.Jobs.RunAtBoot(bounded, migration, never); bounded.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("another process held the lease %s for %v; if none does this work, free it: %w",
-				lease.Of(migration.Name), schemaTimeout, err,
-			)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("making indexes and validators: %w", err)
-	}
-	return nil
-}
-
-// Collections are all collections, with their indexes and validators.
-func (a *App) Collections() (all []mongodb.Collection) {
-	all = slices.Concat(core.Collections(), jobs.Collections())
-	if a.Config.EndedRetention > 0 {
-		all = append(all, store.RetentionIndexes()...)
-	}
-	return all
-}
-
-// schemaTimeout bounds the building of indexes, and the wait for another process that
-// builds them.
-const schemaTimeout = 10 * time.Minute
-
-// never is a time after every run, so the job is never skipped as done.
-var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func (a *App) setRecovery(state string) { a.recovery.Store(&state) }
-
-// Recover runs the recovery pass of the start, unless another process does it. If the pass
-// fails, the process goes on and /readyz says so.
-func (a *App) Recover(ctx context.Context) {
-	start := a.DB.Clock()()
-	state := recoveryFailed
-	bounded, cancel := context.WithTimeout(ctx, a.Config.RecoveryMaxDuration)
-	defer cancel()
-	result, err := a.Jobs.RunAtBoot(bounded, a.recoveryJob(), a.booted)
-	if err == nil {
-		state = recoveryCompleted
-		a.Metrics.RecoveryComplete.Set(1)
-		if result.Outcome == jobs.Skipped {
-			a.Log.InfoContext(ctx, "[RECOVERY] Another process completed the recovery pass; it is not repeated")
-		}
-	} else if ctx.Err() == nil {
-		a.Log.ErrorContext(ctx, "[RECOVERY] System recovery failed; proceeding with the start", slog.Any("error", err))
-	}
-	a.Metrics.RecoverySeconds.Set(a.DB.Clock().Since(start).Seconds())
-	a.setRecovery(state)
-}
-
 // Stopping makes /readyz fail, so that the load balancer sends no new requests.
 func (a *App) Stopping() { a.stopping.Store(true) }
 
 // Close waits for runs and commits in flight, and ends the connections.
 func (a *App) Close(ctx context.Context) error {
 	a.Jobs.Stop()
-	return errors.Join(a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
+	return errors.Join(a.boot.end(ctx), a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
 }
-
-// Serving reports whether the recovery pass of the start has ended.
-func (a *App) Serving() bool { return *a.recovery.Load() != recoveryRunning }

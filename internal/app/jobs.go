@@ -2,12 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -43,13 +45,14 @@ func (a *App) RunManually(ctx context.Context, name string) (jobs.Result, error)
 	return jobs.Result{}, fmt.Errorf("there is no job %s", name)
 }
 
+const recoveryName = "recovery"
+
 // recoveryJob runs at the start of a process, and manually.
 func (a *App) recoveryJob() jobs.Job {
-	return jobs.Job{Name: "recovery", MaxDuration: a.Config.RecoveryMaxDuration,
+	return jobs.Job{Name: recoveryName, MaxDuration: a.Config.RecoveryMaxDuration,
 		Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 			report, err := a.Recovery.Run(ctx, run.ID, run.Log)
-			a.Metrics.OversoldEvents.Set(float64(report.Oversold))
-			return jobs.Counts(report.Report), err
+			return a.recovered(run, report, err)
 		}}
 }
 
@@ -71,7 +74,18 @@ func sweep(run jobs.Run, by holdfast.EndedBy) expiry.Run {
 
 func (a *App) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	report, err := a.Recovery.Reconcile(ctx, run.ID, run.Log)
+	return a.recovered(run, report, err)
+}
+
+// recovered reports a pass of recovery to its run.
+func (a *App) recovered(run jobs.Run, report recovery.Report, err error) (jobs.Counts, error) {
 	a.Metrics.OversoldEvents.Set(float64(report.Oversold))
+	if report.Checked+report.Consumed > 0 {
+		run.Advanced()
+	}
+	if errors.Is(err, recovery.ErrLeftOver) {
+		err = fmt.Errorf("%w: %w", jobs.ErrLeftOver, err)
+	}
 	return jobs.Counts(report.Report), err
 }
 

@@ -17,15 +17,11 @@ const checkTimeout = 2 * time.Second
 func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	state := *a.recovery.Load()
+	recovery, schema := a.boot.recovery(), a.boot.schemaState()
 	ready := httpapi.Readiness{Ready: a.Serving() && !a.stopping.Load(), Checks: map[string]string{
-		"mongo": "ok", "redis": "not used", "recovery": state, "oversold": "none", "schema": "ok",
+		"mongo": "ok", "redis": "not used", "recovery": recovery, "oversold": "none", "schema": schema,
 	}}
-	ready.Degraded = state == recoveryFailed
-	if len(a.degraded) > 0 {
-		ready.Degraded = true
-		ready.Checks["schema"] = strconv.Itoa(len(a.degraded)) + " indexes or validators missing; the log says which and what to do"
-	}
+	ready.Degraded = recovery != recoveryCompleted || schema != schemaOK
 	if a.stopping.Load() {
 		ready.Checks["process"] = "stopping"
 	}

@@ -38,10 +38,11 @@ type Config struct {
 	LockMaxTTL     time.Duration `name:"lock-max-ttl" env:"LOCK_MAX_TTL" default:"2h" help:"Maximum lifetime of a lock, from its creation."`
 	PaymentMaxTTL  time.Duration `name:"payment-max-ttl" env:"PAYMENT_MAX_TTL" default:"24h" help:"Maximum payment window, from a booking's creation."`
 
-	LockExpiryMaxDuration    time.Duration `name:"lock-expiry-max-duration" env:"LOCK_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is cancelled and counts as failed."`
-	BookingExpiryMaxDuration time.Duration `name:"booking-expiry-max-duration" env:"BOOKING_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is cancelled and counts as failed."`
-	RecoveryMaxDuration      time.Duration `name:"recovery-max-duration" env:"RECOVERY_MAX_DURATION" default:"30m" help:"A run that takes longer is cancelled and counts as failed."`
-	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run that takes longer is cancelled and counts as failed."`
+	LockExpiryMaxDuration    time.Duration `name:"lock-expiry-max-duration" env:"LOCK_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
+	BookingExpiryMaxDuration time.Duration `name:"booking-expiry-max-duration" env:"BOOKING_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
+	RecoveryMaxDuration      time.Duration `name:"recovery-max-duration" env:"RECOVERY_MAX_DURATION" default:"30m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
+	RecoveryBootWait         time.Duration `name:"recovery-boot-wait" env:"RECOVERY_BOOT_WAIT" default:"30s" help:"A process that starts serves after this even if recovery still runs; /readyz then says degraded."`
+	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
 
 	Leases
 	Access
@@ -118,7 +119,7 @@ func (c *Config) check() error {
 		"LOCK_EXPIRY_INTERVAL": c.LockExpiryInterval, "BOOKING_EXPIRY_INTERVAL": c.BookingExpiryInterval,
 		"RECONCILE_INTERVAL": c.ReconcileInterval, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
 		"BOOKING_EXPIRY_MAX_DURATION": c.BookingExpiryMaxDuration, "RECOVERY_MAX_DURATION": c.RecoveryMaxDuration,
-		"RECONCILE_MAX_DURATION": c.ReconcileMaxDuration,
+		"RECONCILE_MAX_DURATION": c.ReconcileMaxDuration, "RECOVERY_BOOT_WAIT": c.RecoveryBootWait,
 	} {
 		if err := core.CheckDuration(name, d); err != nil {
 			return err

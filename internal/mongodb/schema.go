@@ -34,8 +34,7 @@ type Index struct {
 }
 
 const (
-	schemaTimeout       = 10 * time.Minute // building an index over many documents takes long
-	validatorTimeout    = 5 * time.Second  // writes wait as long as collMod waits
+	validatorTimeout    = 5 * time.Second // writes wait as long as collMod waits
 	codeNamespaceExists = 48
 	codeIndexOptions    = 85
 	codeIndexKeySpecs   = 86
@@ -49,10 +48,8 @@ const (
 // EnsureSchema creates missing collections, validators and indexes, and changes different
 // ones. It may run in many processes at the same time. degraded lists the changes that
 // MongoDB rejects, each with the command to run manually. err says that the database does
-// not answer.
+// not answer. It has no deadline: building an index over many documents takes long.
 func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degraded []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
-	defer cancel()
 	for _, c := range collections {
 		if err := db.ensureCollection(ctx, c); err != nil {
 			if !refusedSchema(err) {

@@ -1,0 +1,193 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/jobs"
+)
+
+// boot is the start of a process: indexes and validators, then recovery. The process
+// listens meanwhile.
+type boot struct {
+	at      time.Time // by the database's clock
+	schema  atomic.Pointer[string]
+	passed  atomic.Pointer[string] // the state of recovery
+	serving atomic.Bool
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// States of the start, as /readyz names them.
+const (
+	recoveryRunning   = "running"
+	recoveryCompleted = "completed"
+	recoveryLeftOver  = "completed, but documents are left over; the log says which"
+	recoveryFailed    = "failed"
+	schemaOK          = "ok"
+	schemaRunning     = "indexes are being built"
+)
+
+// schemaRetryDelay is the pause before indexes and validators are tried again.
+const schemaRetryDelay = 10 * time.Second
+
+// Boot makes indexes and validators, and runs the recovery pass of the start unless another
+// process does it. It returns when both have ended, or after RECOVERY_BOOT_WAIT: the process
+// then serves, and /readyz says what is still running. A pass that fails is logged.
+func (a *App) Boot(ctx context.Context) {
+	ctx, a.boot.cancel = context.WithCancel(ctx)
+	waited, stopWaiting := context.WithTimeout(ctx, a.Config.RecoveryBootWait)
+	schema := make(chan struct{})
+	a.boot.running.Go(func() {
+		defer close(schema)
+		a.ensureSchema(ctx)
+	})
+	a.boot.running.Go(func() {
+		select { // a missing index makes recovery slow, and must not stop it
+		case <-schema:
+		case <-waited.Done():
+		}
+		recovered := a.recover(ctx)
+		stopWaiting()
+		if recovered {
+			a.Jobs.Beat(ctx)
+		}
+	})
+	<-waited.Done()
+	if a.boot.recovery() == recoveryRunning && ctx.Err() == nil {
+		a.Log.WarnContext(ctx, "Serving before recovery has ended", slog.String("after", a.Config.RecoveryBootWait.String()))
+	}
+	a.boot.serving.Store(true)
+}
+
+// end stops what the start still does, and waits for it.
+func (b *boot) end(ctx context.Context) error {
+	if b.cancel == nil {
+		return nil
+	}
+	b.cancel()
+	ended := make(chan struct{})
+	go func() {
+		b.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the recovery pass of the start has not ended: %w", ctx.Err())
+	}
+}
+
+// Serving reports whether the process serves requests: the start has ended, or has lasted
+// for RECOVERY_BOOT_WAIT.
+func (a *App) Serving() bool { return a.boot.serving.Load() }
+
+// recovery is the state of the pass of the start.
+func (b *boot) recovery() string {
+	if state := b.passed.Load(); state != nil {
+		return *state
+	}
+	return recoveryRunning
+}
+
+// schemaState says what is missing.
+func (b *boot) schemaState() string {
+	if state := b.schema.Load(); state != nil {
+		return *state
+	}
+	return schemaRunning
+}
+
+// ensureSchema makes indexes and validators, in one process at a time, and repeats what
+// failed. If none is missing, it needs no lease.
+func (a *App) ensureSchema(ctx context.Context) {
+	all := a.Collections()
+	state := schemaOK
+	migration := jobs.Job{Name: "schema", Do: func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
+		degraded, err := core.EnsureSchema(ctx, a.DB, run.Log, all...)
+		if counts.Errors = len(degraded); counts.Errors > 0 {
+			state = fmt.Sprintf("%d indexes or validators missing; the log says which and what to do", counts.Errors)
+		}
+		return counts, err
+	}}
+	complete := func(ctx context.Context) (bool, error) {
+		gaps, err := mongodb.SchemaGaps(ctx, a.DB, all...)
+		return len(gaps) == 0, err
+	}
+	for {
+		_, err := a.Jobs.RunAtBoot(ctx, migration, complete)
+		if err == nil {
+			a.boot.schema.Store(&state)
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		failed := "not complete; this process keeps trying, and the log says why"
+		a.boot.schema.Store(&failed)
+		a.Log.ErrorContext(ctx, "Making indexes and validators failed; it is tried again", slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(schemaRetryDelay):
+		}
+	}
+}
+
+// Collections are all collections, with their indexes and validators.
+func (a *App) Collections() (all []mongodb.Collection) {
+	all = slices.Concat(core.Collections(), jobs.Collections())
+	if a.Config.EndedRetention > 0 {
+		all = append(all, store.RetentionIndexes()...)
+	}
+	return all
+}
+
+// recover runs the recovery pass of the start, unless another process does it. It reports
+// whether this database has had its pass. If the pass fails, the process goes on and /readyz
+// says so.
+func (a *App) recover(ctx context.Context) bool {
+	start := a.DB.Clock()()
+	result, err := a.Jobs.RunAtBoot(ctx, a.recoveryJob(), a.Jobs.PassedSince(recoveryName, a.boot.at))
+	state, passed := recoveryFailed, true
+	switch {
+	case result.Outcome == jobs.Skipped && err == nil:
+		state = a.othersPass(ctx)
+		a.Log.InfoContext(ctx, "[RECOVERY] Another process completed the recovery pass; it is not repeated")
+	case err == nil:
+		state = recoveryCompleted
+	case errors.Is(err, jobs.ErrLeftOver):
+		state = recoveryLeftOver
+	default:
+		passed = false
+		if ctx.Err() == nil {
+			a.Log.ErrorContext(ctx, "[RECOVERY] System recovery failed; proceeding with the start", slog.Any("error", err))
+		}
+	}
+	if state == recoveryCompleted {
+		a.Metrics.RecoveryComplete.Set(1)
+	}
+	a.Metrics.RecoverySeconds.Set(a.DB.Clock().Since(start).Seconds())
+	a.boot.passed.Store(&state)
+	return passed
+}
+
+// othersPass is how the pass of another process ended.
+func (a *App) othersPass(ctx context.Context) string {
+	latest, _, err := a.Jobs.Runs(ctx, recoveryName, holdfast.Page{Size: 1})
+	if err == nil && len(latest) == 1 && latest[0].Errors > 0 {
+		return recoveryLeftOver
+	}
+	return recoveryCompleted
+}
