@@ -83,7 +83,8 @@ func (r *Runner) job(name string) (Job, bool) {
 // newRun gives a run its correlation ID and its log.
 func (r *Runner) newRun(job string, t Trigger) Run {
 	id := ids.NewRun(job, r.Clock())
-	return Run{ID: id, Job: job, Trigger: t, advanced: new(atomic.Bool), Log: r.Log.With(slog.String("correlationId", id), slog.String("job", job))}
+	log := r.Log.With(slog.String("correlationId", id), slog.String("job", job))
+	return Run{ID: id, Job: job, Trigger: t, Log: log, advanced: new(atomic.Bool)}
 }
 
 // Mode says how processes currently share the jobs.
