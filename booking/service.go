@@ -26,7 +26,7 @@ type Service struct {
 
 // Observer has callbacks for metrics; each may be nil.
 type Observer struct {
-	// PaidAndRefused: a confirmation with a payment reference was refused.
+	// PaidAndRefused: a confirmation of an existing booking with a payment reference was refused.
 	PaidAndRefused func()
 }
 
@@ -79,7 +79,7 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (
 	if reference != "" && err != nil && mongodb.IsRefusal(err) {
 		s.store.DB().Log().WarnContext(ctx, "Confirmation refused although it names a payment",
 			slog.Any("bookingId", id), slog.String("paymentReference", reference), slog.Any("error", err))
-		if s.observe.PaidAndRefused != nil {
+		if s.observe.PaidAndRefused != nil && !holdfast.HasCode(err, holdfast.CodeBookingNotFound) { // made-up IDs wake no one
 			s.observe.PaidAndRefused()
 		}
 	}

@@ -4,6 +4,7 @@ package deploy_test
 import (
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -27,6 +28,7 @@ func processMetrics(t *testing.T) (names []string) {
 	t.Helper()
 	m := telemetry.NewMetrics()
 	m.RegisterListeners(func() int { return 0 })
+	m.RegisterMongoDB(func() bool { return true })
 	jobs.New(jobs.Options{
 		Log:     slog.New(slog.DiscardHandler),
 		Clock:   clock.System,
@@ -44,27 +46,103 @@ func processMetrics(t *testing.T) (names []string) {
 	return names
 }
 
-func TestRules_AreValidAndUseExistingMetrics(t *testing.T) {
-	t.Parallel()
-	groups, errs := rulefmt.ParseFile("prometheus/holdfast.rules.yml", false)
+// foreignMetrics are those of Prometheus and of kube-state-metrics.
+var foreignMetrics = []string{
+	"up", "kube_cronjob_info", "kube_cronjob_spec_suspend", "kube_cronjob_status_last_successful_time", "kube_job_status_failed",
+}
+
+const runbook = "https://github.com/holdfast-dev/holdfast/blob/main/docs/runbook.md#"
+
+// alerts returns the alerts of a file of deploy/prometheus by name, and checks all its rules.
+func alerts(t *testing.T, file string) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile("prometheus/"+file, false)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	known, rules := processMetrics(t), 0
+	known, byName := append(processMetrics(t), foreignMetrics...), map[string]rulefmt.Rule{}
 	for _, group := range groups.Groups {
 		for _, rule := range group.Rules {
-			rules++
 			if rule.Record != "" {
 				known = append(known, rule.Record)
-			}
-			if rule.Alert != "" && (rule.Annotations["summary"] == "" || rule.Labels["severity"] == "") {
-				t.Errorf("the alert %s has no summary or no severity", rule.Alert)
+			} else {
+				byName[rule.Alert] = rule
 			}
 			checkMetrics(t, rule.Alert+rule.Record, rule.Expr, known)
 		}
 	}
-	if rules < 10 {
-		t.Errorf("only %d rules", rules)
+	return byName
+}
+
+func TestRules_AreValidAndUseExistingMetrics(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string][]string{
+		"holdfast.rules.yml": {"HoldfastDown", "HoldfastTargetDown", "HoldfastMongoDBUnavailable", "HoldfastServerErrors", "HoldfastSlow",
+			"HoldfastOversold", "HoldfastPaidAndRefused"},
+		"holdfast-workers.rules.yml":  {"HoldfastJobStale", "HoldfastNoLeader"},
+		"holdfast-cronjobs.rules.yml": {"HoldfastSweepStale", "HoldfastRecoverStale", "HoldfastRetentionStale"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			found := alerts(t, file)
+			for _, name := range want {
+				if _, exists := found[name]; !exists {
+					t.Errorf("no alert %s", name)
+				}
+			}
+			for name, rule := range found {
+				if rule.Annotations["summary"] == "" || (rule.Labels["severity"] != "page" && rule.Labels["severity"] != "ticket") {
+					t.Errorf("the alert %s has no summary or no severity", name)
+				}
+				if rule.Annotations["runbook"] != runbook+strings.ToLower(name) {
+					t.Errorf("the alert %s has the runbook %q", name, rule.Annotations["runbook"])
+				}
+			}
+		})
+	}
+}
+
+// Without workers, alerts on a leader or on runs in a process would never end.
+func TestRules_OfEveryDeploymentNeedNoLeader(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"holdfast.rules.yml", "holdfast-cronjobs.rules.yml"} {
+		for name, rule := range alerts(t, file) {
+			if strings.Contains(rule.Expr, "holdfast_leader) or") || strings.Contains(rule.Expr, "holdfast_job_seconds_since_completed") {
+				t.Errorf("%s: %s fires for ever where CronJobs run the jobs", file, name)
+			}
+		}
+	}
+}
+
+// A customer who pays too late is no reason to wake an operator.
+func TestRules_OnePaidAndRefusedIsNoPage(t *testing.T) {
+	t.Parallel()
+	for name, rule := range alerts(t, "holdfast.rules.yml") {
+		if strings.Contains(rule.Expr, "holdfast_paid_and_refused_total") && rule.Labels["severity"] == "page" &&
+			strings.HasSuffix(rule.Expr, "> 0") {
+			t.Errorf("%s is a page for a single refusal", name)
+		}
+	}
+}
+
+// Each alert has its part of the runbook, and each part its alert.
+func TestRunbook_HasAPartForEachAlert(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described, alerting []string
+	for _, heading := range regexp.MustCompile(`(?m)^### (Holdfast\w+)$`).FindAllStringSubmatch(string(raw), -1) {
+		described = append(described, heading[1])
+	}
+	for _, file := range []string{"holdfast.rules.yml", "holdfast-workers.rules.yml", "holdfast-cronjobs.rules.yml"} {
+		alerting = slices.AppendSeq(alerting, maps.Keys(alerts(t, file)))
+	}
+	slices.Sort(described)
+	slices.Sort(alerting)
+	if !slices.Equal(described, alerting) {
+		t.Errorf("the runbook describes %v, the alerts are %v", described, alerting)
 	}
 }
 

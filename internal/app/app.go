@@ -61,6 +61,7 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 		return nil, err
 	}
 	a := &App{Core: engine, Config: c, Log: log, Metrics: metrics}
+	metrics.RegisterMongoDB(a.mongoDBIsUp)
 	if telemetry.IsTerminal(os.Stderr) {
 		a.Recovery.OnProgress, a.Recovery.ProgressInterval = drawProgress, time.Second
 	}

@@ -53,6 +53,13 @@ func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 	}
 }
 
+// mongoDBIsUp reports whether MongoDB accepts writes, for the metrics.
+func (a *App) mongoDBIsUp() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	return a.DB.Ping(ctx) == nil
+}
+
 // checkLeases reports which leases keep a job from running twice at a time, and why.
 func (a *App) checkLeases(mode jobs.Mode, ready *httpapi.Readiness) {
 	store, why := a.Config.LeaseStore()

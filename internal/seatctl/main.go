@@ -28,16 +28,17 @@ type commands struct {
 	Config config.Config `embed:""`
 	Output string        `short:"o" enum:"table,json" default:"table" help:"Output format: table or json."`
 
-	Doctor   doctorCmd   `cmd:"" help:"Check servers, schema, jobs and data, and suggest actions. Changes nothing."`
-	Recover  recoverCmd  `cmd:"" help:"Expire stale locks and bookings, and correct the counters; see --dry-run."`
-	Sweep    sweepCmd    `cmd:"" help:"Expire due locks, due bookings, or both, now."`
-	Jobs     jobsCmd     `cmd:"" help:"List the jobs with their last run and lease, and the leader."`
-	Leases   leasesCmd   `cmd:"" help:"Free a stuck lease."`
-	Events   eventsCmd   `cmd:"" help:"List events."`
-	Locks    locksCmd    `cmd:"" help:"List locks."`
-	Bookings bookingsCmd `cmd:"" help:"List bookings."`
-	Export   exportCmd   `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
-	Import   importCmd   `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`
+	Doctor    doctorCmd    `cmd:"" help:"Check servers, schema, jobs and data, and suggest actions. Changes nothing."`
+	Recover   recoverCmd   `cmd:"" help:"Expire stale locks and bookings, and correct the counters; see --dry-run."`
+	Sweep     sweepCmd     `cmd:"" help:"Expire due locks, due bookings, or both, now."`
+	Retention retentionCmd `cmd:"" help:"Remove what ended longer than ENDED_RETENTION ago, now."`
+	Jobs      jobsCmd      `cmd:"" help:"List the jobs with their last run and lease, and the leader."`
+	Leases    leasesCmd    `cmd:"" help:"Free a stuck lease."`
+	Events    eventsCmd    `cmd:"" help:"List events."`
+	Locks     locksCmd     `cmd:"" help:"List locks."`
+	Bookings  bookingsCmd  `cmd:"" help:"List bookings."`
+	Export    exportCmd    `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
+	Import    importCmd    `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`
 }
 
 // command is a command of seatctl. code is the exit code if err is nil.
@@ -109,7 +110,7 @@ func printError(w io.Writer, err error) {
 // logFor returns the log of a command. Commands that only read do not log.
 func logFor(chosen command, log *slog.Logger) *slog.Logger {
 	switch chosen.(type) {
-	case *recoverCmd, *sweepLocksCmd, *sweepBookingsCmd, *sweepAllCmd:
+	case *recoverCmd, *sweepLocksCmd, *sweepBookingsCmd, *sweepAllCmd, *retentionCmd:
 		return log
 	default:
 		return slog.New(slog.DiscardHandler)

@@ -60,6 +60,13 @@ func (*sweepAllCmd) run(ctx context.Context, s *session) (int, error) {
 	return s.runJobs(ctx, "lock-expiry", "booking-expiry")
 }
 
+// retentionCmd removes old ended locks and bookings.
+type retentionCmd struct{}
+
+func (*retentionCmd) run(ctx context.Context, s *session) (int, error) {
+	return s.runJobs(ctx, "retention")
+}
+
 // runLine is the result of a run.
 type runLine struct {
 	Job           string `json:"job"`

@@ -37,6 +37,17 @@ func (m *Metrics) RegisterBodies(count func() int) {
 		Help: "Requests whose body is being received."}, func() float64 { return float64(count()) })
 }
 
+// RegisterMongoDB registers whether MongoDB accepts writes; isUp is called at each scrape.
+func (m *Metrics) RegisterMongoDB(isUp func() bool) {
+	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Namespace: "holdfast", Name: "mongodb_up",
+		Help: "1 if a primary of MongoDB accepts writes."}, func() float64 {
+		if isUp() {
+			return 1
+		}
+		return 0
+	})
+}
+
 // NewMetrics registers all metrics, and the metrics of the Go runtime.
 func NewMetrics() *Metrics {
 	r := prometheus.NewRegistry()

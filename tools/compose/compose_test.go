@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -44,6 +45,9 @@ func TestCompose_HasAllServicesOnLoopback(t *testing.T) {
 	for name, s := range project.Services {
 		if s.Image != "" && !strings.Contains(s.Image, ":") {
 			t.Errorf("%s: the image %s has no version", name, s.Image)
+		}
+		if s.Restart != "unless-stopped" {
+			t.Errorf("%s: restart is %q", name, s.Restart)
 		}
 		for _, p := range s.Ports {
 			if p.HostIP != "127.0.0.1" {
@@ -80,6 +84,10 @@ func TestCompose_UsesExistingSettingsAndCommands(t *testing.T) {
 			if !bytes.Contains(help, []byte("$"+setting)) && !strings.HasPrefix(setting, "OTEL_") {
 				t.Errorf("%s: the setting %s is not in --help", name, setting)
 			}
+		}
+		const stopTime = 15 * time.Second // SHUTDOWN_DELAY, then the end of requests and runs
+		if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < stopTime {
+			t.Errorf("%s: has less than %v to stop", name, stopTime)
 		}
 		if !bytes.Contains(image, []byte("/out"+s.Command[0]+" ")) {
 			t.Errorf("%s: the image does not contain %s", name, s.Command[0])

@@ -11,8 +11,10 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
@@ -24,23 +26,23 @@ var kinds = map[string]func() any{
 	"ConfigMap":               func() any { return &corev1.ConfigMap{} },
 	"HorizontalPodAutoscaler": func() any { return &autoscalingv2.HorizontalPodAutoscaler{} },
 	"PodDisruptionBudget":     func() any { return &policyv1.PodDisruptionBudget{} },
+	"Ingress":                 func() any { return &networkingv1.Ingress{} },
+	"NetworkPolicy":           func() any { return &networkingv1.NetworkPolicy{} },
 	"CronJob":                 func() any { return &batchv1.CronJob{} },
 }
 
 func TestManifests_MatchTheirTypes(t *testing.T) {
 	t.Parallel()
 	for folder, want := range map[string][]string{
-		"base":     {"ConfigMap", "Deployment", "Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PodDisruptionBudget", "Service"},
-		"cronjobs": {"ConfigMap", "CronJob", "CronJob", "Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Service"},
+		"base": {"ConfigMap", "Deployment", "Deployment", "HorizontalPodAutoscaler", "Ingress", "NetworkPolicy", "NetworkPolicy",
+			"PodDisruptionBudget", "PodDisruptionBudget", "Service"},
+		"cronjobs": {"ConfigMap", "CronJob", "CronJob", "CronJob", "Deployment", "HorizontalPodAutoscaler", "Ingress", "NetworkPolicy",
+			"NetworkPolicy", "PodDisruptionBudget", "Service"},
 	} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
-			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../deploy/kubernetes/"+folder)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var found []string
-			for _, resource := range built.Resources() {
+			for _, resource := range build(t, folder).Resources() {
 				found = append(found, resource.GetKind())
 				check(t, resource.GetKind(), resource.MustYaml())
 			}
@@ -49,6 +51,31 @@ func TestManifests_MatchTheirTypes(t *testing.T) {
 			}
 		})
 	}
+}
+
+func build(t *testing.T, folder string) resmap.ResMap {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../deploy/kubernetes/"+folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built
+}
+
+// objects decodes the manifests of one kind.
+func objects[T any](t *testing.T, folder, kind string) (all []T) {
+	t.Helper()
+	for _, resource := range build(t, folder).Resources() {
+		if resource.GetKind() != kind {
+			continue
+		}
+		var object T
+		if err := yaml.UnmarshalStrict([]byte(resource.MustYaml()), &object); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, object)
+	}
+	return all
 }
 
 // check decodes a manifest into the type of its kind, and checks its fields.
@@ -102,12 +129,27 @@ func checkPod(t *testing.T, name string, pod corev1.PodSpec) {
 	}
 }
 
+// Times of a process that stops: the defaults of SHUTDOWN_DELAY, and of the end of requests
+// and runs in progress.
+const (
+	shutdownDelay = 5
+	stopSeconds   = 10
+)
+
 // checkServer checks the probes and the time to stop that a long-running pod needs.
 func checkServer(t *testing.T, name string, pod corev1.PodSpec) {
 	t.Helper()
-	const stopSeconds = 10
-	if pod.TerminationGracePeriodSeconds == nil || *pod.TerminationGracePeriodSeconds < stopSeconds {
-		t.Errorf("%s has less than %d s to stop", name, stopSeconds)
+	before := int64(0)
+	for _, c := range pod.Containers {
+		if c.Lifecycle != nil {
+			before = max(before, c.Lifecycle.PreStop.Sleep.Seconds)
+		}
+		if c.Lifecycle == nil && name == "api" {
+			t.Errorf("%s has no preStop: load balancers send requests to pods that stop", name)
+		}
+	}
+	if grace := pod.TerminationGracePeriodSeconds; grace == nil || *grace < before+shutdownDelay+stopSeconds {
+		t.Errorf("%s has less than %d s to stop", name, before+shutdownDelay+stopSeconds)
 	}
 	for _, c := range pod.Containers {
 		if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet.Path != "/readyz" {

@@ -1,0 +1,193 @@
+package kubernetes_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// admits reports whether the Ingress sends a path to the API.
+func admits(ingress networkingv1.Ingress, path string) bool {
+	for _, rule := range ingress.Spec.Rules {
+		for _, p := range rule.HTTP.Paths {
+			isPrefix := *p.PathType == networkingv1.PathTypePrefix && strings.HasPrefix(path+"/", strings.TrimSuffix(p.Path, "/")+"/")
+			if p.Path == path || isPrefix {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var pathPattern = regexp.MustCompile(`Path: "(/api/[^"]+)"`)
+
+// The Ingress has every route of shops and customers, and none of operators.
+func TestIngress_HidesWhatIsForOperators(t *testing.T) {
+	t.Parallel()
+	ingress := objects[networkingv1.Ingress](t, "base", "Ingress")[0]
+	sources, err := filepath.Glob("../../httpapi/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := 0
+	for _, file := range sources {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range pathPattern.FindAllStringSubmatch(string(source), -1) {
+			path := match[1]
+			routes++
+			if forOperators := strings.HasPrefix(path, "/api/admin/"); admits(ingress, path) == forOperators {
+				t.Errorf("the Ingress admits %s: %v", path, !forOperators)
+			}
+		}
+	}
+	if routes < 15 {
+		t.Errorf("only %d routes were found", routes)
+	}
+	for _, path := range []string{"/", "/console", "/assets/console.js", "/demo", "/metrics", "/readyz", "/livez", "/api", "/api/admin"} {
+		if admits(ingress, path) {
+			t.Errorf("the Ingress admits %s", path)
+		}
+	}
+	for _, path := range []string{"/docs", "/docs/", "/openapi.json"} {
+		if !admits(ingress, path) {
+			t.Errorf("the Ingress does not admit %s", path)
+		}
+	}
+}
+
+// pods returns the templates of all pods by name.
+func pods(t *testing.T, folder string) map[string]corev1.PodTemplateSpec {
+	t.Helper()
+	all := map[string]corev1.PodTemplateSpec{}
+	for _, d := range objects[appsv1.Deployment](t, folder, "Deployment") {
+		all[d.Name] = d.Spec.Template
+	}
+	for _, c := range objects[batchv1.CronJob](t, folder, "CronJob") {
+		all[c.Name] = c.Spec.JobTemplate.Spec.Template
+	}
+	return all
+}
+
+// Every pod is under a policy of both directions. Requests reach only the API, from named
+// places; Prometheus reaches the port of the metrics.
+func TestNetworkPolicy_CoversEveryPod(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"base", "cronjobs"} {
+		policies := objects[networkingv1.NetworkPolicy](t, folder, "NetworkPolicy")
+		for name, pod := range pods(t, folder) {
+			covered, ports := map[networkingv1.PolicyType]bool{}, map[string]bool{}
+			for _, policy := range policies {
+				if !selects(policy.Spec.PodSelector.MatchLabels, pod.Labels) {
+					continue
+				}
+				for _, direction := range policy.Spec.PolicyTypes {
+					covered[direction] = true
+				}
+				for _, rule := range policy.Spec.Ingress {
+					if len(rule.From) == 0 || len(rule.Ports) == 0 {
+						t.Errorf("%s: the policy %s admits everything", folder, policy.Name)
+					}
+					for _, port := range rule.Ports {
+						ports[port.Port.String()] = true
+					}
+				}
+			}
+			if !covered[networkingv1.PolicyTypeIngress] || !covered[networkingv1.PolicyTypeEgress] || !ports["8081"] {
+				t.Errorf("%s: %s has the directions %v and the ports %v", folder, name, covered, ports)
+			}
+			if ports["http"] != (name == "api") {
+				t.Errorf("%s: requests reach %s: %v", folder, name, ports["http"])
+			}
+		}
+	}
+}
+
+// Prometheus finds each long-running pod by its annotations, at the port that it listens on,
+// and its job has the name that the alerts use.
+func TestPrometheus_ScrapesThePods(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../deploy/prometheus/kubernetes.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Rules   []string `json:"rule_files"`
+		Scrapes []struct {
+			Job  string `json:"job_name"`
+			Pods []struct {
+				Role       string
+				Namespaces struct{ Names []string }
+			} `json:"kubernetes_sd_configs"`
+			Relabel []struct {
+				Source []string `json:"source_labels"`
+			} `json:"relabel_configs"`
+		} `json:"scrape_configs"`
+	}
+	if err := yaml.Unmarshal(raw, &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range config.Rules {
+		if _, err := os.Stat("../../deploy/prometheus/" + file); err != nil {
+			t.Error(err)
+		}
+	}
+	scrape := config.Scrapes[0]
+	if scrape.Job != "holdfast" || scrape.Pods[0].Role != "pod" || scrape.Pods[0].Namespaces.Names[0] != "holdfast" {
+		t.Errorf("%+v", scrape)
+	}
+	used := ""
+	for _, rule := range scrape.Relabel {
+		used += " " + strings.Join(rule.Source, " ")
+	}
+	for _, d := range objects[appsv1.Deployment](t, "base", "Deployment") {
+		if d.Namespace != "holdfast" {
+			t.Errorf("%s is in the namespace %s", d.Name, d.Namespace)
+		}
+		annotations := d.Spec.Template.Annotations
+		listening := false
+		for _, port := range d.Spec.Template.Spec.Containers[0].Ports {
+			listening = listening || (port.Name == "metrics" && port.ContainerPort == 8081)
+		}
+		if annotations["prometheus.io/scrape"] != "true" || annotations["prometheus.io/port"] != "8081" || !listening {
+			t.Errorf("%s has the annotations %v", d.Name, annotations)
+		}
+		for name := range annotations {
+			label := "__meta_kubernetes_pod_annotation_" + strings.NewReplacer(".", "_", "/", "_").Replace(name)
+			if !strings.Contains(used, label) {
+				t.Errorf("Prometheus does not use the annotation %s", name)
+			}
+		}
+	}
+}
+
+// The CronJobs run all jobs that a worker would schedule, and the alerts name each CronJob.
+func TestCronJobs_RunEveryJobAndHaveAlerts(t *testing.T) {
+	t.Parallel()
+	rules, err := os.ReadFile("../../deploy/prometheus/holdfast-cronjobs.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := map[string]string{}
+	for _, c := range objects[batchv1.CronJob](t, "cronjobs", "CronJob") {
+		commands[c.Name] = strings.Join(c.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Command, " ")
+		if !strings.Contains(string(rules), `status_last_successful_time{namespace="holdfast", cronjob="`+c.Name+`"}`) {
+			t.Errorf("no alert says that %s is stale", c.Name)
+		}
+	}
+	for name, want := range map[string]string{"sweep": "/seatctl sweep", "recover": "/seatctl recover", "retention": "/seatctl retention"} {
+		if commands[name] != want {
+			t.Errorf("%s runs %q, want %q", name, commands[name], want)
+		}
+	}
+}
