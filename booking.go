@@ -98,8 +98,13 @@ type BookingRequest struct {
 	Window                  Until
 }
 
-// BookingFilter selects bookings of a list; a zero field matches all.
+// BookingFilter selects bookings of a list; a nil ID and the status "" match all.
 type BookingFilter struct {
-	EventID, UserID ID
+	EventID, UserID *ID // the zero ID is refused: it may be an ID that was never set
 	Status          BookingStatus
+}
+
+// Check refuses a filter that no booking can match.
+func (f BookingFilter) Check() error {
+	return checkFilter(f.EventID, f.UserID, f.Status, BookingStatuses())
 }

@@ -119,8 +119,11 @@ func (r LockRequest) Made(l Lock) bool {
 	return l.RequestHash == r.Hash()
 }
 
-// LockFilter selects locks of a list; a zero field matches all.
+// LockFilter selects locks of a list; a nil ID and the status "" match all.
 type LockFilter struct {
-	EventID, UserID ID
+	EventID, UserID *ID // the zero ID is refused: it may be an ID that was never set
 	Status          LockStatus
 }
+
+// Check refuses a filter that no lock can match.
+func (f LockFilter) Check() error { return checkFilter(f.EventID, f.UserID, f.Status, LockStatuses()) }

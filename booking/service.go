@@ -112,8 +112,12 @@ func (s *Service) GetBooking(ctx context.Context, id ID) (holdfast.Booking, erro
 	return s.store.Booking(ctx, id)
 }
 
-// ListBookings lists bookings by ID, and the token of the next page.
+// ListBookings lists bookings by ID, and the token of the next page. It refuses a filter by
+// the zero ID or by an unknown status.
 func (s *Service) ListBookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
+	if err := f.Check(); err != nil {
+		return nil, "", err
+	}
 	return s.store.Bookings(ctx, f, page)
 }
 

@@ -208,8 +208,9 @@ func (c *Client) CancelBooking(ctx context.Context, id string) (Booking, error) 
 	return post[Booking](ctx, c, "/api/bookings/", id, "/cancel", nil)
 }
 
-// Filter selects items of a list. An empty field does not filter.
-type Filter struct{ EventID, UserID, Status string }
+// Filter selects items of a list. A nil field does not filter; an empty one is refused,
+// because it may be an ID that was never set.
+type Filter struct{ EventID, UserID, Status *string }
 
 // ListEvents iterates over all events, and reads page after page. The iteration ends
 // at the first error.
@@ -241,9 +242,9 @@ func list[T any](ctx context.Context, c *Client, path string, f Filter) iter.Seq
 	return func(yield func(T, error) bool) {
 		const pageSize = 500
 		query := url.Values{"pageSize": {strconv.Itoa(pageSize)}}
-		for name, value := range map[string]string{"eventId": f.EventID, "userId": f.UserID, "status": f.Status} {
-			if value != "" {
-				query.Set(name, value)
+		for name, value := range map[string]*string{"eventId": f.EventID, "userId": f.UserID, "status": f.Status} {
+			if value != nil {
+				query.Set(name, *value)
 			}
 		}
 		for {

@@ -162,14 +162,14 @@ func TestClient_ListsReadPageAfterPage(t *testing.T) {
 	}
 	requests.Wait()
 	seen := map[string]bool{}
-	for lock, err := range s.ListLocks(t.Context(), client.Filter{EventID: event.ID, Status: "ACTIVE"}) {
+	for lock, err := range s.ListLocks(t.Context(), client.Filter{EventID: &event.ID, Status: new("ACTIVE")}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[lock.ID] = true
 	}
 	before := s.calls.Load()
-	for _, err := range s.ListLocks(t.Context(), client.Filter{UserID: user.ID}) {
+	for _, err := range s.ListLocks(t.Context(), client.Filter{UserID: &user.ID}) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -178,9 +178,14 @@ func TestClient_ListsReadPageAfterPage(t *testing.T) {
 	if len(seen) != 640 || s.calls.Load() != before+1 {
 		t.Errorf("%d locks; then %d calls", len(seen), s.calls.Load()-before)
 	}
-	for _, err := range s.ListBookings(t.Context(), client.Filter{Status: "SOLD"}) {
+	for _, err := range s.ListBookings(t.Context(), client.Filter{Status: new("SOLD")}) {
 		if !client.Is(err, client.ValidationFailed) {
 			t.Errorf("an unknown status: %v", err)
+		}
+	}
+	for lock, err := range s.ListLocks(t.Context(), client.Filter{UserID: new("")}) { // an ID that was never set
+		if !client.Is(err, client.ValidationFailed) {
+			t.Errorf("an empty filter: %+v %v", lock, err)
 		}
 	}
 	for e, err := range s.ListEvents(t.Context()) {

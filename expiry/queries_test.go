@@ -122,22 +122,22 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		name, collection string
 		do               func()
 	}{
-		{"list by event", "seatlocks", func() { _, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: event}, page); must(err) }},
+		{"list by event", "seatlocks", func() { _, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: &event}, page); must(err) }},
 		{"list by event and status", "seatlocks", func() {
-			_, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: event, Status: holdfast.LockActive}, page)
+			_, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: &event, Status: holdfast.LockActive}, page)
 			must(err)
 		}},
 		{"list by event and user", "seatlocks", func() {
-			_, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: event, UserID: user}, page)
+			_, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: &event, UserID: &user}, page)
 			must(err)
 		}},
-		{"list by user", "seatlocks", func() { _, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{UserID: user}, page); must(err) }},
+		{"list by user", "seatlocks", func() { _, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{UserID: &user}, page); must(err) }},
 		{"bookings by event", "bookings", func() {
-			_, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{EventID: event}, page)
+			_, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{EventID: &event}, page)
 			must(err)
 		}},
 		{"bookings by event and status", "bookings", func() {
-			_, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{EventID: event, Status: holdfast.BookingPending}, page)
+			_, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{EventID: &event, Status: holdfast.BookingPending}, page)
 			must(err)
 		}},
 		{"booking sweep", "bookings", func() { w.SweepBookings() }},

@@ -112,12 +112,15 @@ func requireUser(ctx context.Context, user holdfast.ID) error {
 }
 
 // userFilter returns the user whose items a list may contain: the token's user
-// for a customer, the requested user for a key.
-func userFilter(ctx context.Context, requested holdfast.ID) (holdfast.ID, error) {
-	if info := requestInfoOf(ctx); info.scope == scopeCustomer && requested.IsZero() {
-		return info.user, nil
+// for a customer, the requested user for a key; nil for all.
+func userFilter(ctx context.Context, requested *holdfast.ID) (*holdfast.ID, error) {
+	if requested != nil {
+		return requested, requireUser(ctx, *requested)
 	}
-	return requested, requireUser(ctx, requested)
+	if info := requestInfoOf(ctx); info.scope == scopeCustomer {
+		return &info.user, nil
+	}
+	return nil, nil //nolint:nilnil // all users
 }
 
 // requireLockOwner answers a customer that the lock of another user does not

@@ -94,12 +94,12 @@ func (a *api) registerBookingRoutes() {
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *bookingFilter) (*list[bookingBody], error) {
-		user, err := userFilter(ctx, parseID(in.UserID))
+		user, err := userFilter(ctx, parseFilter(in.UserID))
 		if err != nil {
 			return nil, err
 		}
 		bookings, next, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{
-			EventID: parseID(in.EventID), UserID: user, Status: holdfast.BookingStatus(in.Status),
+			EventID: parseFilter(in.EventID), UserID: user, Status: holdfast.BookingStatus(in.Status),
 		}, in.page())
 		return newList(bookings, next, newBookingBody), err
 	})

@@ -93,12 +93,12 @@ func (a *api) registerLockRoutes() {
 		OperationID: "list-locks", Method: http.MethodGet, Path: "/api/locks", Tags: tags, Summary: "List locks",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *lockFilter) (*list[lockBody], error) {
-		user, err := userFilter(ctx, parseID(in.UserID))
+		user, err := userFilter(ctx, parseFilter(in.UserID))
 		if err != nil {
 			return nil, err
 		}
 		locks, next, err := a.Seats.ListLocks(ctx, holdfast.LockFilter{
-			EventID: parseID(in.EventID), UserID: user, Status: holdfast.LockStatus(in.Status),
+			EventID: parseFilter(in.EventID), UserID: user, Status: holdfast.LockStatus(in.Status),
 		}, in.page())
 		return newList(locks, next, newLockBody), err
 	})

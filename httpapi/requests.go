@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -21,7 +23,7 @@ type PageQuery struct {
 
 func (q PageQuery) page() holdfast.Page { return holdfast.Page{Size: q.PageSize, Token: q.PageToken} }
 
-// FilterQuery refuses empty filters. An empty filter would mean no filter, and a
+// FilterQuery refuses empty filters and the zero ID. They would mean no filter, and a
 // client that lost its ID must not get everything.
 type FilterQuery struct{}
 
@@ -30,13 +32,40 @@ func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
 	u := ctx.URL()
 	query := u.Query()
 	for _, filter := range []string{"eventId", "userId", "status", "behind"} {
-		if query.Has(filter) && query.Get(filter) == "" {
+		if value := query.Get(filter); query.Has(filter) && (value == "" || value == zeroID) {
 			errs = append(errs, &huma.ErrorDetail{
-				Location: "query." + filter, Message: "the filter is empty: give it a value, or leave it out",
+				Location: "query." + filter, Message: "the filter is empty, or the zero ID: give it a value, or leave it out",
 			})
 		}
 	}
 	return errs
+}
+
+var zeroID = holdfast.ID{}.String()
+
+// readableQuery refuses a query that can't be read whole: what was left out may have been
+// a filter.
+func readableQuery(ctx huma.Context, next func(huma.Context)) {
+	u := ctx.URL()
+	if u.RawQuery == "" {
+		next(ctx)
+		return
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		err = holdfast.RefuseInput("query", "The query can't be read: separate its parameters by &, and escape them.")
+	}
+	for name, values := range query {
+		if len(values) > 1 {
+			err = holdfast.RefuseInput("query."+name, "The parameter is given more than once.")
+		}
+	}
+	if err != nil {
+		_, w := humago.Unwrap(ctx)
+		writeProblem(w, problemOf(err))
+		return
+	}
+	next(ctx)
 }
 
 // displayName is the name of a user or an event.
@@ -71,6 +100,14 @@ func parseID(s string) holdfast.ID {
 		return holdfast.ID{}
 	}
 	return id
+}
+
+// parseFilter reads the ID of a filter; nil if there is none.
+func parseFilter(s string) *holdfast.ID {
+	if s == "" {
+		return nil
+	}
+	return new(parseID(s))
 }
 
 // parseUntil reads the two ways to give a deadline: a time, or seconds from now.

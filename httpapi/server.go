@@ -254,7 +254,7 @@ func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(context.Context, *I) (*O, error)) {
 	isLong, _ := op.Metadata[metadataIsLong].(bool)
 	op.MaxBodyBytes = -1 // admit limits it
-	op.Middlewares = huma.Middlewares{a.admit(admission{scope: scope, maxBody: maxBodyBytes, isLong: isLong})}
+	op.Middlewares = huma.Middlewares{a.admit(admission{scope: scope, maxBody: maxBodyBytes, isLong: isLong}), readableQuery}
 	op.Security = []map[string][]string{{"key": {}}}
 	scopeText := string(scope)
 	if scope == scopeCustomer {

@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -67,11 +68,11 @@ func TestShape_KeysOfTwoObjectsDoNotRepeat(t *testing.T) {
 func TestShape_KeysOfLocksAreExact(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	ids := fmt.Sprintf(`"eventId":%q,"userId":%q`, s.event(10), s.user())
+	named := fmt.Sprintf(`"eventId":%q,"userId":%q`, s.event(10), s.user())
 	s.checkShapes(t, "POST", "/api/locks", []shapeOf{
-		{"a TTL that overflows", "{" + ids + `,"seats":1,"TTLSeconds":9223372036854775807}`, 422, "VALIDATION_FAILED", "body.TTLSeconds"},
-		{"another user", "{" + ids + `,"seats":1,"userID":"6b0166d19f73b711049e40f3"}`, 422, "VALIDATION_FAILED", "body.userID"},
-		{"repeated", "{" + ids + `,"seats":1,"seats":1}`, 400, "MALFORMED_REQUEST", "same key"},
+		{"a TTL that overflows", "{" + named + `,"seats":1,"TTLSeconds":9223372036854775807}`, 422, "VALIDATION_FAILED", "body.TTLSeconds"},
+		{"another user", "{" + named + `,"seats":1,"userID":"6b0166d19f73b711049e40f3"}`, 422, "VALIDATION_FAILED", "body.userID"},
+		{"repeated", "{" + named + `,"seats":1,"seats":1}`, 400, "MALFORMED_REQUEST", "same key"},
 	})
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
@@ -79,18 +80,60 @@ func TestShape_KeysOfLocksAreExact(t *testing.T) {
 func TestShape_ErrorsArePlainEnglish(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	ids := fmt.Sprintf(`"eventId":%q,"userId":%q`, s.event(10), s.user())
+	named := fmt.Sprintf(`"eventId":%q,"userId":%q`, s.event(10), s.user())
 	const invalid, malformed = "VALIDATION_FAILED", "MALFORMED_REQUEST"
 	s.checkShapes(t, "POST", "/api/locks", []shapeOf{
-		{"a number beyond float64", "{" + ids + `,"seats":1e309}`, 422, invalid, "body.seats"},
-		{"far below", "{" + ids + `,"seats":-1e309}`, 422, invalid, "body.seats"},
-		{"text instead of a number", "{" + ids + `,"seats":"1"}`, 422, invalid, "expected integer"},
-		{"a number instead of text", "{" + ids + `,"seats":1,"idempotencyKey":5}`, 422, invalid, "expected string"},
+		{"a number beyond float64", "{" + named + `,"seats":1e309}`, 422, invalid, "body.seats"},
+		{"far below", "{" + named + `,"seats":-1e309}`, 422, invalid, "body.seats"},
+		{"text instead of a number", "{" + named + `,"seats":"1"}`, 422, invalid, "expected integer"},
+		{"a number instead of text", "{" + named + `,"seats":1,"idempotencyKey":5}`, 422, invalid, "expected string"},
 		{"a list", `[]`, 422, invalid, "expected object"},
-		{"cut off", "{" + ids, 400, malformed, "not JSON"},
-		{"a Go number", "{" + ids + `,"seats":0x1}`, 400, malformed, "not JSON"},
-		{"text that is not UTF-8", "{" + ids + ",\"seats\":1,\"idempotencyKey\":\"\xff\"}", 400, malformed, "not UTF-8"},
-		{"half of a surrogate pair", "{" + ids + `,"seats":1,"idempotencyKey":"\\\ud800\ud83d\ude00"}`, 400, malformed, "surrogate"},
+		{"cut off", "{" + named, 400, malformed, "not JSON"},
+		{"a Go number", "{" + named + `,"seats":0x1}`, 400, malformed, "not JSON"},
+		{"text that is not UTF-8", "{" + named + ",\"seats\":1,\"idempotencyKey\":\"\xff\"}", 400, malformed, "not UTF-8"},
+		{"half of a surrogate pair", "{" + named + `,"seats":1,"idempotencyKey":"\\\ud800\ud83d\ude00"}`, 400, malformed, "surrogate"},
 	})
-	s.want(s.call("POST", "/api/locks", "{"+ids+`,"seats":1,"idempotencyKey":"\ud83d\ude00\\ud800"}`), 201, "")
+	s.want(s.call("POST", "/api/locks", "{"+named+`,"seats":1,"idempotencyKey":"\ud83d\ude00\\ud800"}`), 201, "")
+}
+
+// A filter that was lost on the way must not list what belongs to others.
+func TestShape_QueriesThatShowTooMuchAreRefused(t *testing.T) {
+	t.Parallel()
+	s := openWithAccess(t)
+	const key = "Bearer s-ops"
+	user := s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, "Authorization", key).text("id")
+	request := fields{"name": "E", "totalSeats": 9, "eventDate": "2026-06-15T10:00:00Z"}
+	event := s.call("POST", "/api/events", request, "Authorization", key).text("id")
+	request = fields{"eventId": event, "userId": user, "seats": 1}
+	lock := s.want(s.call("POST", "/api/locks", request, "Authorization", key), 201, "").text("id")
+	request = fields{"eventId": event, "userId": user, "lockId": lock}
+	s.want(s.call("POST", "/api/bookings", request, "Authorization", key), 201, "")
+	const zero = "000000000000000000000000"
+	for _, path := range []string{"/api/locks", "/api/bookings"} {
+		for _, query := range []string{
+			"userId=" + zero, "eventId=" + zero, "eventId=" + event + "&userId=" + zero, "userId=%zz", "userId=" + user + "%", "userId=a;b",
+			"eventId=" + event + ";userId=" + user, "userId=" + user + "&userId=" + user, "UserId=" + user, "%75serid=" + user,
+			"userId", "userId=%ff", "user=" + user, "status=ANY", "status=ACTIVE&status=CONFIRMED", "pageSize=%", "userId=" + user + "&", "&&",
+		} {
+			t.Run(path+"?"+query, func(t *testing.T) {
+				status, code := 422, "VALIDATION_FAILED"
+				if strings.HasSuffix(query, "&") { // an empty parameter hides nothing
+					status, code = 200, ""
+				}
+				for _, caller := range []string{key, tokenFor(t, user)} {
+					a := s.in(t).want(s.in(t).call("GET", path+"?"+query, nil, "Authorization", caller), status, code)
+					if status == 422 && (a.body["errors"] == nil || goWords.MatchString(a.raw)) {
+						t.Errorf("%s", a.raw)
+					}
+				}
+			})
+		}
+		own := s.want(s.call("GET", path, nil, "Authorization", tokenFor(t, ids.New().String())), 200, "")
+		if items, _ := own.body["items"].([]any); len(items) != 0 {
+			t.Errorf("another customer sees %s", own.raw)
+		}
+	}
+	s.want(s.call("GET", "/api/events?pageToken=%zz", nil, "Authorization", key), 422, "VALIDATION_FAILED")
+	s.want(s.call("GET", "/api/events/"+event+"?%zz", nil, "Authorization", key), 422, "VALIDATION_FAILED")
+	s.want(s.call("GET", "/api/admin/overview?behind="+zero, nil, "Authorization", key), 422, "VALIDATION_FAILED")
 }

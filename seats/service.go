@@ -87,8 +87,12 @@ func (s *Service) GetLock(ctx context.Context, id ID) (holdfast.Lock, error) {
 	return s.store.Lock(ctx, id)
 }
 
-// ListLocks lists locks by ID, and the token of the next page.
+// ListLocks lists locks by ID, and the token of the next page. It refuses a filter by the
+// zero ID or by an unknown status.
 func (s *Service) ListLocks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
+	if err := f.Check(); err != nil {
+		return nil, "", err
+	}
 	return s.store.Locks(ctx, f, page)
 }
 

@@ -10,4 +10,13 @@ var requestMutations = []mutation{
 		from:  "if repeatsKey(data) {",
 		to:    "if false {",
 		tests: "TestShape_KeysOf"},
+	{name: "what can't be read of a query is left out", file: "httpapi/server.go",
+		from:  "isLong: isLong}), readableQuery}",
+		to:    "isLong: isLong})}",
+		tests: "TestShape_QueriesThatShowTooMuchAreRefused"},
+	{name: "the zero ID lists everything", file: "filter.go",
+		from:  "if filter.id != nil && filter.id.IsZero() {",
+		to:    "if false {",
+		pkg:   "./seats",
+		tests: "TestList_RefusesFiltersThatNothingCanMatch"},
 }

@@ -118,7 +118,7 @@ func TestAbandoned_BeforeTheLastCheck(t *testing.T) {
 			if done, stale := process.Transactions(mongodb.Done), process.Transactions(mongodb.Refused); done != 0 || stale != 1 {
 				t.Errorf("%d transactions were committed and %d were stale; want 0 and 1", done, stale)
 			}
-			locks, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: eventID}, holdfast.Page{})
+			locks, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{EventID: &eventID}, holdfast.Page{})
 			if err != nil || len(locks) != 0 {
 				t.Errorf("locks %+v, %v", locks, err)
 			}

@@ -15,25 +15,30 @@ import (
 
 // filter selects items of a list.
 type filter struct {
-	Event  string `help:"Only of this event."`
-	User   string `help:"Only of this user."`
-	Status string `help:"Only with this status."`
-	Limit  int    `default:"50" help:"Maximum number of items; 0 for all."`
+	Event  *string `help:"Only of this event."`
+	User   *string `help:"Only of this user."`
+	Status string  `help:"Only with this status."`
+	Limit  int     `default:"50" help:"Maximum number of items; 0 for all."`
 }
 
-func (f filter) parse() (event, user holdfast.ID, err error) {
-	for _, part := range []struct {
-		text, flag string
-		id         *holdfast.ID
-	}{{f.Event, "--event", &event}, {f.User, "--user", &user}} {
-		if part.text == "" {
-			continue
-		}
-		if *part.id, err = holdfast.ParseID(part.text); err != nil {
-			return event, user, fmt.Errorf("%s %q is not a valid ID: use 24 hex digits", part.flag, part.text)
-		}
+// parse reads the IDs; nil for a flag that is not given.
+func (f filter) parse() (event, user *holdfast.ID, err error) {
+	event, err = parseID("--event", f.Event)
+	if err == nil {
+		user, err = parseID("--user", f.User)
 	}
-	return event, user, nil
+	return event, user, err
+}
+
+func parseID(flag string, text *string) (*holdfast.ID, error) {
+	if text == nil {
+		return nil, nil //nolint:nilnil // no filter
+	}
+	id, err := holdfast.ParseID(*text)
+	if err != nil || id.IsZero() {
+		return nil, fmt.Errorf("%s %q is not a valid ID: use 24 hex digits, not all of them 0", flag, *text)
+	}
+	return &id, nil
 }
 
 // readPages reads items page by page, up to limit; 0 is no limit.

@@ -223,6 +223,8 @@ func TestLists_FilterAndFormatItems(t *testing.T) {
 		{args: []string{"locks", "--status", "ACTIVE"}, code: 0, want: lock.ID.String(), exclude: "CONSUMED"},
 		{args: []string{"locks", "--user", lock.UserID.String(), "-o", "json"}, code: 0, want: `"seats": 7`, exclude: `"seats": 2`},
 		{args: []string{"locks", "--event", "x"}, code: 2},
+		{args: []string{"locks", "--user", ""}, code: 2, exclude: lock.ID.String()},
+		{args: []string{"bookings", "--user", holdfast.ID{}.String()}, code: 2, exclude: "CONFIRMED"},
 		{args: []string{"bookings", "--status", "CONFIRMED"}, code: 0, want: "CONFIRMED", exclude: "INITIATED"},
 		{args: []string{"bookings", "--limit", "1", "-o", "json"}, code: 0, want: `"lockId"`, exclude: "INITIATED\n"},
 		{args: []string{"bookings", "--event", ids.New().String(), "-o", "json"}, code: 0, want: "[]"},

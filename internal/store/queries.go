@@ -110,21 +110,21 @@ func (s *Store) findBookings(ctx context.Context, filter bson.D) ([]holdfast.Boo
 
 // listFilter builds the filter of a list, and says whether the indexes by event and by user
 // serve it. A filter by event names all statuses, so that the index also gives the order.
-func listFilter[S ~string](event, user ID, status string, statuses []S) mongodb.Filter {
+func listFilter[S ~string](event, user *ID, status string, statuses []S) mongodb.Filter {
 	var match bson.D
-	if !event.IsZero() {
-		match = append(match, mongodb.Is("eventId", event)...)
+	if event != nil {
+		match = append(match, mongodb.Is("eventId", *event)...)
 	}
-	if !user.IsZero() {
-		match = append(match, mongodb.Is("userId", user)...)
+	if user != nil {
+		match = append(match, mongodb.Is("userId", *user)...)
 	}
 	switch {
 	case status != "":
 		match = append(match, mongodb.Is("status", status)...)
-	case !event.IsZero():
+	case event != nil:
 		match = append(match, mongodb.In("status", statuses)...)
 	}
-	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || !event.IsZero() || !user.IsZero()}
+	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || user != nil}
 }
 
 // EventSummary is an event with the sums of its ACTIVE locks.
