@@ -13,7 +13,7 @@ import (
 type Report struct {
 	Found         int   // documents due
 	Applied       int   // ended
-	Skipped       int   // set aside, or ended by another process meanwhile
+	Skipped       int   // set aside, sold, or ended by another process meanwhile
 	Errors        int   // left for the next run
 	SeatsRestored int64 // to events
 }
@@ -54,6 +54,13 @@ func (p *progress) ended(ctx context.Context, e inventory.Ended, event holdfast.
 		level = slog.LevelDebug
 	}
 	p.Log.Log(ctx, level, p.lines.ended(e, event))
+}
+
+// consumed logs due locks that were sold: other software had crashed before it marked them.
+func (p *progress) consumed(ctx context.Context, lockIDs []holdfast.ID) {
+	for _, id := range lockIDs {
+		p.Log.WarnContext(ctx, "Consumed the due lock of a CONFIRMED booking", slog.Any("lockId", id))
+	}
 }
 
 func (p *progress) found(ctx context.Context, n int) {

@@ -164,7 +164,7 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		must(err)
 		_, err = w.Store.Audit(w.Ctx(), counters)
 		must(err)
-		must(w.Store.EachConsumed(w.Ctx(), 1000, func([]holdfast.ID) error { return nil }))
+		must(w.Store.EachLock(w.Ctx(), holdfast.LockConsumed, 1000, func([]holdfast.ID) error { return nil }))
 	}) {
 		if p.Docs > 0 {
 			t.Errorf("audit: it examined %d documents, by %s", p.Docs, p.Plan)

@@ -84,6 +84,7 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 				}
 			}
 			p.extra(len(result.Ended) - ended)
+			p.consumed(ctx, result.Consumed)
 			return ended, result.Busy, err
 		})
 	})
@@ -170,6 +171,7 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 				for _, e := range result.Ended {
 					p.ended(ctx, e, g.event)
 				}
+				p.consumed(ctx, result.Consumed)
 				return len(result.Ended), result.Busy, err
 			})
 			if err != nil {

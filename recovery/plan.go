@@ -90,7 +90,7 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 	}
 	done = p.progress("Comparing CONSUMED locks with their bookings", 0)
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return p.store().EachConsumed(ctx, idPageSize, func(lockIDs []holdfast.ID) error {
+		return p.store().EachLock(ctx, holdfast.LockConsumed, idPageSize, func(lockIDs []holdfast.ID) error {
 			work(func() error {
 				defer done(ctx, len(lockIDs))
 				orphans, err := p.store().OrphanConsumed(ctx, lockIDs)

@@ -75,11 +75,15 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 	return report, nil
 }
 
-// Reconcile is only the audit: every counter is compared with its locks and corrected.
+// Reconcile is only the audit: ACTIVE locks that other software sold become CONSUMED, and every
+// counter is compared with its locks and corrected.
 func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	p := r.pass(runID, log)
 	p.endOrphans(ctx)
-	err := p.checkCounters(ctx)
+	err := p.consumeActive(ctx)
+	if err == nil {
+		err = p.checkCounters(ctx)
+	}
 	if err == nil && p.report.Errors > 0 {
 		err = fmt.Errorf("%d events %w", p.report.Errors, ErrLeftOver)
 	}
@@ -141,22 +145,45 @@ func (p *pass) consumeSold(ctx context.Context) error {
 				slog.Any("lockId", lockID))
 		}
 		for _, sale := range page.active {
-			result, err := p.Pipeline.Do(ctx, inventory.ConsumeSold{LockID: sale.Lock, RunID: p.runID})
-			if err != nil {
-				if err := p.leave(ctx, err, "[RECOVERY] Could not mark the lock of a CONFIRMED booking CONSUMED",
-					slog.Any("lockId", sale.Lock), slog.Any("bookingId", sale.Booking)); err != nil {
-					return err
-				}
-				continue
-			}
-			if !result.Replayed {
-				p.count(Report{Consumed: 1})
-				p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking",
-					slog.Any("lockId", sale.Lock), slog.Any("bookingId", sale.Booking))
+			if err := p.consume(ctx, sale.Lock); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// consumeActive marks the ACTIVE locks of CONFIRMED bookings CONSUMED. Unlike consumeSold it
+// reads what is alive, not every sale of the past.
+func (p *pass) consumeActive(ctx context.Context) error {
+	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
+		return p.store().EachLock(ctx, holdfast.LockActive, idPageSize, func(lockIDs []holdfast.ID) error {
+			work(func() error {
+				sold, err := p.store().SoldLocks(ctx, lockIDs)
+				for _, id := range sold {
+					if err := p.consume(ctx, id); err != nil {
+						return err
+					}
+				}
+				return err
+			})
+			return ctx.Err()
+		})
+	})
+}
+
+// consume marks a lock CONSUMED if it is ACTIVE and sold.
+func (p *pass) consume(ctx context.Context, lockID holdfast.ID) error {
+	result, err := p.Pipeline.Do(ctx, inventory.ConsumeSold{LockID: lockID, RunID: p.runID})
+	if err != nil {
+		return p.leave(ctx, err, "[RECOVERY] Could not mark the lock of a CONFIRMED booking CONSUMED", slog.Any("lockId", lockID))
+	}
+	if result.Replayed {
+		return nil
+	}
+	p.count(Report{Consumed: 1})
+	p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking", slog.Any("lockId", lockID))
+	return nil
 }
 
 // leave logs and counts a document that could not be repaired. The pass goes on, unless

@@ -346,3 +346,28 @@ func TestRun_IsNamedInTheDocumentsThatItChanges(t *testing.T) {
 	named("events", drifted)
 	testenv.CheckInvariants(t, w.DB.Database)
 }
+
+// Other software died between its booking and its lock. The audit marks the lock, due or not.
+func TestReconcile_ConsumesSoldLocks(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	live, due, open := w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 2, testenv.Past()), w.Acquire(event, 3, testenv.Soon())
+	for _, lock := range []holdfast.Lock{live, due} {
+		w.Insert("bookings", bson.D{{Key: "event", Value: event}, {Key: "seatLockId", Value: lock.ID}, {Key: "status", Value: "CONFIRMED"}})
+	}
+	for _, want := range []int{2, 0} {
+		report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
+		if err != nil || report.Consumed != want || report.Corrections != 0 {
+			t.Errorf("got %+v, %v; want %d consumed", report, err, want)
+		}
+	}
+	for lock, want := range map[holdfast.ID]holdfast.LockStatus{
+		live.ID: holdfast.LockConsumed, due.ID: holdfast.LockConsumed, open.ID: holdfast.LockActive,
+	} {
+		if got := w.Lock(lock).Status; got != want {
+			t.Errorf("the lock is %s, want %s", got, want)
+		}
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}

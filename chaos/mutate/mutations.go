@@ -21,4 +21,5 @@ var mutations = slices.Concat(
 	requestMutations,
 	admissionMutations,
 	fleetMutations,
+	saleMutations,
 )

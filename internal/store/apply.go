@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -64,7 +65,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			}
 		}
 		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
-			s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings,
+			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings,
 		} {
 			if err := write(ctx, plans, applied); err != nil {
 				return nil, err
@@ -127,6 +128,29 @@ func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (
 		err = ErrStale
 	}
 	return after, rejectedEvent(err)
+}
+
+// checkSales returns ErrStale if a plan ends a due lock that is sold. The plan was decided on an
+// earlier read, and other software may have confirmed a booking since. A plan of a transaction
+// that holds the event has read that in the transaction.
+func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) error {
+	var ended []ID
+	for _, p := range plans {
+		for _, w := range p.Locks {
+			if w.To == holdfast.LockExpired && w.Guard != inventory.AnyRevision {
+				ended = append(ended, w.ID)
+			}
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	found, err := mongodb.All[soldDoc](ctx, s.bookings(), salesOf(ended))
+	sold := countByLock(found)
+	if err == nil && slices.ContainsFunc(ended, func(id ID) bool { return sold[id] > 0 }) {
+		err = ErrStale
+	}
+	return err
 }
 
 // writeLocks changes locks by one command. Equal changes that check no revision share a

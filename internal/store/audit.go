@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -87,9 +89,9 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 	})
 }
 
-// EachConsumed calls handle with the IDs of all CONSUMED locks, in batches of up to size.
-func (s *Store) EachConsumed(ctx context.Context, size int, handle func([]ID) error) error {
-	filter := bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}, {Key: "status", Value: string(holdfast.LockConsumed)}}
+// EachLock calls handle with the IDs of all locks of a status, in batches of up to size.
+func (s *Store) EachLock(ctx context.Context, status holdfast.LockStatus, size int, handle func([]ID) error) error {
+	filter := bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}, {Key: "status", Value: string(status)}}
 	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), size,
 		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
 }
@@ -130,6 +132,12 @@ func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (
 		}
 	}
 	return active, ended, mongodb.Translate(err)
+}
+
+// SoldLocks returns the locks that a CONFIRMED booking names.
+func (s *Store) SoldLocks(ctx context.Context, lockIDs []ID) ([]ID, error) {
+	sold, err := s.confirmed(ctx, "seatLockId", lockIDs)
+	return slices.Collect(maps.Keys(sold)), mongodb.Translate(err)
 }
 
 // OrphanConsumed returns the CONSUMED locks without a CONFIRMED booking.

@@ -40,7 +40,7 @@ func (s *Store) loadFenced(ctx context.Context, eventID ID, n inventory.Needs, f
 // canReadEarly reports whether no document can appear among the needed ones without a change
 // of the event. A booking can.
 func canReadEarly(n inventory.Needs) bool {
-	return len(n.Locks)+len(n.LiveOf)+len(n.Bookings) == 0
+	return len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Sold) == 0
 }
 
 // isAsBefore reports whether an early read still held when the fence was written: event is

@@ -166,11 +166,31 @@ func TestApply_LockGuardsHold(t *testing.T) {
 		{name: "expire: it is consumed", arrange: set("expiresAt", past), plan: expire, change: set("status", "CONSUMED")},
 		{name: "expire: it is released", arrange: set("expiresAt", past), plan: expire, change: set("status", "RELEASED")},
 		{name: "expire: it is extended", arrange: set("expiresAt", past), plan: expire, change: set("expiresAt", ahead)},
+		{
+			name: "expire: it is sold", arrange: set("expiresAt", past), plan: expire,
+			change: func(f fixture) { f.setBooking(field("status", "CONFIRMED")) },
+		},
 		{name: "cancel: it is active", arrange: set("status", "CONSUMED"), plan: undo, change: set("status", "ACTIVE")},
 		{name: "refuse for its time: it is consumed", arrange: set("expiresAt", past), plan: bump, change: set("status", "CONSUMED")},
 		{name: "refuse for its time: it has been changed", arrange: set("expiresAt", past), plan: bump, change: set("rev", 4)},
 		{name: "it is deleted", plan: release, change: func(f fixture) { f.remove("seatlocks", f.lock) }},
 	})
+}
+
+// An extension may have to be written before a time: the end of its booking's payment window.
+func TestApply_LockGuardBeforeATime(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for want, before := range map[error]time.Time{nil: time.Now().Add(time.Hour), store.ErrStale: time.Now().Add(-time.Second)} {
+		f := newFixture(t, w, nil)
+		_, err := f.apply(inventory.Plan{Locks: []inventory.LockWrite{{
+			ID: f.lock, From: holdfast.LockActive, To: holdfast.LockActive, Guard: inventory.LiveAtRevision,
+			Revision: f.read.Locks[f.lock].Revision, Before: before,
+		}}})
+		if !errors.Is(err, want) {
+			t.Errorf("before %v: got %v, want %v", before, err, want)
+		}
+	}
 }
 
 func TestApply_BookingGuardsHold(t *testing.T) {

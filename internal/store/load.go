@@ -23,6 +23,8 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	var fenced bool
 	var err error
 	switch {
+	case eventID.IsZero() && len(n.Sold) > 0:
+		err = s.loadEach(ctx, eventID, n, &found)
 	case eventID.IsZero() && len(n.Bookings) == 1:
 		err = s.loadByBooking(ctx, n, &found)
 		for _, b := range found.Bookings { // its lock was looked up with it
@@ -93,6 +95,7 @@ type loaded struct {
 	Keys     []lockDoc    `bson:"keys"`
 	Holdings []holdingDoc `bson:"holdings"`
 	Due      []dueDoc     `bson:"due"`
+	Sold     []soldDoc    `bson:"sold"`
 	Taken    []takenDoc   `bson:"taken"`
 }
 
@@ -102,9 +105,18 @@ type holdingDoc struct {
 	Locks int64         `bson:"locks"`
 }
 
+// dueDoc has the due locks, and the sales of them. There is none if no lock is due.
 type dueDoc struct {
-	ID    ID            `bson:"_id"`
-	Seats mongodb.Whole `bson:"seats"`
+	Locks []struct {
+		ID    ID            `bson:"_id"`
+		Seats mongodb.Whole `bson:"seats"`
+	} `bson:"locks"`
+	Sold []soldDoc `bson:"sold"`
+}
+
+// soldDoc is a CONFIRMED booking.
+type soldDoc struct {
+	LockID ID `bson:"seatLockId"`
 }
 
 type takenDoc struct {
@@ -146,19 +158,45 @@ func parts(eventID ID, n inventory.Needs) []part {
 	if len(n.Holdings) > 0 {
 		add("holdings", locksName, func(l *loaded) any { return &l.Holdings }, holdingsOf(ofEvent, n.Holdings)...)
 	}
-	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
-	if len(n.DueAmong) > 0 {
-		add("due", locksName, func(l *loaded) any { return &l.Due },
-			mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(endable), mongodb.Only("seats"))
-	} else if n.Due > 0 {
-		add("due", locksName, func(l *loaded) any { return &l.Due }, mongodb.Match(isDue...), mongodb.Match(endable),
-			mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"))
+	if len(n.DueAmong) > 0 || n.Due > 0 {
+		add("due", locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n)...)
+	}
+	if len(n.Sold) > 0 {
+		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold)...)
 	}
 	if n.Taken {
 		add("taken", locksName, func(l *loaded) any { return &l.Taken }, mongodb.Match(ofEvent, mongodb.In("status", holdfast.TakingStatuses())),
 			mongodb.Group(nil, bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}))
 	}
 	return list
+}
+
+// dueOf reads the due locks of the event, and their sales. If no lock is due, it looks for no
+// booking.
+func dueOf(ofEvent bson.D, n inventory.Needs) []bson.D {
+	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
+	var stages []bson.D
+	if len(n.DueAmong) > 0 {
+		stages = []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(endable), mongodb.Only("seats")}
+	} else {
+		stages = []bson.D{
+			mongodb.Match(isDue...), mongodb.Match(endable),
+			mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"),
+		}
+	}
+	return append(stages, mongodb.Group(nil, bson.E{Key: "locks", Value: bson.D{{Key: "$push", Value: "$$ROOT"}}}),
+		mongodb.JoinBy("sold", bookingsName, "locks._id", "seatLockId", sales...))
+}
+
+// sales keeps the CONFIRMED ones of bookings, and of them the lock's ID. An index covers it.
+var sales = []bson.D{
+	mongodb.Match(mongodb.Is("status", string(holdfast.BookingConfirmed))),
+	{{Key: "$project", Value: bson.D{{Key: "_id", Value: 0}, {Key: "seatLockId", Value: 1}}}},
+}
+
+// salesOf reads the sales of locks.
+func salesOf(lockIDs []ID) []bson.D {
+	return append([]bson.D{mongodb.Match(mongodb.In("seatLockId", lockIDs))}, sales...)
 }
 
 // holdingsOf sums the seats and locks that users hold of the event.
@@ -254,9 +292,12 @@ func (l loaded) state(n inventory.Needs) inventory.State {
 	}
 	l.fillLocks(&s, n)
 	if n.Due > 0 || len(n.DueAmong) > 0 {
-		list := make([]inventory.DueLock, 0, len(l.Due))
-		for _, d := range l.Due {
-			list = append(list, inventory.DueLock{ID: d.ID, Seats: d.Seats.N})
+		list := []inventory.DueLock{}
+		for _, due := range l.Due {
+			sold := countByLock(due.Sold)
+			for _, d := range due.Locks {
+				list = append(list, inventory.DueLock{ID: d.ID, Seats: d.Seats.N, Sold: sold[d.ID] > 0})
+			}
 		}
 		s.Due = &list
 	}
@@ -279,6 +320,14 @@ func (l loaded) state(n inventory.Needs) inventory.State {
 	return s
 }
 
+func countByLock(docs []soldDoc) map[ID]int {
+	sold := make(map[ID]int, len(docs))
+	for _, d := range docs {
+		sold[d.LockID]++
+	}
+	return sold
+}
+
 func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 	s.Locks = make(map[ID]*inventory.Lock, len(n.Locks))
 	for _, id := range n.Locks {
@@ -296,6 +345,11 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 		s.Locks[d.ID] = d.inventory()
 	}
 	s.Locks[ID{}], s.Bookings[ID{}] = nil, nil // documents that have no ID of ours can't be named
+	sold := countByLock(l.Sold)
+	s.Sold = make(map[ID]int, len(n.Sold))
+	for _, id := range n.Sold {
+		s.Sold[id] = sold[id]
+	}
 	s.LiveOf = make(map[ID][]ID, len(n.LiveOf))
 	for _, id := range n.LiveOf {
 		s.LiveOf[id] = nil

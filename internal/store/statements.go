@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -151,10 +153,18 @@ func lockGuard(ids []ID, w inventory.LockWrite) bson.D {
 	case inventory.AtRevision:
 		return mongodb.And(is, sameNumber("rev", w.Revision))
 	case inventory.LiveAtRevision:
-		return mongodb.And(is, sameNumber("rev", w.Revision), notDue)
+		return mongodb.And(is, sameNumber("rev", w.Revision), notDue, isBefore(w.Before))
 	default:
 		return is
 	}
+}
+
+// isBefore matches while the database's clock is before a time; a zero time is no condition.
+func isBefore(t time.Time) bson.D {
+	if t.IsZero() {
+		return nil
+	}
+	return bson.D{{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$$NOW", t}}}}}
 }
 
 func lockUpdate(w inventory.LockWrite) bson.D {

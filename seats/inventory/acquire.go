@@ -191,7 +191,8 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 	return Result{acquired: len(d.plan.Acquired)}
 }
 
-// reclaim ends the due lock with the soonest expiry that this batch has not ended yet.
+// reclaim ends the due lock with the soonest expiry that this batch has not ended yet. A sold
+// one becomes CONSUMED: its seats stay sold.
 func (d *decision) reclaim() bool {
 	for len(d.due) > 0 {
 		next := d.due[0]

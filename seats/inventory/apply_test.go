@@ -129,11 +129,11 @@ func (s *store) writeLocks(p inventory.Plan) error {
 func (s *store) lockGuardHolds(lock inventory.Lock, w inventory.LockWrite) bool {
 	switch w.Guard {
 	case inventory.IsDue:
-		return lock.Due(s.now)
+		return lock.Due(s.now) && (w.To != holdfast.LockExpired || s.sales(lock.ID) == 0)
 	case inventory.AtRevision:
 		return same(lock.Revision, w.Revision)
 	case inventory.LiveAtRevision:
-		return same(lock.Revision, w.Revision) && !lock.Due(s.now)
+		return same(lock.Revision, w.Revision) && !lock.Due(s.now) && (w.Before.IsZero() || s.now.Before(w.Before))
 	default:
 		return true
 	}

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"time"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -8,38 +10,49 @@ import (
 // go through its queue. Each raises the revision of the lock.
 
 // Extend moves the expiry of a live lock, never to an earlier time, and at most to the
-// cap from the lock's creation.
+// cap from the lock's creation. A lock whose booking is due is not extended: it ends with it.
 type Extend struct {
 	LockID ID
 	Until  holdfast.Until
 }
 
 func (c Extend) decide(d *decision) Result {
-	lock, exists, read := d.lock(c.LockID)
+	lock, exists, _ := d.lock(c.LockID)
+	bookings := d.liveBookings(c.LockID)
 	switch {
-	case !read:
+	case !d.needs.None():
 		return Result{}
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodeLockNotFound)}
 	}
-	if err := lock.Ended(d.state.Now); err != nil {
+	err, windowEnd := ended(lock, bookings, d.state.Now), time.Time{}
+	for _, b := range bookings {
+		switch {
+		case err == nil && b.WindowPassed(d.state.Now):
+			err = errBookingExpired()
+		case !b.PaymentExpiresAt.IsZero() && (windowEnd.IsZero() || b.PaymentExpiresAt.Before(windowEnd)):
+			windowEnd = b.PaymentExpiresAt
+		}
+	}
+	if err != nil {
 		d.bump(lock)
 		return Result{Err: err}
 	}
-	if err := d.checkNotCancelled(); err != nil {
+	if err := d.checkNotCancelled(lock); err != nil {
 		return Result{Err: err}
 	}
 	expires := c.Until.From(d.state.Now)
 	if expires.After(lock.CreatedAt.Add(d.rules.MaxLockTTL)) {
 		return Result{Err: c.Until.TooLate(holdfast.LockFields, d.rules.MaxLockTTL)}
 	}
-	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, ExpiresAt: later(lock.ExpiresAt, expires)})
+	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, Before: windowEnd, ExpiresAt: later(lock.ExpiresAt, expires)})
 	extended := d.locks[lock.ID].Lock
 	return Result{Lock: &extended}
 }
 
 // Book makes the booking of a live lock, and moves the lock's expiry to the end of the
-// payment window if that is later. A lock that has its booking answers with it.
+// payment window if that is later. A lock that has its booking answers with it, unless the
+// booking is due.
 type Book struct {
 	holdfast.BookingRequest
 	BookingID ID // of the booking to be made
@@ -55,12 +68,13 @@ func (c Book) decide(d *decision) Result {
 		return Result{Err: holdfast.NotFound(holdfast.CodeLockNotFound)}
 	}
 	now := d.state.Now
-	err := lock.Ended(now)
+	err := ended(lock, bookings, now)
 	for _, b := range bookings { // a repeat
-		if b.ID.IsZero() { // a CONFIRMED booking of other software, which no request can name
-			return Result{Err: errConsumed()}
-		}
-		if err == nil || (lock.Status == holdfast.LockConsumed && b.Status == holdfast.BookingConfirmed) {
+		switch {
+		case err == nil && b.WindowPassed(now):
+			err = errBookingExpired()
+		case b.ID.IsZero(): // of other software, and no request can name it
+		case err == nil, holdfast.HasCode(err, holdfast.CodeLockConsumed) && b.Status == holdfast.BookingConfirmed:
 			return Result{Booking: &b, Replayed: true}
 		}
 	}
@@ -68,7 +82,7 @@ func (c Book) decide(d *decision) Result {
 		d.bump(lock)
 		return Result{Err: err}
 	}
-	if err := d.checkNotCancelled(); err != nil {
+	if err := d.checkNotCancelled(lock); err != nil {
 		return Result{Err: err}
 	}
 	b := holdfast.Booking{
@@ -113,7 +127,7 @@ func (c Pay) decide(d *decision) Result {
 		d.bumpOpen(b, lock)
 		return Result{Err: err}
 	}
-	if err := d.checkNotCancelled(); err != nil {
+	if err := d.checkNotCancelled(lock); err != nil {
 		return Result{Err: err}
 	}
 	ends := c.Window.From(now)
@@ -151,7 +165,7 @@ func (c Confirm) decide(d *decision) Result {
 		d.bumpOpen(b, lock)
 		return Result{Err: err}
 	}
-	if err := d.checkNotCancelled(); err != nil {
+	if err := d.checkNotCancelled(lock); err != nil {
 		return Result{Err: err}
 	}
 	d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: LiveAtRevision})
@@ -178,7 +192,7 @@ func (c ConsumeSold) decide(d *decision) Result {
 	}
 	for _, b := range bookings {
 		if exists && lock.Status == holdfast.LockActive && b.Status == holdfast.BookingConfirmed {
-			d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: AtRevision, RunID: c.RunID})
+			d.consume(lock, LockWrite{Guard: AtRevision, RunID: c.RunID})
 			return Result{}
 		}
 	}
@@ -205,11 +219,14 @@ func (d *decision) bumpOpen(b holdfast.Booking, lock Lock) {
 	}
 }
 
-func (d *decision) checkNotCancelled() error {
+// checkNotCancelled refuses a claim on a lock of a cancelled event. It raises the lock's
+// revision: a confirmation that read the event before then conflicts, and is refused too.
+func (d *decision) checkNotCancelled(lock Lock) error {
 	switch {
 	case !d.ensureEvent():
 		return holdfast.NotFound(holdfast.CodeEventNotFound)
 	case d.event.Status == holdfast.Cancelled:
+		d.bump(lock)
 		return errNotOnSale()
 	default:
 		return nil

@@ -120,18 +120,27 @@ func TestBook_WhereBookingAndLockContradictEachOther(t *testing.T) {
 		lock    holdfast.LockStatus
 		expires time.Time
 		booking holdfast.BookingStatus
+		window  time.Time // soon, if it is zero
 		code    holdfast.Code
 	}{
 		{name: "a released lock that was sold", lock: "RELEASED", expires: soon, booking: "CONFIRMED", code: holdfast.CodeLockReleased},
 		{name: "an expired lock that was sold", lock: "EXPIRED", expires: soon, booking: "CONFIRMED", code: holdfast.CodeLockExpired},
-		{name: "a due lock that was sold", lock: "ACTIVE", expires: begin, booking: "CONFIRMED", code: holdfast.CodeLockExpired},
+		{name: "a due lock that was sold", lock: "ACTIVE", expires: begin, booking: "CONFIRMED"},
+		{
+			name: "a lock whose booking is due", lock: "ACTIVE", expires: soon, booking: "PAYMENT_PENDING", window: begin,
+			code: holdfast.CodeBookingExpired,
+		},
 		{
 			name: "a consumed lock with an open booking", lock: "CONSUMED", expires: soon, booking: "PAYMENT_PENDING",
 			code: holdfast.CodeLockConsumed,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := newStore(5).withLock(1, 2, row.lock, row.expires).withBooking(1, row.booking, soon)
+			window := row.window
+			if window.IsZero() {
+				window = soon
+			}
+			s := newStore(5).withLock(1, 2, row.lock, row.expires).withBooking(1, row.booking, window)
 			wantCode(t, s.one(t, book), row.code)
 		})
 	}
@@ -216,6 +225,7 @@ func TestClaim_PlansAreGuardedAtTheWrite(t *testing.T) {
 		change  func(*store)
 	}{
 		{name: "extend, late", command: extend, state: "INITIATED", change: late},
+		{name: "extend, its booking is due", command: extend, state: "short window", change: func(s *store) { s.now = in(minutes(2)) }},
 		{name: "extend, changed", command: extend, state: "INITIATED", change: changed},
 		{name: "book, late", command: book, state: "without", change: late},
 		{name: "book, changed", command: book, state: "without", change: changed},
@@ -241,6 +251,8 @@ func TestClaim_PlansAreGuardedAtTheWrite(t *testing.T) {
 				s = aLock("ACTIVE")
 			case "sold":
 				s = aLock("ACTIVE and sold")
+			case "short window":
+				s = newStore(5).withLock(1, 2, "ACTIVE", in(minutes(10))).withBooking(1, "PAYMENT_PENDING", in(minutes(2)))
 			case "no window":
 				s = newStore(5).withLock(1, 2, "ACTIVE", in(minutes(10))).withBooking(1, "PAYMENT_PENDING", time.Time{})
 			}
@@ -250,6 +262,32 @@ func TestClaim_PlansAreGuardedAtTheWrite(t *testing.T) {
 			row.change(s)
 			if err := s.apply(p.plan); !errors.Is(err, errStale) {
 				t.Errorf("got %v, want the plan to be stale: %+v", err, p.plan)
+			}
+		})
+	}
+}
+
+// A claim that read the event before it was cancelled is not written once another claim on the
+// lock was refused by the cancelled event.
+func TestClaim_ARefusalByACancelledEventConflictsWithEarlierClaims(t *testing.T) {
+	for name, row := range map[string]struct {
+		command inventory.Command
+		state   string
+	}{
+		"extend": {extend, "INITIATED"}, "pay": {pay, "INITIATED"}, "confirm": {confirm, "PAYMENT_PENDING"}, "book": {book, "without"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := aBooking(row.state)
+			if row.state == "without" {
+				s = aLock("ACTIVE")
+			}
+			early := &pipeline{store: s, rules: theRules}
+			var needs inventory.Needs
+			early.decide(t, &needs, false, []inventory.Command{row.command})
+			s.event.Status = holdfast.Cancelled
+			wantCode(t, s.one(t, row.command), holdfast.CodeEventNotOnSale)
+			if err := s.apply(early.plan); !errors.Is(err, errStale) {
+				t.Errorf("the earlier claim: got %v, want it stale", err)
 			}
 		})
 	}

@@ -42,6 +42,10 @@ func aLock(state string) *store {
 		return s.withLock(1, 2, holdfast.LockConsumed, in(minutes(10)))
 	case "ACTIVE and sold": // other software died between booking and lock
 		return s.withLock(1, 2, holdfast.LockActive, in(minutes(10))).withBooking(1, holdfast.BookingConfirmed, in(minutes(10)))
+	case "due and sold":
+		return s.withLock(1, 2, holdfast.LockActive, begin).withBooking(1, holdfast.BookingConfirmed, begin)
+	case "ACTIVE, its booking is due":
+		return s.withLock(1, 2, holdfast.LockActive, in(minutes(10))).withBooking(1, holdfast.BookingPending, begin)
 	case "missing":
 		return s
 	default:
@@ -51,17 +55,18 @@ func aLock(state string) *store {
 
 func TestContract_ActionsOnALock(t *testing.T) {
 	states := []string{"ACTIVE", "due", "EXPIRED", "CONSUMED", "RELEASED",
-		"ACTIVE and booked", "due and booked", "CONSUMED without booking", "ACTIVE and sold", "missing"}
+		"ACTIVE and booked", "due and booked", "CONSUMED without booking", "ACTIVE and sold",
+		"ACTIVE, its booking is due", "due and sold", "missing"}
 	const expired, consumed = holdfast.CodeLockExpired, holdfast.CodeLockConsumed
-	const released, missing = holdfast.CodeLockReleased, holdfast.CodeLockNotFound
+	const released, missing, late = holdfast.CodeLockReleased, holdfast.CodeLockNotFound, holdfast.CodeBookingExpired
 	for _, row := range []struct {
 		name    string
 		command inventory.Command
 		want    []holdfast.Code // in the order of states
 	}{
-		{"extend", extend, []holdfast.Code{"", expired, expired, consumed, released, "", expired, consumed, "", missing}},
-		{"release", release, []holdfast.Code{"", expired, expired, consumed, "", "", expired, consumed, consumed, missing}},
-		{"book", book, []holdfast.Code{"", expired, expired, "", released, "", expired, consumed, "", missing}},
+		{"extend", extend, []holdfast.Code{"", expired, expired, consumed, released, "", expired, consumed, consumed, late, consumed, missing}},
+		{"release", release, []holdfast.Code{"", expired, expired, consumed, "", "", expired, consumed, consumed, "", consumed, missing}},
+		{"book", book, []holdfast.Code{"", expired, expired, "", released, "", expired, consumed, "", late, "", missing}},
 	} {
 		for i, state := range states {
 			t.Run(row.name+" a lock that is "+state, func(t *testing.T) {

@@ -18,6 +18,7 @@ type Command interface {
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
 	d := &decision{
 		state: s, rules: rules, commands: len(commands),
+		sales: maps.Clone(s.Sold),
 		locks: map[ID]Lock{}, planned: map[ID]int{}, bookings: map[ID]holdfast.Booking{},
 	}
 	d.openEvent()
@@ -53,6 +54,7 @@ type decision struct {
 	planned  map[ID]int  // a lock's index in plan.Locks
 	bookings map[ID]holdfast.Booking
 	holdings map[ID]Holding
+	sales    map[ID]int      // State.Sold, as this batch has left it
 	acquired map[UserKey]int // keys that this batch has used: 1 + the index in plan.Acquired
 
 	due []DueLock // the locks that are left to reclaim

@@ -14,7 +14,8 @@ type Run struct {
 
 // ExpireLocks ends due locks of the event. If UpTo is above the number of LockIDs, it ends up
 // to UpTo due locks, soonest expiry first. Otherwise it ends the locks of LockIDs that are
-// still due. The event keeps the run's ID, and the revision that the run leaves.
+// still due. A sold one becomes CONSUMED. The event keeps the run's ID, and the revision that
+// the run leaves.
 type ExpireLocks struct {
 	Run
 	LockIDs []ID
@@ -38,14 +39,18 @@ func (c ExpireLocks) decide(d *decision) Result {
 	}
 	result := Result{Ended: make([]Ended, 0, len(d.due))}
 	for _, due := range d.due {
-		d.expire(due, c.By, c.ID)
-		result.Ended = append(result.Ended, Ended{Lock: due.ID, Seats: due.Seats})
+		if d.expire(due, c.By, c.ID) {
+			result.Ended = append(result.Ended, Ended{Lock: due.ID, Seats: due.Seats})
+		} else {
+			result.Consumed = append(result.Consumed, due.ID)
+		}
 	}
 	result.Busy = d.noteSweep(c.Run, len(result.Ended))
 	return result
 }
 
-// ExpireBookings ends open bookings that are due, and their locks if they are still ACTIVE.
+// ExpireBookings ends open bookings that are due, and their locks if they are still ACTIVE. A
+// lock that another booking has sold becomes CONSUMED.
 // The locks all belong to one event, or take no seats. Nothing ends if a lock takes seats of
 // an event that does not exist.
 type ExpireBookings struct {
@@ -60,6 +65,9 @@ func (c ExpireBookings) decide(d *decision) Result {
 	for _, ref := range c.Bookings {
 		d.booking(ref.Booking)
 		d.lock(ref.Lock)
+		if _, read := d.state.Sold[ref.Lock]; !read {
+			d.needs.Sold = append(d.needs.Sold, ref.Lock)
+		}
 	}
 	if !d.needs.None() {
 		return Result{}
@@ -83,10 +91,17 @@ func (c ExpireBookings) decide(d *decision) Result {
 				continue // its seats are not a whole number: left to an operator
 			}
 			if d.state.Event != nil && lock.EventID == d.event.ID && (lock.BookingID.IsZero() || lock.BookingID == b.ID) {
-				ended.Seats = lock.Seats
-				locks++
-				d.restore(lock.Seats)
-				d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: AnyRevision, ClearBooking: lock.BookingID == b.ID, EndedBy: c.By, RunID: c.ID})
+				write := LockWrite{Guard: AnyRevision, ClearBooking: lock.BookingID == b.ID, RunID: c.ID}
+				if d.state.Sold[lock.ID] > 0 {
+					d.consume(lock, write)
+					result.Consumed = append(result.Consumed, lock.ID)
+				} else {
+					write.To, write.EndedBy = holdfast.LockExpired, c.By
+					ended.Seats = lock.Seats
+					locks++
+					d.restore(lock.Seats)
+					d.write(lock, write)
+				}
 			}
 		} else if hasLock && lock.BookingID == b.ID {
 			d.write(lock, LockWrite{To: lock.Status, Guard: AnyRevision, ClearBooking: true})

@@ -81,8 +81,11 @@ func (s *store) checkSales(t rapid.TB, before *store) {
 		if n := len(live[id]); n > 1 && n > len(wasLive[id]) {
 			t.Errorf("lock %s has %d live bookings", id, n)
 		}
-		if was := before.locks[id]; lock.Status == holdfast.LockConsumed && (was == nil || was.Status != lock.Status) && !s.isSold(id) {
+		if was := before.locks[id]; lock.Status == holdfast.LockConsumed && (was == nil || was.Status != lock.Status) && s.sales(id) == 0 {
 			t.Errorf("lock %s was consumed without a CONFIRMED booking", id)
+		}
+		if was := before.locks[id]; was != nil && takes(was) && !takes(lock) && s.sales(id) > 0 {
+			t.Errorf("lock %s was %s and sold, and is %s", id, was.Status, lock.Status)
 		}
 	}
 	for id, b := range s.bookings {
@@ -109,12 +112,12 @@ func (s *store) liveBookings() map[ID][]ID {
 	return live
 }
 
-// isSold reports whether a CONFIRMED booking has the lock.
-func (s *store) isSold(lock ID) bool {
+// sales counts the CONFIRMED bookings of the lock.
+func (s *store) sales(lock ID) (n int) {
 	for _, b := range s.bookings {
 		if b.LockID == lock && b.Status == holdfast.BookingConfirmed {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }

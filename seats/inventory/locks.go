@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -65,10 +66,11 @@ func (d *decision) release(lock Lock) Lock {
 	return d.locks[lock.ID]
 }
 
-// expire ends a lock that is due, and restores its seats. The lock must be ACTIVE and due at
-// the write, because a transaction that began in time may have confirmed it meanwhile. If
-// this transaction has read the lock, such a change of it conflicts with the write.
-func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
+// expire ends a lock that is due, and restores its seats; a sold lock becomes CONSUMED instead,
+// and expired is false. The lock must be ACTIVE and due at the write, because a transaction that
+// began in time may have confirmed it meanwhile. If this transaction has read the lock, such a
+// change of it conflicts with the write.
+func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expired bool) {
 	lock := Lock{Lock: holdfast.Lock{ID: due.ID, Seats: due.Seats, Status: holdfast.LockActive}}
 	if read := d.state.Locks[due.ID]; read != nil {
 		lock = *read
@@ -77,13 +79,29 @@ func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) {
 	if d.state.Held { // the transaction has read the due locks
 		guard = AnyRevision
 	}
+	if due.Sold {
+		d.consume(lock, LockWrite{Guard: guard, RunID: runID})
+		return false
+	}
 	d.restore(due.Seats)
 	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: guard, EndedBy: by, RunID: runID})
+	return true
+}
+
+// consume marks a lock CONSUMED whose booking other software has CONFIRMED, due or not: its
+// seats stay sold.
+func (d *decision) consume(lock Lock, w LockWrite) {
+	if held, read := d.holdings[lock.UserID]; read && lock.Due(d.state.Now) {
+		held.Seats += lock.Seats // due locks did not count
+		d.holdings[lock.UserID] = held
+	}
+	w.To = holdfast.LockConsumed
+	d.write(lock, w)
 }
 
 // bump raises the revision of an ACTIVE lock, and changes nothing else. Every refusal because
-// of time needs it: a transaction that began in time, and would still confirm or extend the
-// lock, then conflicts.
+// of time or of a cancelled event needs it: a transaction that began before, and would still
+// confirm or extend the lock, then conflicts.
 func (d *decision) bump(lock Lock) {
 	if _, planned := d.planned[lock.ID]; !planned && lock.Status == holdfast.LockActive {
 		d.write(lock, LockWrite{To: lock.Status, Guard: AtRevision})
@@ -159,7 +177,21 @@ func checkBooking(b holdfast.Booking, a holdfast.BookingAction, lock holdfast.Lo
 		return nil
 	}
 	if b.Due(lock, now) {
-		return holdfast.Refuse(holdfast.CodeBookingExpired, "The booking has expired.")
+		return errBookingExpired()
+	}
+	return lock.Ended(now)
+}
+
+func errBookingExpired() error {
+	return holdfast.Refuse(holdfast.CodeBookingExpired, "The booking has expired.")
+}
+
+// ended returns the refusal for a lock that is not live. A sold lock counts as CONSUMED, even if
+// other software crashed before it marked the lock.
+func ended(lock Lock, bookings []holdfast.Booking, now time.Time) error {
+	sold := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
+	if sold && lock.Status == holdfast.LockActive {
+		lock.Status = holdfast.LockConsumed
 	}
 	return lock.Ended(now)
 }

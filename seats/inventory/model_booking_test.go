@@ -22,8 +22,11 @@ func (m *model) book(c inventory.Book) outcome {
 	if lock == nil || lock.UserID != c.UserID || lock.EventID != c.EventID {
 		return refused("LOCK_NOT_FOUND")
 	}
-	code := m.lockCode(lock)
+	code := m.claimCode(lock)
 	for _, b := range m.live(lock.ID) {
+		if code == "" && !b.PaymentExpiresAt.IsZero() && m.isDue(b.PaymentExpiresAt) {
+			return refused("BOOKING_EXPIRED")
+		}
 		if code == "" || (code == "LOCK_CONSUMED" && b.Status == "CONFIRMED") {
 			o := answer(b)
 			o.replayed = true
@@ -132,8 +135,11 @@ func (m *model) cancel(c inventory.Cancel) outcome {
 		return refused(code)
 	}
 	b.Status = "CANCELLED"
-	if lock != nil {
+	switch {
+	case lock != nil && !m.isSold(lock.ID):
 		m.free(lock)
+	case lock != nil && lock.Status == "ACTIVE":
+		lock.Status = "CONSUMED"
 	}
 	return answer(b)
 }
@@ -160,6 +166,10 @@ func (m *model) expireLocks(c inventory.ExpireLocks) outcome {
 	}
 	var o outcome
 	for _, l := range due {
+		if m.isSold(l.ID) {
+			l.Status, l.runID = "CONSUMED", c.ID
+			continue
+		}
 		l.Status, l.ending = "EXPIRED", ending{c.By, c.ID}
 		o.ended = append(o.ended, inventory.Ended{Lock: l.ID, Seats: l.Seats})
 	}
@@ -191,8 +201,12 @@ func (m *model) expireBookings(c inventory.ExpireBookings) outcome {
 		}
 		ended := inventory.Ended{Booking: b.ID, Lock: b.LockID}
 		if active && (lock.BookingID == b.ID || lock.BookingID.IsZero()) {
-			lock.Status, lock.ending = "EXPIRED", ending{c.By, c.ID}
-			ended.Seats = lock.Seats
+			if m.isSold(lock.ID) {
+				lock.Status, lock.runID = "CONSUMED", c.ID
+			} else {
+				lock.Status, lock.ending = "EXPIRED", ending{c.By, c.ID}
+				ended.Seats = lock.Seats
+			}
 		}
 		if lock != nil && lock.BookingID == b.ID {
 			lock.BookingID = ID{}

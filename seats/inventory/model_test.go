@@ -151,6 +151,10 @@ func (m *model) reclaim() bool {
 	if next == nil {
 		return false
 	}
+	if m.isSold(next.ID) {
+		next.Status = "CONSUMED"
+		return true
+	}
 	next.Status, next.by = "EXPIRED", "reclaim"
 	return true
 }
@@ -236,6 +240,18 @@ func (m *model) lockCode(l *modelLock) holdfast.Code {
 	}
 }
 
+// claimCode is lockCode, but a lock that other software sold counts as CONSUMED.
+func (m *model) claimCode(l *modelLock) holdfast.Code {
+	if l.Status == "ACTIVE" && m.isSold(l.ID) {
+		return "LOCK_CONSUMED"
+	}
+	return m.lockCode(l)
+}
+
+func (m *model) isSold(lock ID) bool {
+	return slices.ContainsFunc(m.live(lock), func(b *holdfast.Booking) bool { return b.Status == "CONFIRMED" })
+}
+
 // live are the live bookings of a lock.
 func (m *model) live(lock ID) (found []*holdfast.Booking) {
 	for _, b := range m.bookings {
@@ -258,13 +274,8 @@ func (m *model) release(c inventory.Release) outcome {
 	if lock.Status == "RELEASED" {
 		return outcome{lock: lock.Lock}
 	}
-	if code := m.lockCode(lock); code != "" {
+	if code := m.claimCode(lock); code != "" {
 		return refused(code)
-	}
-	for _, b := range m.live(lock.ID) {
-		if b.Status == "CONFIRMED" {
-			return refused("LOCK_CONSUMED")
-		}
 	}
 	for _, b := range m.live(lock.ID) {
 		b.Status = "CANCELLED"
@@ -278,10 +289,16 @@ func (m *model) extend(c inventory.Extend) outcome {
 	if lock == nil {
 		return refused("LOCK_NOT_FOUND")
 	}
-	if code := m.lockCode(lock); code != "" {
-		return refused(code)
+	code := m.claimCode(lock)
+	for _, b := range m.live(lock.ID) {
+		if code == "" && !b.PaymentExpiresAt.IsZero() && m.isDue(b.PaymentExpiresAt) {
+			code = "BOOKING_EXPIRED"
+		}
 	}
-	if code := m.eventCode(); code != "" {
+	if code == "" {
+		code = m.eventCode()
+	}
+	if code != "" {
 		return refused(code)
 	}
 	expires := m.timeOf(c.Until)

@@ -60,6 +60,7 @@ type LockWrite struct {
 	From, To     holdfast.LockStatus
 	Guard        LockGuard
 	Revision     *int64    // for AtRevision and LiveAtRevision
+	Before       time.Time // for LiveAtRevision: the clock at the write is before this; zero: at any time
 	ExpiresAt    time.Time // zero: unchanged
 	BookingID    ID        // zero: unchanged
 	ClearBooking bool
@@ -100,6 +101,7 @@ type Result struct {
 	Undecided bool
 
 	Ended      []Ended     // by a sweep
+	Consumed   []ID        // sold locks that a sweep marked CONSUMED
 	Busy       bool        // other processes wrote the event since the previous sweep
 	Correction *Correction // by a repair
 

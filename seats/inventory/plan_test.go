@@ -139,7 +139,7 @@ func TestComplete_FillsInTheClockAndTheEvent(t *testing.T) {
 // needs has one entry for each kind of need.
 var needs = []inventory.Needs{
 	{Event: true}, {Fence: true}, {Taken: true}, {Due: 3}, {Locks: locksOf(1)}, {LiveOf: locksOf(2)}, {Bookings: []ID{bookingID(1)}},
-	{Holdings: []ID{alice}}, {Keys: []inventory.UserKey{{User: alice, Key: "k"}}}, {DueAmong: locksOf(3)},
+	{Holdings: []ID{alice}}, {Keys: []inventory.UserKey{{User: alice, Key: "k"}}}, {DueAmong: locksOf(3)}, {Sold: locksOf(5)},
 }
 
 func TestNeeds_NoneWhereNothingIsNeeded(t *testing.T) {
@@ -165,7 +165,7 @@ func TestNeeds_AndJoinsWithoutRepeating(t *testing.T) {
 	all = all.And(inventory.Needs{Due: 2, Locks: locksOf(4, 1, 4)})
 	want := inventory.Needs{
 		Event: true, Fence: true, Taken: true, Due: 3, Locks: locksOf(1, 4), LiveOf: locksOf(2), Bookings: []ID{bookingID(1)},
-		Holdings: []ID{alice}, Keys: []inventory.UserKey{{User: alice, Key: "k"}}, DueAmong: locksOf(3),
+		Holdings: []ID{alice}, Keys: []inventory.UserKey{{User: alice, Key: "k"}}, DueAmong: locksOf(3), Sold: locksOf(5),
 	}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("got %+v, want %+v", all, want)

@@ -62,7 +62,7 @@ func TestRefusal_NeedsAStateThatIsReadAfterTheRequest(t *testing.T) {
 		},
 		{
 			name: "a cancellation", event: newStore(9).event, ask: inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)},
-			want: inventory.Needs{Locks: []ID{lockID(1)}, Bookings: []ID{bookingID(1)}},
+			want: inventory.Needs{Locks: []ID{lockID(1)}, Bookings: []ID{bookingID(1)}, Sold: []ID{lockID(1)}},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -1,8 +1,6 @@
 package inventory
 
 import (
-	"slices"
-
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -22,12 +20,7 @@ func (c Release) decide(d *decision) Result {
 	if lock.Status == holdfast.LockReleased {
 		return Result{Lock: &lock.Lock}
 	}
-	err := lock.Ended(d.state.Now)
-	confirmed := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
-	if err == nil && confirmed { // other software crashed between booking and lock
-		err = errConsumed()
-	}
-	if err != nil {
+	if err := ended(lock, bookings, d.state.Now); err != nil {
 		d.bump(lock)
 		return d.refuse(err, UserKey{})
 	}
@@ -38,22 +31,22 @@ func (c Release) decide(d *decision) Result {
 	return Result{Lock: &released.Lock}
 }
 
-func errConsumed() error {
-	return holdfast.Refuse(holdfast.CodeLockConsumed, "The lock's booking is confirmed.")
-}
-
 // knowsEvent reports whether the event was looked up. A lock whose event does not exist can
 // still be released.
 func (d *decision) knowsEvent() bool { return d.ensureEvent() || d.state.Missing }
 
-// Cancel ends a booking, open or confirmed, and restores its seats. On a cancelled booking it
-// changes nothing.
+// Cancel ends a booking, open or confirmed, and restores its seats, unless another booking has
+// sold them. On a cancelled booking it changes nothing.
 type Cancel struct{ BookingID, LockID ID }
 
 func (c Cancel) decide(d *decision) Result {
 	b, exists, read := d.booking(c.BookingID)
 	lock, hasLock, lockRead := d.lock(c.LockID)
-	if !read || !lockRead || !d.knowsEvent() {
+	sales, salesRead := d.sales[c.LockID]
+	if !salesRead {
+		d.needs.Sold = append(d.needs.Sold, c.LockID)
+	}
+	if !read || !lockRead || !salesRead || !d.knowsEvent() {
 		return Result{}
 	}
 	if !exists {
@@ -73,8 +66,15 @@ func (c Cancel) decide(d *decision) Result {
 		d.bumpOpen(b, lock)
 		return d.refuse(err, UserKey{})
 	}
-	if hasLock {
+	if b.Status == holdfast.BookingConfirmed {
+		sales--
+		d.sales[c.LockID] = sales
+	}
+	switch {
+	case hasLock && sales == 0:
 		d.release(lock)
+	case hasLock && lock.Status == holdfast.LockActive:
+		d.consume(lock, LockWrite{Guard: AtRevision, ClearBooking: lock.BookingID == b.ID})
 	}
 	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	b.UpdatedAt = d.state.Now

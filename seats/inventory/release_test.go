@@ -40,6 +40,41 @@ func TestCancel_OfASaleWhoseLockWasLeftActive(t *testing.T) {
 	}
 }
 
+// Other software made two bookings of one lock. Only the last cancellation frees the seats, even
+// in one batch.
+func TestCancel_KeepsSeatsThatAnotherBookingSold(t *testing.T) {
+	second := inventory.Cancel{BookingID: bookingID(2), LockID: lockID(1)}
+	for _, row := range []struct {
+		name          string
+		lock, then    holdfast.LockStatus
+		first, second holdfast.BookingStatus
+		batch         []inventory.Command
+		available     int64
+	}{
+		{name: "open", lock: "ACTIVE", then: "CONSUMED", first: "PAYMENT_PENDING", second: "CONFIRMED", available: 3},
+		{name: "sold", lock: "CONSUMED", then: "CONSUMED", first: "CONFIRMED", second: "CONFIRMED", available: 3},
+		{name: "the other is open", lock: "ACTIVE", then: "RELEASED", first: "PAYMENT_PENDING", second: "PAYMENT_PENDING", available: 5},
+		{
+			name: "both", lock: "CONSUMED", then: "RELEASED", first: "CONFIRMED", second: "CONFIRMED", available: 5,
+			batch: []inventory.Command{second},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, row.lock, in(time.Minute)).withBooking(1, row.first, in(time.Minute))
+			other := *s.bookings[bookingID(1)]
+			other.ID, other.Status = bookingID(2), row.second
+			s.bookings[other.ID] = &other
+			p := &pipeline{store: s, rules: theRules}
+			for _, r := range p.batch(t, append([]inventory.Command{cancel}, row.batch...)...) {
+				wantCode(t, r, "")
+			}
+			s.wantLock(t, 1, row.then)
+			s.wantBooking(t, 1, "CANCELLED")
+			s.wantCounter(t, row.available, 0)
+		})
+	}
+}
+
 func TestCancel_OfASaleWhoseLockOtherSoftwareEnded(t *testing.T) {
 	for status, code := range map[holdfast.LockStatus]holdfast.Code{
 		"RELEASED": holdfast.CodeLockReleased, "EXPIRED": holdfast.CodeLockExpired,

@@ -31,6 +31,7 @@ type State struct {
 	Keys     map[UserKey]*Lock      // the lock that was made with a key
 	Holdings map[ID]Holding         // of a user, in this event
 	Due      *[]DueLock             // due locks that a sweep or a reclaim may end
+	Sold     map[ID]int             // how many CONFIRMED bookings name the lock; 1 at most, unless other software made them
 	Taken    *int64                 // Σ seats of the ACTIVE and CONSUMED locks
 	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
 }
@@ -65,6 +66,8 @@ type Lock struct {
 type DueLock struct {
 	ID    ID
 	Seats int64
+	// Sold: a CONFIRMED booking names it. Other software crashed before it marked the lock.
+	Sold bool
 }
 
 // UserKey is an idempotency key, which is unique per user of an event.
@@ -100,12 +103,13 @@ type Needs struct {
 	Keys     []UserKey
 	Due      int  // up to this many due locks of the event, soonest expiry first
 	DueAmong []ID // the locks among these that are due
+	Sold     []ID // locks whose CONFIRMED bookings are to be counted
 }
 
 // None reports whether nothing is needed.
 func (n Needs) None() bool {
 	return !n.Event && !n.Fence && !n.Taken && n.Due == 0 &&
-		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong) == 0
+		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong)+len(n.Sold) == 0
 }
 
 // And joins two needs. Everything is then read again together, so that a state is always
@@ -115,6 +119,7 @@ func (n Needs) And(o Needs) Needs {
 		Event: n.Event || o.Event, Fence: n.Fence || o.Fence, Taken: n.Taken || o.Taken, Due: max(n.Due, o.Due),
 		Locks: union(n.Locks, o.Locks), LiveOf: union(n.LiveOf, o.LiveOf), Bookings: union(n.Bookings, o.Bookings),
 		Holdings: union(n.Holdings, o.Holdings), Keys: union(n.Keys, o.Keys), DueAmong: union(n.DueAmong, o.DueAmong),
+		Sold: union(n.Sold, o.Sold),
 	}
 }
 

@@ -103,10 +103,13 @@ func (s *store) load(n inventory.Needs) inventory.State {
 	}
 	state := inventory.State{
 		Now: s.now, Event: copyOf(s.event), Missing: s.event == nil, Fenced: n.Fence && s.event != nil,
-		Locks: map[ID]*inventory.Lock{}, Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{},
+		Locks: map[ID]*inventory.Lock{}, Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{}, Sold: map[ID]int{},
 	}
 	for _, id := range n.Bookings {
 		state.Bookings[id] = copyOf(s.bookings[id])
+	}
+	for _, id := range n.Sold {
+		state.Sold[id] = s.sales(id)
 	}
 	for _, id := range n.Locks {
 		state.Locks[id] = copyOf(s.locks[id])
@@ -147,7 +150,7 @@ func (s *store) loadSums(n inventory.Needs, state *inventory.State) {
 			if len(n.DueAmong) > 0 && !slices.Contains(n.DueAmong, l.ID) || len(n.DueAmong) == 0 && len(due) == n.Due {
 				continue
 			}
-			due = append(due, inventory.DueLock{ID: l.ID, Seats: l.Seats})
+			due = append(due, inventory.DueLock{ID: l.ID, Seats: l.Seats, Sold: s.sales(l.ID) > 0})
 		}
 		state.Due = &due
 	}
