@@ -122,17 +122,17 @@ func (h *Hub) join(id holdfast.ID) (t *topic, isNew bool, err error) {
 	if h.stopWatch == nil {
 		h.startWatch()
 	}
-	if t = h.topics[id]; t != nil {
-		t.keep()
-		return t, false, nil
+	t = h.topics[id]
+	if isNew = t == nil; isNew {
+		t = newTopic(h, id)
+		h.topics[id] = t
 	}
-	t = newTopic(h, id)
-	h.topics[id] = t
-	return t, true, nil
+	t.keep()
+	return t, isNew, nil
 }
 
 // leave removes a listener, nil for one that was not added. A topic without
-// listeners is removed after topicTTL.
+// callers is removed after topicTTL.
 func (h *Hub) leave(t *topic, l *Listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +140,7 @@ func (h *Hub) leave(t *topic, l *Listener) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.listeners, l)
-	if len(t.listeners) > 0 || t.removal != nil || h.topics[t.id] != t {
+	if t.callers--; t.callers > 0 || h.topics[t.id] != t {
 		return
 	}
 	ttl := topicTTL
@@ -155,7 +155,7 @@ func (h *Hub) remove(t *topic) {
 	defer h.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.listeners) == 0 && t.removal != nil && h.topics[t.id] == t {
+	if t.callers == 0 && h.topics[t.id] == t {
 		delete(h.topics, t.id)
 	}
 }

@@ -164,3 +164,58 @@ func TestHub_KeepsAReplayBufferForTheTopicTTL(t *testing.T) {
 		})
 	}
 }
+
+// slowSource reads a state only when the test says so.
+type slowSource struct {
+	*fakeSource
+	read chan struct{}
+}
+
+func (s slowSource) EventAt(ctx context.Context, id holdfast.ID) (holdfast.Event, int64, error) {
+	<-s.read
+	return s.fakeSource.EventAt(ctx, id)
+}
+
+// Two clients wait for the first state of an event, and the first one leaves. The second gets its
+// messages, also after the TTL, and the event is forgotten a TTL after it has left too.
+func TestHub_AFirstWaiterThatLeavesEarlyLeaksNoTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := slowSource{&fakeSource{changes: make(chan store.Change)}, make(chan struct{})}
+		hub := live.NewHub(source, slog.New(slog.DiscardHandler))
+		defer hub.Close()
+		event := ids.New()
+		early, leave := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, err := hub.Listen(early, event, 0)
+			left <- err
+		}()
+		synctest.Wait()
+		listening := make(chan *live.Listener)
+		go func() {
+			l, err := hub.Listen(t.Context(), event, 0)
+			if err != nil {
+				t.Error(err)
+			}
+			listening <- l
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-left; err == nil {
+			t.Error("the first client got a listener, although it left")
+		}
+		close(source.read)
+		l := <-listening
+		receivedIDs(l)
+		advance(2 * time.Minute)
+		source.publish(event, 100, 100)
+		if got := receivedIDs(l); len(got) != 1 || got[0] != "100" {
+			t.Errorf("the second client received %v, want 100", got)
+		}
+		l.Close()
+		advance(2 * time.Minute)
+		if n := hub.Topics(); n != 0 {
+			t.Errorf("%d topics remain", n)
+		}
+	})
+}

@@ -47,7 +47,8 @@ type topic struct {
 	pending    bool // the state has changes that no message includes
 	publishing *time.Timer
 	listeners  map[*Listener]bool
-	removal    *time.Timer // set while the topic has no listeners
+	callers    int         // of Hub.Listen that wait or have a listener
+	removal    *time.Timer // set while the topic has no callers
 	ended      bool
 }
 
@@ -55,10 +56,11 @@ func newTopic(h *Hub, id holdfast.ID) *topic {
 	return &topic{hub: h, id: id, loaded: make(chan struct{}), listeners: map[*Listener]bool{}}
 }
 
-// keep stops the removal of the topic.
+// keep counts a caller, and stops the removal of the topic.
 func (t *topic) keep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.callers++
 	if t.removal != nil {
 		t.removal.Stop()
 		t.removal = nil
