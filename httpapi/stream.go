@@ -75,6 +75,9 @@ func stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx buffers otherwise
+	if r.Method == http.MethodHead {
+		return
+	}
 	control := http.NewResponseController(w)
 	if control.SetReadDeadline(time.Time{}) != nil { // the server's ReadTimeout would end the stream
 		return

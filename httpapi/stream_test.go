@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -387,5 +388,22 @@ func TestStream_ShowsThatARepairRemovedOversold(t *testing.T) {
 	s.w.Recover()
 	if m := l.waitForSeats(1); m.state.Oversold != 0 {
 		t.Errorf("got %+v", m)
+	}
+}
+
+// HEAD of a stream has its headers and ends.
+func TestStream_HeadEnds(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	a := s.call("HEAD", "/api/events/"+s.event(1)+"/stream", nil)
+	if a.status != 200 || a.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%d %v", a.status, a.header)
+	}
+	conn := s.begin(t, "HEAD /api/events/"+s.event(1)+"/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").conn
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(conn); err != nil { // until the server closes the connection
+		t.Errorf("%v after %q", err, text)
 	}
 }
