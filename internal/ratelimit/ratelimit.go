@@ -25,6 +25,9 @@ const (
 	// maxLocalNames bounds the memory of the local counts. The least recently used
 	// name is dropped and starts with a full allowance again.
 	maxLocalNames = 100_000
+	// retryInterval is how long a Redis that failed is left alone. Then it is asked in the
+	// background, so that no request waits for a Redis that still fails.
+	retryInterval = time.Second
 	// warnInterval is the time between two warnings about Redis.
 	warnInterval = time.Minute
 	keyPrefix    = "holdfast:"
@@ -33,6 +36,7 @@ const (
 // Limiter counts requests. Use New; the zero value does not work.
 type Limiter struct {
 	redis    *redis_rate.Limiter // nil without Redis
+	retryAt  atomic.Int64        // Redis has failed, and is asked again then, Unix nanoseconds; 0 while it answers
 	local    *lru.Cache[string, *rate.Limiter]
 	now      clock.Clock
 	log      *slog.Logger
@@ -63,10 +67,10 @@ type Result struct {
 // Allow counts a request of name and decides whether it is within the rate. A
 // burst may have as many requests as the rate's count.
 func (l *Limiter) Allow(ctx context.Context, name string, r config.Rate) Result {
-	if l.redis != nil {
-		ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	if l.redis != nil && l.redisAnswers(ctx) {
+		bounded, cancel := context.WithTimeout(ctx, redisTimeout)
 		defer cancel()
-		res, err := l.redis.Allow(ctx, keyPrefix+name, redis_rate.Limit{Rate: r.Count, Burst: r.Count, Period: r.Per})
+		res, err := l.redis.Allow(bounded, keyPrefix+name, redis_rate.Limit{Rate: r.Count, Burst: r.Count, Period: r.Per})
 		if err == nil {
 			return Result{
 				Allowed:    res.Allowed > 0,
@@ -75,9 +79,34 @@ func (l *Limiter) Allow(ctx context.Context, name string, r config.Rate) Result 
 				Reset:      res.ResetAfter,
 			}
 		}
-		l.warn(ctx, err)
+		if ctx.Err() == nil { // else the caller has left, which says nothing about Redis
+			l.retryAt.Store(l.now().Add(retryInterval).UnixNano())
+			l.warn(ctx, err)
+		}
 	}
 	return l.allowLocal(name, r)
+}
+
+// redisAnswers reports whether Redis answered when it was last asked. If it did not, it is asked
+// in the background, once each retryInterval.
+func (l *Limiter) redisAnswers(ctx context.Context) bool {
+	at := l.retryAt.Load()
+	if at == 0 {
+		return true
+	}
+	if now := l.now(); now.UnixNano() >= at && l.retryAt.CompareAndSwap(at, now.Add(retryInterval).UnixNano()) {
+		go l.probe(context.WithoutCancel(ctx))
+	}
+	return false
+}
+
+// probe asks Redis to count a request of nobody, because a Redis may answer and refuse to write.
+func (l *Limiter) probe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	if _, err := l.redis.Allow(ctx, keyPrefix+"probe", redis_rate.PerSecond(1)); err == nil {
+		l.retryAt.Store(0)
+	}
 }
 
 func (l *Limiter) allowLocal(name string, r config.Rate) Result {

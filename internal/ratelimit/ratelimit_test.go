@@ -103,6 +103,60 @@ func TestAllow_CountsLocallyWhileRedisIsDown(t *testing.T) {
 	}
 }
 
+// A Redis that hangs delays one request. Later ones do not ask it, until it answers again.
+func TestAllow_AsksAHangingRedisOnce(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	var now atomic.Int64
+	now.Store(clock.System().UnixNano())
+	commands := &commandCounter{}
+	options, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redisclient.Open(*options, 200*time.Millisecond)
+	defer client.Close() //nolint:errcheck // the test ends
+	client.AddHook(commands)
+	l := ratelimit.New(client, func() time.Time { return time.Unix(0, now.Load()) }, slog.New(slog.DiscardHandler))
+	allow := func(n int) {
+		for range n {
+			l.Allow(t.Context(), "name", tenAnHour)
+		}
+	}
+	allow(1)
+	server.Freeze()
+	commands.sent.Store(0)
+	allow(100)
+	if n := commands.sent.Load(); n != 1 {
+		t.Errorf("%d commands were sent to a Redis that hangs, want 1", n)
+	}
+	server.Wake()
+	testenv.WaitFor(t, func() bool {
+		now.Add(int64(time.Minute))
+		before := commands.sent.Load()
+		allow(3)
+		return commands.sent.Load()-before >= 3
+	})
+}
+
+// commandCounter counts the commands that a client sends.
+type commandCounter struct{ sent atomic.Int64 }
+
+func (c *commandCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *commandCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if strings.HasPrefix(command.Name(), "eval") {
+			c.sent.Add(1)
+		}
+		return next(ctx, command)
+	}
+}
+
+func (c *commandCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 // isGoroutineIn reports whether a goroutine runs the function.
 func isGoroutineIn(function string) bool {
 	stacks := make([]byte, 1<<20)
