@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -283,6 +284,63 @@ func tokensOf(t *testing.T, set string) (*httpapi.Tokens, error) {
 		t.Fatal(err)
 	}
 	return httpapi.NewTokens(config.Access{JWKSFile: file}, clock.System)
+}
+
+// A token that demands an extension is refused, whatever the extension.
+func TestTokens_WithCriticalExtensionsAreRefused(t *testing.T) {
+	t.Parallel()
+	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for extension, valid := range map[string]bool{"crit": false, "other": true} {
+		t.Run(extension, func(t *testing.T) {
+			token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": ids.New().String(), "exp": time.Now().Add(time.Hour).Unix()})
+			token.Header[extension], token.Header["b64"] = []string{"b64"}, true
+			text, err := token.SignedString([]byte(tokenSecret))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tokens.User(text); (err == nil) != valid {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// rsaKeys returns a JSON Web Key Set with one RSA key.
+func rsaKeys(t *testing.T, bits int, more string) string {
+	t.Helper()
+	modulus := new(big.Int).SetBit(big.NewInt(1), bits-1, 1)
+	return `{"keys":[{"kty":"RSA","kid":"1","e":"AQAB","n":"` + base64.RawURLEncoding.EncodeToString(modulus.Bytes()) + `"` + more + `}]}`
+}
+
+// The error says what to do.
+func TestTokens_RefuseWeakKeysAndKeysThatDoNotSign(t *testing.T) {
+	t.Parallel()
+	set, _, _ := ed25519Keys(t)
+	with := func(more string) string { return strings.Replace(set, `"kid"`, more+`,"kid"`, 1) }
+	for name, c := range map[string]struct{ set, want string }{
+		"Ed25519":               {set: with(`"use":"sig","alg":"EdDSA","key_ops":["verify"]`)},
+		"RSA":                   {set: rsaKeys(t, 2048, `,"use":"sig","alg":"PS256"`)},
+		"RSA, 2047 bits":        {set: rsaKeys(t, 2047, ""), want: "modulus of 2047 bits: make a new key of at least 2048 bits"},
+		"RSA without a modulus": {set: `{"keys":[{"kty":"RSA","kid":"1","e":"AQAB"}]}`, want: "make a new key"},
+		"for encryption":        {set: with(`"use":"enc"`), want: "keep the keys that sign tokens"},
+		"for wrapping keys":     {set: with(`"key_ops":["wrapKey"]`), want: "keep the keys that sign tokens"},
+		"alg of another type":   {set: with(`"alg":"RS256"`), want: "use one of [EdDSA], or leave alg out"},
+		"alg for encryption":    {set: rsaKeys(t, 2048, `,"alg":"RSA-OAEP"`), want: "use one of [RS256"},
+		"HMAC alg":              {set: rsaKeys(t, 2048, `,"alg":"HS256"`), want: "use one of [RS256"},
+		"X25519":                {set: strings.Replace(set, "Ed25519", "X25519", 1), want: "is of the type OKP X25519: replace it"},
+		"two keys with one kid": {set: strings.Replace(set, `}]`, `},`+set[len(`{"keys":[`):len(set)-1], 1), want: "give each key its own"},
+		"private RSA key":       {set: rsaKeys(t, 2048, `,"d":"AAAA"`), want: "contains a secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tokensOf(t, c.set)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
 }
 
 // A token selects its key by kid, but not the algorithm.

@@ -1,10 +1,15 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/big"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/MicahParks/jwkset"
 	"github.com/MicahParks/keyfunc/v3"
@@ -45,8 +50,7 @@ func NewTokens(c config.Access, now clock.Clock) (tokens *Tokens, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("JWKS_FILE %s is not a JSON Web Key Set: %w", c.JWKSFile, err)
 		}
-		return newTokens(now, keys.Keyfunc,
-			"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"), nil
+		return newTokens(now, keys.Keyfunc, slices.Concat(slices.Collect(maps.Values(algorithms))...)...), nil
 	default:
 		return tokens, nil
 	}
@@ -54,27 +58,67 @@ func NewTokens(c config.Access, now clock.Clock) (tokens *Tokens, err error) {
 
 func newTokens(now clock.Clock, key jwt.Keyfunc, algorithms ...string) *Tokens {
 	parser := jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithExpirationRequired(), jwt.WithTimeFunc(now))
-	return &Tokens{parser: parser, key: key}
+	return &Tokens{parser: parser, key: func(t *jwt.Token) (any, error) {
+		if t.Header["crit"] != nil { // no extension is understood, so each is refused (RFC 7515, section 4.1.11)
+			return nil, errInvalidToken
+		}
+		return key(t)
+	}}
 }
 
-// requirePublicKeys refuses a set that is empty or contains a secret: such a file
-// is the wrong one.
+// algorithms are the algorithms of public keys, by the type of the key and its curve.
+var algorithms = map[string][]string{
+	"RSA": {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}, "OKP Ed25519": {"EdDSA"},
+	"EC P-256": {"ES256"}, "EC P-384": {"ES384"}, "EC P-521": {"ES512"},
+}
+
+// minRSABits is the shortest key that RFC 7518, section 3.3, allows.
+const minRSABits = 2048
+
+// requirePublicKeys refuses a set that is empty, contains a secret, or has a key
+// that is weak or not for signatures: such a file is the wrong one.
 func requirePublicKeys(raw []byte) error {
-	var set struct {
-		Keys []map[string]any `json:"keys"`
-	}
+	var set jwkset.JWKSMarshal
 	if err := json.Unmarshal(raw, &set); err != nil {
 		return fmt.Errorf("not a JSON Web Key Set: %w", err)
 	}
 	if len(set.Keys) == 0 {
 		return errors.New("the set has no keys")
 	}
+	ids := map[string]bool{}
 	for i, key := range set.Keys {
-		if key["kty"] == string(jwkset.KtyOct) || key["d"] != nil {
-			return fmt.Errorf("key %d contains a secret: remove it, and keep the public keys only", i+1)
+		if err := requirePublicKey(key); err != nil {
+			return fmt.Errorf("key %d %w", i+1, err)
 		}
-		if id, _ := key["kid"].(string); id == "" {
-			return fmt.Errorf("key %d has no kid: add the ID by which tokens refer to the key", i+1)
+		if ids[key.KID] {
+			return fmt.Errorf("key %d has the kid of an earlier key: give each key its own", i+1)
+		}
+		ids[key.KID] = true
+	}
+	return nil
+}
+
+func requirePublicKey(key jwkset.JWKMarshal) error {
+	if key.KTY == jwkset.KtyOct || key.D != "" || key.K != "" {
+		return errors.New("contains a secret: remove it, and keep the public keys only")
+	}
+	if key.KID == "" {
+		return errors.New("has no kid: add the ID by which tokens refer to the key")
+	}
+	if key.USE != "" && key.USE != jwkset.UseSig || len(key.KEYOPS) > 0 && !slices.Contains(key.KEYOPS, jwkset.KeyOpsVerify) {
+		return errors.New("is not for signatures, by its use or key_ops: remove it, and keep the keys that sign tokens")
+	}
+	kind := strings.TrimSpace(key.KTY.String() + " " + key.CRV.String())
+	if algorithms[kind] == nil {
+		return fmt.Errorf("is of the type %s: replace it by an RSA key, an EC key (P-256, P-384, P-521) or an Ed25519 key", kind)
+	}
+	if key.ALG != "" && !slices.Contains(algorithms[kind], key.ALG.String()) {
+		return fmt.Errorf("has the alg %s, which an %s key can't have: use one of %v, or leave alg out", key.ALG, kind, algorithms[kind])
+	}
+	if key.KTY == jwkset.KtyRSA {
+		modulus, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(key.N, "="))
+		if bits := new(big.Int).SetBytes(modulus).BitLen(); err != nil || bits < minRSABits {
+			return fmt.Errorf("has an RSA modulus of %d bits: make a new key of at least %d bits", bits, minRSABits)
 		}
 	}
 	return nil
