@@ -47,7 +47,7 @@ func (c *clients) checkAnswers(final finalState) {
 	}
 	answered := map[string]string{} // the lock's ID by key, "" if it was refused
 	for _, inv := range c.history {
-		if inv.code == "" && inv.id != "" && inv.op != opResize && inv.op != opSetStatus && !exists[inv.id] {
+		if inv.code == "" && inv.id != "" && !inv.op.changesEvent() && !exists[inv.id] {
 			c.violation("acknowledged", "%s of %s was answered with %s, which does not exist", inv.op, inv.target, inv.id)
 		}
 		if inv.op != opLock {

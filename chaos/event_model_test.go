@@ -25,12 +25,17 @@ const (
 	opCancel    operation = "cancel"
 	opResize    operation = "resize"
 	opSetStatus operation = "set status" // closes or opens the sale
+	opSetLimit  operation = "set limit"  // seats per user; seats 0 removes it
 	opReuseKey  operation = "reuse key"  // locks with the key of another request
 	// These are no requests. opExpire is a lock that a sweep or a reclaim expired;
 	// opReadFinal reads the documents at the end.
 	opExpire    operation = "expire"
 	opReadFinal operation = "read final state"
 )
+
+// changesEvent reports whether an operation changes the event itself. Such a request has no key:
+// each of its attempts may take effect.
+func (o operation) changesEvent() bool { return o == opResize || o == opSetStatus || o == opSetLimit }
 
 // opInput is one request. Times are Unix milliseconds.
 type opInput struct {
@@ -153,7 +158,7 @@ func formatMillis(ms int64) string {
 }
 
 func (s eventState) String() string {
-	text := fmt.Sprintf("%d of %d free, %s;", s.free, s.total, s.saleStatus)
+	text := fmt.Sprintf("%d of %d free, limit %d, %s;", s.free, s.total, s.perUser, s.saleStatus)
 	for i, l := range s.locks {
 		if l.holdsSeats() {
 			text += fmt.Sprintf(" %d:%c%d", i, l.status, l.seats)
@@ -166,7 +171,7 @@ func (s eventState) String() string {
 }
 
 func (s eventState) equal(o eventState) bool {
-	return s.total == o.total && s.free == o.free && s.saleStatus == o.saleStatus &&
+	return s.total == o.total && s.free == o.free && s.perUser == o.perUser && s.saleStatus == o.saleStatus &&
 		slices.Equal(s.locks, o.locks) && slices.Equal(s.cancelled, o.cancelled)
 }
 
@@ -217,6 +222,9 @@ func (s eventState) execute(in opInput, out opOutput) (after eventState, possibl
 		taken := s.total - s.free
 		s.free, s.total = in.seats-taken, in.seats
 		return s, s.free >= 0
+	case opSetLimit:
+		s.perUser = in.seats
+		return s, true
 	case opSetStatus:
 		possible = s.saleStatus != "CANCELLED" || in.saleStatus == "CANCELLED"
 		s.saleStatus = in.saleStatus
@@ -339,7 +347,7 @@ func (s eventState) changeBooking(in opInput, out opOutput) (eventState, bool) {
 
 // matches compares the state with the documents at the end.
 func (s eventState) matches(final eventState) bool {
-	if s.free != final.free || s.total != final.total || s.saleStatus != final.saleStatus {
+	if s.free != final.free || s.total != final.total || s.perUser != final.perUser || s.saleStatus != final.saleStatus {
 		return false
 	}
 	for i, l := range s.locks {

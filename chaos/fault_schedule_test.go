@@ -7,18 +7,24 @@ import (
 	"testing"
 )
 
-// faultSchedule says which faults run in which round: two at a time, and each one once before
+// faultSchedule says which faults run in which round: some at a time, and each one once before
 // any runs again.
 type faultSchedule struct {
 	faults []clusterFault
 	rng    *rand.Rand
+	each   int // faults of one round
 	queue  []clusterFault
+}
+
+// newRareSchedule schedules rareFaults, one for each round.
+func newRareSchedule(rng *rand.Rand) *faultSchedule {
+	return &faultSchedule{faults: rareFaults, rng: rng, each: 1}
 }
 
 // newFaultSchedule schedules all faults, or those named in only, separated by commas.
 func newFaultSchedule(t *testing.T, rng *rand.Rand, only string) *faultSchedule {
 	t.Helper()
-	s := &faultSchedule{faults: clusterFaults, rng: rng}
+	s := &faultSchedule{faults: clusterFaults, rng: rng, each: 2}
 	if only == "" {
 		return s
 	}
@@ -34,16 +40,17 @@ func newFaultSchedule(t *testing.T, rng *rand.Rand, only string) *faultSchedule 
 }
 
 func faultNamed(name string) (clusterFault, bool) {
-	i := slices.IndexFunc(clusterFaults, func(f clusterFault) bool { return f.name == name })
+	all := slices.Concat(clusterFaults, rareFaults)
+	i := slices.IndexFunc(all, func(f clusterFault) bool { return f.name == name })
 	if i < 0 {
 		return clusterFault{}, false
 	}
-	return clusterFaults[i], true
+	return all[i], true
 }
 
 // next returns the faults of the next round.
 func (s *faultSchedule) next() (chosen []clusterFault) {
-	for len(chosen) < min(2, len(s.faults)) {
+	for len(chosen) < min(s.each, len(s.faults)) {
 		if len(s.queue) == 0 {
 			s.queue = slices.Clone(s.faults)
 			s.rng.Shuffle(len(s.queue), func(i, j int) { s.queue[i], s.queue[j] = s.queue[j], s.queue[i] })

@@ -148,7 +148,7 @@ func killRedis(c *cluster, rng *rand.Rand) {
 func flushRedis(c *cluster, rng *rand.Rand) {
 	for range 3 {
 		if err := testenv.RedisClient(c.t, c.redis.URL).FlushAll(context.Background()).Err(); err != nil {
-			c.t.Error(err)
+			c.t.Logf("flush: %v", err) // Another fault has Redis refuse it.
 		}
 		delay(context.Background(), randomMillis(rng, 200, 1500))
 	}

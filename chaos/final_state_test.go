@@ -21,6 +21,7 @@ type finalEvent struct {
 	ID        holdfast.ID `bson:"_id"`
 	Total     int64       `bson:"totalSeats"`
 	Available int64       `bson:"availableSeats"`
+	PerUser   int64       `bson:"maxSeatsPerUser"`
 	Status    string      `bson:"status"`
 }
 

@@ -92,7 +92,7 @@ func (h *historyBuilder) addIndeterminate(inv invocation) {
 	if inv.op == opLock && (!inv.replayed || h.granted[inv.key]) { // No other attempt was executed.
 		return
 	}
-	repeatable := inv.op == opResize || inv.op == opSetStatus
+	repeatable := inv.op.changesEvent()
 	attempts := inv.indeterminateAttempts
 	switch {
 	case !repeatable:
@@ -120,7 +120,8 @@ func (h *historyBuilder) addIndeterminate(inv invocation) {
 // documents.
 func (h *historyBuilder) addFinalState(e *eventOnSale, event int, final finalState) {
 	document := final.events[e.id]
-	state := eventState{total: document.Total, free: document.Available, saleStatus: document.Status, locks: make([]lockState, e.locks)}
+	state := eventState{total: document.Total, free: document.Available, perUser: document.PerUser, saleStatus: document.Status,
+		locks: make([]lockState, e.locks)}
 	for _, l := range final.locks {
 		number, known := h.lockNumbers[l.Key]
 		if l.EventID.String() != e.id || !known {

@@ -37,11 +37,32 @@ func roundsFromEnv(variable string, otherwise int) int {
 //
 // CHAOS_SEED sets the seed, CHAOS_ROUNDS the number of rounds, CHAOS_ONLY the faults by name,
 // separated by commas.
+// With CHAOS_RARE=1 each round has a third fault, one of rareFaults, and an operator. The other two
+// faults and the clients of a seed are the same as without it.
 func TestNemesis_NoSeatIsSoldTwiceOrLost(t *testing.T) {
 	t.Parallel()
 	seed, rounds := seedFromEnv(), roundsFromEnv("CHAOS_ROUNDS", len(clusterFaults)/2+1)
 	rng := rand.New(rand.NewPCG(seed, 1<<32))
-	schedule := newFaultSchedule(t, rng, os.Getenv("CHAOS_ONLY"))
+	schedules := []*faultSchedule{newFaultSchedule(t, rng, os.Getenv("CHAOS_ONLY"))}
+	rare := os.Getenv("CHAOS_RARE") == "1"
+	if rare {
+		schedules = append(schedules, newRareSchedule(rand.New(rand.NewPCG(seed, 1<<34))))
+	}
+	runNemesis(t, nemesis{seed: seed, rounds: rounds, rng: rng, schedules: schedules, rare: rare})
+}
+
+// nemesis is what runNemesis does.
+type nemesis struct {
+	seed      uint64
+	rounds    int
+	rng       *rand.Rand
+	schedules []*faultSchedule // Each gives faults to each round.
+	rare      bool             // The rounds have an operator.
+}
+
+func runNemesis(t *testing.T, n nemesis) {
+	t.Helper()
+	seed, rounds, rng := n.seed, n.rounds, n.rng
 	c := startCluster(t, clusterOptions{smallPool: seed%2 == 1})
 	watching, endWatching := context.WithCancel(t.Context())
 	stream := startStreamChecker(watching, t, c.env)
@@ -52,7 +73,10 @@ func TestNemesis_NoSeatIsSoldTwiceOrLost(t *testing.T) {
 	}
 	var report nemesisReport
 	for i := range rounds {
-		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, faults: schedule.next(), rng: rng}
+		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, rng: rng, rare: n.rare}
+		for _, s := range n.schedules {
+			r.plan(s)
+		}
 		if !r.run(&report) {
 			t.Errorf("seed %d, round %d: repeat it with CHAOS_SEED=%d CHAOS_ROUNDS=%d", seed, i+1, seed, i+1)
 			break
@@ -74,7 +98,21 @@ type round struct {
 	users  []string
 	stream *streamChecker
 	faults []clusterFault
+	inject []func() // the faults, each after a random delay
 	rng    *rand.Rand
+	rare   bool
+}
+
+// plan adds the next faults of a schedule, which begin after random delays.
+func (r *round) plan(s *faultSchedule) {
+	for _, f := range s.next() {
+		before, rng := randomMillis(s.rng, 500, 1500), rand.New(rand.NewPCG(s.rng.Uint64(), 0))
+		r.faults = append(r.faults, f)
+		r.inject = append(r.inject, func() {
+			delay(context.Background(), before)
+			f.inject(r.cluster, rng)
+		})
+	}
 }
 
 // run runs one round and reports whether there was no violation.
@@ -86,6 +124,9 @@ func (r *round) run(report *nemesisReport) bool {
 	running, endWorkload := context.WithCancel(context.Background())
 	var workload sync.WaitGroup
 	workload.Go(func() { cs.run(running, r.seed, 12) })
+	if r.rare {
+		workload.Go(func() { cs.operate(running, r.seed) })
+	}
 	subscribers, unsubscribe := cs.subscribe(r.cluster, rand.New(rand.NewPCG(r.seed, 1<<33)))
 	r.injectFaults()
 	if err := r.awaitMembers(); err != nil {
@@ -125,16 +166,11 @@ func (r *round) run(report *nemesisReport) bool {
 	return len(cs.violations) == 0
 }
 
-// injectFaults injects the round's faults at the same time, each after a random delay, and
-// waits until they have ended.
+// injectFaults injects the round's faults at the same time, and waits until they have ended.
 func (r *round) injectFaults() {
 	var injected sync.WaitGroup
-	for _, f := range r.faults {
-		before, rng := randomMillis(r.rng, 500, 1500), rand.New(rand.NewPCG(r.rng.Uint64(), 0))
-		injected.Go(func() {
-			delay(context.Background(), before)
-			f.inject(r.cluster, rng)
-		})
+	for _, f := range r.inject {
+		injected.Go(f)
 	}
 	injected.Wait()
 }

@@ -36,6 +36,7 @@ type workers struct {
 	env       *testenv.Env
 	settings  []string
 	leases    lease.Store
+	redisURL  string                    // "" if the leases are not in Redis
 	processes map[string]*process       // by POD_NAME
 	metrics   map[string]string         // addresses of /readyz and /metrics
 	proxies   map[string]*countingProxy // to MongoDB; they count "seatlocks"
@@ -65,6 +66,7 @@ func newWorkers(t *testing.T, env *testenv.Env, kind string, settings ...string)
 		store := lease.NewRedis(*testenv.RedisClient(t, r.URL).Options(), terms, clock.System)
 		t.Cleanup(func() { _ = store.Close() })
 		ws.leases = store
+		ws.redisURL = r.URL
 		ws.settings = append(ws.settings, "REDIS_URL="+r.URL)
 	case lease.KindMongo:
 		ws.leases = lease.NewMongo(env.DB, terms)

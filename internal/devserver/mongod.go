@@ -121,6 +121,14 @@ type MongodOptions struct {
 	// Proxy returns the address of a proxy to a member. Clients and the other
 	// members then use that address. nil: they connect directly.
 	Proxy func(host string) (string, error)
+	// Member configures the members one by one, by their number. It may be nil.
+	Member func(member int) MemberOptions
+}
+
+// MemberOptions configures a member.
+type MemberOptions struct {
+	DataDir string   // "" for a temporary folder
+	Env     []string // added to this process's environment
 }
 
 // StartMongod finds or fetches a mongod, starts it and waits until it accepts
@@ -155,8 +163,12 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 		}
 	}()
 	var hosts []string
-	for range members {
-		m, err := startMember(o, binary, libraries)
+	for i := range members {
+		own := MemberOptions{DataDir: o.DataDir}
+		if o.Member != nil {
+			own = o.Member(i)
+		}
+		m, err := startMember(o, own, binary, libraries)
 		if err != nil {
 			return set, err
 		}
@@ -181,8 +193,8 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 	return set, nil
 }
 
-func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
-	dir, tempDir := o.DataDir, ""
+func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (*Member, error) {
+	dir, tempDir := own.DataDir, ""
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "mongod-"); err != nil {
@@ -200,7 +212,7 @@ func startMember(o MongodOptions, binary, libraries string) (*Member, error) {
 	output := &bytes.Buffer{}
 	m := &Member{Host: port.Addr(), port: port, output: output, log: filepath.Join(dir, "mongod.log"), command: Command{
 		Args:    mongodArgs(binary, dir, port.Number, o),
-		Env:     libraryPath(libraries),
+		Env:     append(libraryPath(libraries), own.Env...),
 		TempDir: tempDir,
 		Output:  output,
 	}}

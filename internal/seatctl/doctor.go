@@ -55,7 +55,7 @@ func (f finding) counted(n int64) finding {
 func (d *doctorCmd) run(ctx context.Context, s *session) (int, error) {
 	var all []finding
 	for _, check := range []func(context.Context, *session) []finding{
-		checkServer, checkSchema, checkClock, checkLeases, checkOverdue, checkData,
+		checkServer, checkSchema, checkClock, checkMemberClocks, checkLeases, checkOverdue, checkData,
 	} {
 		all = append(all, check(ctx, s)...)
 		if ctx.Err() != nil {
@@ -163,6 +163,35 @@ func checkClock(ctx context.Context, s *session) []finding {
 			"synchronize both by NTP; the database's clock alone decides about expiry")}
 	}
 	return []finding{ok("clock", fmt.Sprintf("differs by %v", offset))}
+}
+
+// checkMemberClocks finds members of the replica set whose clocks differ. Expiry goes by the
+// primary's clock, so after a failover what was due may be due no longer, and the other way round.
+func checkMemberClocks(ctx context.Context, s *session) (found []finding) {
+	clocks, err := s.DB.MemberClocks(ctx, s.Config.MongoDBURI)
+	if err != nil {
+		return failedCheck("clocks of the members", err)
+	}
+	var earliest, latest *mongodb.MemberClock
+	for i, c := range clocks {
+		if c.Err != nil {
+			found = append(found, note("clock of "+c.Host, "the member does not answer: "+c.Err.Error(),
+				"start it, or let this machine connect to it"))
+			continue
+		}
+		if earliest == nil || c.Offset < earliest.Offset {
+			earliest = &clocks[i]
+		}
+		if latest == nil || c.Offset > latest.Offset {
+			latest = &clocks[i]
+		}
+	}
+	if earliest != nil && latest.Offset-earliest.Offset > maxClockOffset {
+		found = append(found, problem("clocks of the members",
+			fmt.Sprintf("%s is %v ahead of %s", latest.Host, latest.Offset-earliest.Offset, earliest.Host),
+			"synchronize them by NTP; after a failover between them, locks expire too early or too late"))
+	}
+	return found
 }
 
 func checkLeases(ctx context.Context, s *session) (found []finding) {

@@ -1,0 +1,78 @@
+package chaos_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-dev/holdfast/client"
+)
+
+// operate lets an operator work in the midst of the sale, until ctx ends: limits, capacities and
+// statuses change within fractions of a second, and the last event is cancelled once.
+func (c *clients) operate(ctx context.Context, seed uint64) {
+	g := &generator{clients: c, rng: rand.New(rand.NewPCG(seed, 1<<34))}
+	cancelAt := time.Now().Add(randomMillis(g.rng, 2000, 4000))
+	for cancelled := false; ctx.Err() == nil; g.n++ {
+		delay(ctx, randomMillis(g.rng, 50, 300))
+		event := g.rng.IntN(len(g.events))
+		in := opInput{op: opSetLimit, event: event, seats: g.rng.Int64N(8)}
+		switch n := g.rng.IntN(6); {
+		case !cancelled && time.Now().After(cancelAt):
+			cancelled = true
+			in = opInput{op: opSetStatus, event: len(g.events) - 1, saleStatus: "CANCELLED"}
+			g.updateEvent(in, client.EventChange{Status: &in.saleStatus})
+		case n < 3:
+			g.updateEvent(in, client.EventChange{MaxSeatsPerUser: &in.seats})
+		case n < 5:
+			in.op, in.seats = opResize, g.events[event].total/2+g.rng.Int64N(g.events[event].total)
+			g.updateEvent(in, client.EventChange{TotalSeats: &in.seats})
+		default:
+			in.op = opSetStatus
+			for _, in.saleStatus = range []string{"CLOSED", "ON_SALE"} {
+				status := in.saleStatus
+				g.updateEvent(in, client.EventChange{Status: &status})
+			}
+		}
+	}
+}
+
+// The model knows what an operator changes: an answer that was right before a change is not
+// possible after it.
+func TestEventModel_KnowsTheOperatorsChanges(t *testing.T) {
+	t.Parallel()
+	lock := opInput{op: opLock, seats: 3}
+	granted := opOutput{status: "ACTIVE", expires: 1_000_000, returned: 15}
+	refused := func(code string) opOutput { return opOutput{code: code, available: 10} }
+	limit := func(n int64) opInput { return opInput{op: opSetLimit, seats: n} }
+	status := func(to string) opInput { return opInput{op: opSetStatus, saleStatus: to} }
+	for name, c := range map[string]struct {
+		change   opInput
+		in       opInput
+		out      opOutput
+		possible bool
+	}{
+		"granted within a new limit":          {limit(3), lock, granted, true},
+		"granted above a new limit":           {limit(2), lock, granted, false},
+		"refused by a new limit":              {limit(2), lock, refused("SEAT_LIMIT_REACHED"), true},
+		"refused by a limit that was removed": {limit(0), lock, refused("SEAT_LIMIT_REACHED"), false},
+		"granted after a cancellation":        {status("CANCELLED"), lock, granted, false},
+		"refused after a cancellation":        {status("CANCELLED"), lock, refused("EVENT_NOT_ON_SALE"), true},
+		"opened after a cancellation":         {status("CANCELLED"), status("ON_SALE"), opOutput{status: "ON_SALE"}, false},
+		"granted above a new capacity":        {opInput{op: opResize, seats: 2}, lock, granted, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			history := []porcupine.Operation{
+				{ClientId: 0, Input: c.change, Output: opOutput{}, Call: 1, Return: 2},
+				{ClientId: 1, Input: c.in, Output: c.out, Call: 3, Return: 4},
+			}
+			if got := porcupine.CheckOperations(eventModel(10, 0, 1), history); got != c.possible {
+				t.Errorf("possible: %t, want %t", got, c.possible)
+			}
+		})
+	}
+}
