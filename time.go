@@ -7,6 +7,9 @@ import "time"
 type Until struct {
 	At  time.Time
 	For time.Duration
+	// Ahead refuses a time that has passed by the database's clock. Otherwise such a time
+	// is accepted, and what it is for is due at once.
+	Ahead bool
 }
 
 // IsZero reports whether no time was requested.
@@ -37,7 +40,8 @@ func (f Fields) names() (at, duration string) {
 	return "expiresAt", "ttlSeconds"
 }
 
-// Check refuses two times at once, a negative duration, or a duration beyond longest.
+// Check refuses two times at once, a negative duration, a duration beyond longest, or a time
+// that can't be written in RFC 3339.
 func (u Until) Check(f Fields, longest time.Duration) error {
 	at, duration := f.names()
 	switch {
@@ -47,9 +51,39 @@ func (u Until) Check(f Fields, longest time.Duration) error {
 		return RefuseInput("body."+duration, "Give %s or %s, not both.", at, duration)
 	case u.For > longest:
 		return u.TooLate(f, longest)
+	case !isWritable(u.At):
+		return refuseYear("body." + at)
 	default:
 		return nil
 	}
+}
+
+// Passed refuses a time that has passed at now, by the database's clock, if the request
+// must name one ahead of it.
+func (u Until) Passed(f Fields, now time.Time) error {
+	if !u.Ahead || u.At.IsZero() || u.At.After(now) {
+		return nil
+	}
+	at, _ := f.names()
+	return RefuseInput("body."+at, "The time has passed. Give a later one.")
+}
+
+// CheckTime refuses a time that can't be written in RFC 3339; where is its field.
+func CheckTime(where string, t time.Time) error {
+	if !isWritable(t) {
+		return refuseYear(where)
+	}
+	return nil
+}
+
+// isWritable reports whether RFC 3339 has a form for the time in UTC.
+func isWritable(t time.Time) bool {
+	year := t.UTC().Year()
+	return 1 <= year && year <= 9999
+}
+
+func refuseYear(where string) *Error {
+	return RefuseInput(where, "A time is within the years 1 to 9999, in UTC.")
 }
 
 // TooLate refuses a time beyond the maximum, and names the field.

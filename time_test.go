@@ -55,6 +55,14 @@ func TestUntil_CheckRefusesInvalidDurations(t *testing.T) {
 		{name: "far below 0", until: holdfast.Until{For: math.MinInt64}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
 		{name: "both", until: holdfast.Until{At: now, For: 1}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
 		{name: "both, for a payment", until: holdfast.Until{At: now, For: 1}, fields: holdfast.PaymentFields, where: "body.paymentTtlSeconds"},
+		{name: "the first time", until: holdfast.Until{At: year(1)}, fields: holdfast.LockFields},
+		{name: "the last time", until: holdfast.Until{At: year(10_000).Add(-1)}, fields: holdfast.LockFields},
+		{name: "before the first time", until: holdfast.Until{At: year(1).Add(-1)}, fields: holdfast.LockFields, where: "body.expiresAt"},
+		{name: "after the last time", until: holdfast.Until{At: year(10_000)}, fields: holdfast.PaymentFields, where: "body.paymentExpiresAt"},
+		{
+			name: "before the first time in UTC", until: holdfast.Until{At: year(1).Add(time.Hour).In(time.FixedZone("", -7200)).Add(-2 * time.Hour)},
+			fields: holdfast.LockFields, where: "body.expiresAt",
+		},
 		{name: "a time and below 0", until: holdfast.Until{At: now, For: -1}, fields: holdfast.LockFields, where: "body.ttlSeconds"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -79,6 +87,30 @@ func TestUntil_TooLateNamesTheFieldThatWasGiven(t *testing.T) {
 			invalid, _ := holdfast.DetailsOf[holdfast.Invalid](until.TooLate(holdfast.LockFields, 2*time.Hour))
 			if len(invalid) != 1 || invalid[0] != (holdfast.FieldError{Where: want, What: "The time is too far ahead: at most 2h0m0s."}) {
 				t.Errorf("got %+v, want %s", invalid, want)
+			}
+		})
+	}
+}
+
+func year(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func TestUntil_PassedRefusesOnlyWhereItMustBeAhead(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		until holdfast.Until
+		where string // "": allowed
+	}{
+		{"none", holdfast.Until{Ahead: true}, ""},
+		{"a duration", holdfast.Until{For: 1, Ahead: true}, ""},
+		{"ahead", holdfast.Until{At: now.Add(1), Ahead: true}, ""},
+		{"now", holdfast.Until{At: now, Ahead: true}, "body.expiresAt"},
+		{"passed", holdfast.Until{At: now.Add(-1), Ahead: true}, "body.expiresAt"},
+		{"passed, which is allowed", holdfast.Until{At: now.Add(-1)}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := row.until.Passed(holdfast.LockFields, now)
+			if invalid, _ := holdfast.DetailsOf[holdfast.Invalid](err); (err == nil) != (row.where == "") || err != nil && invalid[0].Where != row.where {
+				t.Errorf("got %v, want %q", err, row.where)
 			}
 		})
 	}

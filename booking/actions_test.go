@@ -43,6 +43,10 @@ func TestActions_AnswerByTheBookingsStateAsTheContractSays(t *testing.T) {
 			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.CancelBooking(w.Ctx(), id) },
 			[]holdfast.Code{"", "", expired, expired, expired, "", ""},
 		},
+		"cancel what is open": {
+			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.CancelOpenBooking(w.Ctx(), id) },
+			[]holdfast.Code{"", "", expired, expired, expired, confirmed, ""},
+		},
 	} {
 		for i, state := range states {
 			t.Run(action+", "+state, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package booking_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,8 +10,10 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -108,4 +111,39 @@ func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string 
 		}
 	}
 	return state
+}
+
+// A customer's cancellation has read the booking as open when the confirmation commits. It is
+// decided anew, and refused.
+func TestRace_ACustomerCannotCancelWhatIsConfirmedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	b := w.Book(w.Acquire(w.Event(10), 2, testenv.Soon()), testenv.Soon())
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	// The first write of the cancellation waits until the booking is confirmed.
+	reached, confirmed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	rival := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Monitor = &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			if e.CommandName == "update" || e.CommandName == "findAndModify" {
+				once.Do(func() {
+					close(reached)
+					<-confirmed
+				})
+			}
+		}}
+	})
+	var cancelErr error
+	var all sync.WaitGroup
+	all.Go(func() { _, cancelErr = rival.Bookings.CancelOpenBooking(w.Ctx(), b.ID) })
+	<-reached
+	_, err := other.Bookings.ConfirmBooking(w.Ctx(), b.ID, "r")
+	close(confirmed)
+	all.Wait()
+	wantCode(t, err, "")
+	wantCode(t, cancelErr, holdfast.CodeBookingConfirmed)
+	if now := w.Booking(b.ID); now.Status != holdfast.BookingConfirmed {
+		t.Errorf("the booking is %s", now.Status)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
 }

@@ -75,6 +75,9 @@ func (s *Service) PayBooking(ctx context.Context, id ID, window holdfast.Until) 
 // reference), BOOKING_CANCELLED, the code of a lock that other software ended, or
 // EVENT_NOT_ON_SALE if the event is cancelled.
 func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (holdfast.Booking, error) {
+	if err := holdfast.CheckText("body.paymentReference", reference, holdfast.MaxReferenceLength); err != nil {
+		return holdfast.Booking{}, err
+	}
 	result, err := s.pipeline.Do(ctx, inventory.Confirm{BookingID: id, Reference: reference})
 	if reference != "" && err != nil && mongodb.IsRefusal(err) {
 		s.store.DB().Log().WarnContext(ctx, "Confirmation refused although it names a payment",
@@ -90,11 +93,21 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (
 // On a cancelled booking it changes nothing. It refuses with BOOKING_NOT_FOUND,
 // BOOKING_EXPIRED, or the code of a lock that other software ended.
 func (s *Service) CancelBooking(ctx context.Context, id ID) (holdfast.Booking, error) {
+	return s.cancel(ctx, id, false)
+}
+
+// CancelOpenBooking is CancelBooking for the customer, who may not return what was sold: it
+// refuses a CONFIRMED booking with BOOKING_CONFIRMED, also one that is confirmed meanwhile.
+func (s *Service) CancelOpenBooking(ctx context.Context, id ID) (holdfast.Booking, error) {
+	return s.cancel(ctx, id, true)
+}
+
+func (s *Service) cancel(ctx context.Context, id ID, openOnly bool) (holdfast.Booking, error) {
 	b, err := s.store.Booking(ctx, id)
 	if err != nil {
 		return holdfast.Booking{}, err
 	}
-	command := inventory.Cancel{BookingID: id, LockID: b.LockID}
+	command := inventory.Cancel{BookingID: id, LockID: b.LockID, OpenOnly: openOnly}
 	lock, err := s.store.Lock(ctx, b.LockID)
 	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // no seats to release
 		result, err := s.pipeline.Do(ctx, command)

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,7 +43,7 @@ type newBooking struct {
 		UserID           string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 		LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 		EventID          string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-		PaymentExpiresAt *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
+		PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
 		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now."`
 	}
 }
@@ -67,7 +66,7 @@ type bookingFilter struct {
 type paymentWindow struct {
 	PathID
 	Body struct {
-		PaymentExpiresAt *time.Time `json:"paymentExpiresAt,omitempty" nullable:"true"`
+		PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true"`
 		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 	}
 }
@@ -75,7 +74,7 @@ type paymentWindow struct {
 type confirmation struct {
 	PathID
 	Body *struct {
-		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" maxLength:"200" doc:"Its ID at the payment provider."`
+		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Its ID at the payment provider."`
 	}
 }
 
@@ -120,7 +119,7 @@ func (a *api) registerBookingRoutes() {
 		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.PayBooking(ctx, parseID(in.ID), parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTL))
+		b, err := a.Bookings.PayBooking(ctx, parseID(in.ID), parseUntil(ctx, in.Body.PaymentExpiresAt, in.Body.PaymentTTL))
 		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
 	route(a, huma.Operation{
@@ -137,20 +136,32 @@ func (a *api) registerBookingRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "cancel-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/cancel", Tags: tags,
-		Summary: "Cancel a booking", Description: "Its seats go back on sale.", Errors: refusals,
+		Summary: "Cancel a booking", Description: "Its seats go back on sale. A customer's token can't cancel a CONFIRMED booking.", Errors: refusals,
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
-		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
-			return nil, err
-		}
-		b, err := a.Bookings.CancelBooking(ctx, parseID(in.ID))
+		b, err := a.cancelBooking(ctx, parseID(in.ID))
 		return &found[bookingBody]{Body: newBookingBody(b)}, err
 	})
+}
+
+// cancelBooking lets a customer cancel an open booking; only a key may cancel what was sold.
+func (a *api) cancelBooking(ctx context.Context, id holdfast.ID) (holdfast.Booking, error) {
+	if requestInfoOf(ctx).scope != scopeCustomer {
+		return a.Bookings.CancelBooking(ctx, id)
+	}
+	if err := a.requireBookingOwner(ctx, id); err != nil {
+		return holdfast.Booking{}, err
+	}
+	b, err := a.Bookings.CancelOpenBooking(ctx, id)
+	if holdfast.HasCode(err, holdfast.CodeBookingConfirmed) {
+		err = newProblem(http.StatusForbidden, codeForbidden, "The booking is confirmed. Only the shop can cancel it now.")
+	}
+	return b, err
 }
 
 func (a *api) createBooking(ctx context.Context, in *newBooking) (*createdBooking, error) {
 	r := holdfast.BookingRequest{
 		UserID: parseID(in.Body.UserID), EventID: parseID(in.Body.EventID), LockID: parseID(in.Body.LockID),
-		Window: parseUntil(in.Body.PaymentExpiresAt, in.Body.PaymentTTL),
+		Window: parseUntil(ctx, in.Body.PaymentExpiresAt, in.Body.PaymentTTL),
 	}
 	if err := requireUser(ctx, r.UserID); err != nil {
 		return nil, err

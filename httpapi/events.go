@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,7 +43,7 @@ type newEvent struct {
 	Body struct {
 		Name            displayName `json:"name"`
 		TotalSeats      int64       `json:"totalSeats" minimum:"1" maximum:"10000000"`
-		EventDate       time.Time   `json:"eventDate" doc:"For information only."`
+		EventDate       timestamp   `json:"eventDate" doc:"For information only."`
 		MaxSeatsPerUser int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Per user."`
 	}
 }
@@ -52,22 +51,25 @@ type newEvent struct {
 type eventUpdate struct {
 	PathID
 	Body struct {
-		Name            *displayName `json:"name,omitempty" nullable:"true"`
-		TotalSeats      *int64       `json:"totalSeats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"At least the seats taken."`
-		EventDate       *time.Time   `json:"eventDate,omitempty" nullable:"true"`
-		Status          *string      `json:"status,omitempty" nullable:"true" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`
-		MaxSeatsPerUser *int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"0" maximum:"10000000" doc:"0 removes the limit."`
+		Name            changeOf[displayName] `json:"name,omitempty"`
+		TotalSeats      changeOf[int64]       `json:"totalSeats,omitempty" minimum:"1" maximum:"10000000" doc:"At least the seats taken."`
+		EventDate       changeOf[timestamp]   `json:"eventDate,omitempty"`
+		Status          changeOf[string]      `json:"status,omitempty" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`
+		MaxSeatsPerUser changeOf[int64]       `json:"maxSeatsPerUser,omitempty" minimum:"0" maximum:"10000000" doc:"0 removes the limit."`
 	}
 }
 
 func (u eventUpdate) change() holdfast.EventChange {
 	b := u.Body
-	change := holdfast.EventChange{TotalSeats: b.TotalSeats, EventDate: b.EventDate, MaxSeatsPerUser: b.MaxSeatsPerUser}
-	if b.Name != nil {
-		change.Name = new(string(*b.Name))
+	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to}
+	if b.Name.to != nil {
+		change.Name = new(string(*b.Name.to))
 	}
-	if b.Status != nil {
-		change.Status = new(holdfast.EventStatus(*b.Status))
+	if b.EventDate.to != nil {
+		change.EventDate = new(b.EventDate.to.utc())
+	}
+	if b.Status.to != nil {
+		change.Status = new(holdfast.EventStatus(*b.Status.to))
 	}
 	return change
 }
@@ -80,7 +82,7 @@ func (a *api) registerEventRoutes() {
 	}, config.ScopeAdmin, func(ctx context.Context, in *newEvent) (*created[eventBody], error) {
 		e, err := a.Seats.CreateEvent(ctx, holdfast.NewEvent{
 			Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
-			EventDate: in.Body.EventDate.UTC(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
+			EventDate: in.Body.EventDate.utc(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
 		})
 		return &created[eventBody]{Location: "/api/events/" + e.ID.String(), Body: newEventBody(e)}, err
 	})

@@ -1,10 +1,8 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -38,24 +36,15 @@ func newLockBody(l holdfast.Lock) lockBody {
 }
 
 type newLock struct {
-	HeaderKey string `header:"Idempotency-Key" maxLength:"200" doc:"May replace idempotencyKey in the body."`
-	Body      struct {
+	IdempotencyHeader
+	Body struct {
 		EventID        string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 		UserID         string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 		Seats          int64      `json:"seats" minimum:"1" maximum:"10000000"`
-		ExpiresAt      *time.Time `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
+		ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
 		TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
 		IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and user."`
 	}
-}
-
-// key returns the idempotency key of the header or the body.
-func (n newLock) key() (string, error) {
-	inBody, inHeader := n.Body.IdempotencyKey, n.HeaderKey
-	if inBody != "" && inHeader != "" && inBody != inHeader {
-		return "", holdfast.RefuseInput("header.Idempotency-Key", "The header and the body have different idempotency keys. Send one of them.")
-	}
-	return cmp.Or(inBody, inHeader), nil
 }
 
 // createdLock reports in a header whether an earlier request created the lock.
@@ -76,7 +65,7 @@ type lockFilter struct {
 type lockExtension struct {
 	PathID
 	Body struct {
-		ExpiresAt  *time.Time `json:"expiresAt,omitempty" nullable:"true"`
+		ExpiresAt  *timestamp `json:"expiresAt,omitempty" nullable:"true"`
 		TTLSeconds *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 	}
 }
@@ -120,7 +109,7 @@ func (a *api) registerLockRoutes() {
 		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
 			return nil, err
 		}
-		l, err := a.Seats.ExtendLock(ctx, parseID(in.ID), parseUntil(in.Body.ExpiresAt, in.Body.TTLSeconds))
+		l, err := a.Seats.ExtendLock(ctx, parseID(in.ID), parseUntil(ctx, in.Body.ExpiresAt, in.Body.TTLSeconds))
 		return &found[lockBody]{Body: newLockBody(l)}, err
 	})
 	route(a, huma.Operation{
@@ -137,7 +126,7 @@ func (a *api) registerLockRoutes() {
 }
 
 func (a *api) acquireLock(ctx context.Context, in *newLock) (*createdLock, error) {
-	key, err := in.key()
+	key, err := in.keyOf(in.Body.IdempotencyKey)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +139,7 @@ func (a *api) acquireLock(ctx context.Context, in *newLock) (*createdLock, error
 	}
 	l, replayed, err := a.Seats.AcquireLock(ctx, holdfast.LockRequest{
 		EventID: parseID(in.Body.EventID), UserID: user, Seats: in.Body.Seats,
-		Until: parseUntil(in.Body.ExpiresAt, in.Body.TTLSeconds), Key: key,
+		Until: parseUntil(ctx, in.Body.ExpiresAt, in.Body.TTLSeconds), Key: key,
 	})
 	if err != nil {
 		return nil, err

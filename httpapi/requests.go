@@ -1,7 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
 	"net/url"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -75,7 +81,7 @@ type displayName string
 func (displayName) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, MinLength: new(1), MaxLength: new(200),
-		Pattern:     `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`,
+		Pattern:     `^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`,
 		Description: "Not blank, no control characters.",
 	}
 }
@@ -110,17 +116,99 @@ func parseFilter(s string) *holdfast.ID {
 	return new(parseID(s))
 }
 
-// parseUntil reads the two ways to give a deadline: a time, or seconds from now.
-func parseUntil(at *time.Time, seconds *int64) holdfast.Until {
-	var u holdfast.Until
+// timestamp is a time as RFC 3339 writes it, in any zone.
+type timestamp struct{ time.Time }
+
+// Schema implements huma.SchemaProvider.
+func (timestamp) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, Format: "date-time",
+		Pattern:            `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`,
+		PatternDescription: "a time of RFC 3339, such as 2026-06-15T10:00:00Z",
+	}
+}
+
+// utc returns the time in UTC. Go's zero time would mean that none was given; the
+// millisecond after it stands for it.
+func (t timestamp) utc() time.Time {
+	if t.IsZero() {
+		return t.UTC().Add(time.Millisecond)
+	}
+	return t.UTC()
+}
+
+// parseUntil reads the two ways to give a deadline: a time, or seconds from now. A
+// customer's token must give a time ahead.
+func parseUntil(ctx context.Context, at *timestamp, seconds *int64) holdfast.Until {
+	u := holdfast.Until{Ahead: requestInfoOf(ctx).scope == scopeCustomer}
 	if at != nil {
-		u.At = at.UTC()
-		if u.At.IsZero() { // Go's zero time would mean "not given"; the year 1 is a valid time in the past
-			u.At = u.At.Add(time.Millisecond)
-		}
+		u.At = at.utc()
 	}
 	if seconds != nil {
-		u.For = time.Duration(*seconds) * time.Second
+		const most = int64(math.MaxInt64 / time.Second)
+		u.For = time.Duration(max(-1, min(*seconds, most))) * time.Second
 	}
 	return u
+}
+
+// changeOf is a field of a PATCH that may be absent, but not null: null could mean to keep
+// the value, or to clear it.
+type changeOf[T any] struct {
+	to   *T
+	null bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *changeOf[T]) UnmarshalJSON(text []byte) error {
+	c.null = string(text) == "null"
+	return json.Unmarshal(text, &c.to)
+}
+
+// Schema implements huma.SchemaProvider.
+func (changeOf[T]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// Resolve is called by huma after it has read the request.
+func (c *changeOf[T]) Resolve(_ huma.Context, path *huma.PathBuffer) []error {
+	if !c.null {
+		return nil
+	}
+	return []error{&huma.ErrorDetail{Location: path.String(), Message: "null is no value: give one, or leave the field out"}}
+}
+
+// IdempotencyHeader is the header that may replace idempotencyKey in the body.
+type IdempotencyHeader struct {
+	Key string `header:"Idempotency-Key" maxLength:"200" doc:"May replace idempotencyKey in the body."`
+}
+
+// Resolve is called by huma after it has read the request. It refuses a header that is
+// empty, that says two things, or whose text is invalid.
+func (h *IdempotencyHeader) Resolve(ctx huma.Context) []error {
+	const where = "header.Idempotency-Key"
+	r, _ := humago.Unwrap(ctx)
+	for _, key := range r.Header["Idempotency-Key"] {
+		message := ""
+		var refusal *holdfast.Error
+		switch {
+		case key == "":
+			message = "the key is empty: give one, or leave the header out"
+		case key != h.Key:
+			message = "two headers have different keys: send one of them"
+		case errors.As(holdfast.CheckText(where, key, holdfast.MaxKeyLength), &refusal):
+			message = refusal.Message
+		default:
+			continue
+		}
+		return []error{&huma.ErrorDetail{Location: where, Message: message}}
+	}
+	return nil
+}
+
+// keyOf returns the idempotency key of the header or the body.
+func (h *IdempotencyHeader) keyOf(inBody string) (string, error) {
+	if inBody != "" && h.Key != "" && inBody != h.Key {
+		return "", holdfast.RefuseInput("header.Idempotency-Key", "The header and the body have different idempotency keys. Send one of them.")
+	}
+	return cmp.Or(inBody, h.Key), nil
 }

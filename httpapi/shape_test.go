@@ -2,9 +2,12 @@ package httpapi_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -136,4 +139,189 @@ func TestShape_QueriesThatShowTooMuchAreRefused(t *testing.T) {
 	s.want(s.call("GET", "/api/events?pageToken=%zz", nil, "Authorization", key), 422, "VALIDATION_FAILED")
 	s.want(s.call("GET", "/api/events/"+event+"?%zz", nil, "Authorization", key), 422, "VALIDATION_FAILED")
 	s.want(s.call("GET", "/api/admin/overview?behind="+zero, nil, "Authorization", key), 422, "VALIDATION_FAILED")
+}
+
+// A time is in the years 1 to 9999 in UTC, with an offset as RFC 3339 has them, and what is
+// stored is printed.
+func TestShape_TimesAreThoseOfRFC3339(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for at, want := range map[string]string{
+		"0001-01-01T00:00:00Z":           "0001-01-01T00:00:00.001Z", // Go's zero time would mean that there is none
+		"0001-01-01T01:00:00+01:00":      "0001-01-01T00:00:00.001Z",
+		"9999-12-31T23:59:59.999Z":       "9999-12-31T23:59:59.999Z",
+		"9999-12-31T00:00:00-23:59":      "9999-12-31T23:59:00.000Z",
+		"2026-06-15T10:00:00.123456789Z": "2026-06-15T10:00:00.123Z",
+		"0001-01-01T00:00:00+00:01":      "", // the year 0 in UTC
+		"9999-12-31T23:59:59-00:01":      "", // the year 10000 in UTC
+		"0000-12-31T23:59:59Z":           "",
+		"2026-06-15T10:00:00+24:00":      "",
+		"2026-06-15T10:00:00+01:60":      "",
+		"2026-06-15T10:00:00+0100":       "",
+		"2026-06-15T10:00:00":            "",
+		"2026-06-15T10:00:00,5Z":         "",
+		"2026-06-15T1:00:00Z":            "",
+		"2026-06-15 10:00:00Z":           "",
+		"2026-02-30T10:00:00Z":           "",
+		"10000-01-01T00:00:00Z":          "",
+	} {
+		t.Run(at, func(t *testing.T) {
+			s := s.in(t)
+			request := fields{"name": "E", "totalSeats": 1, "eventDate": at}
+			if want == "" {
+				a := s.want(s.call("POST", "/api/events", request), 422, "VALIDATION_FAILED")
+				if !strings.Contains(a.raw, "body.eventDate") || goWords.MatchString(a.raw) {
+					t.Errorf("%s", a.raw)
+				}
+				return
+			}
+			made := s.want(s.call("POST", "/api/events", request), 201, "")
+			read := s.want(s.call("GET", "/api/events/"+made.text("id"), nil), 200, "")
+			if made.text("eventDate") != want || read.text("eventDate") != want {
+				t.Errorf("%s, then %s", made.raw, read.raw)
+			}
+		})
+	}
+	event, user := s.event(10), s.user()
+	for _, at := range []string{"9999-12-31T23:59:59-00:01", "0001-01-01T00:00:00+00:01"} {
+		a := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1, "expiresAt": at}), 422, "VALIDATION_FAILED")
+		if !strings.Contains(a.raw, "1 to 9999") {
+			t.Errorf("%s", a.raw)
+		}
+		s.want(s.call("PATCH", "/api/events/"+event, fields{"eventDate": at}), 422, "VALIDATION_FAILED")
+	}
+}
+
+// A customer may not make what is due at once: it would hide seats until a sweep.
+func TestShape_CustomersGiveTimesAhead(t *testing.T) {
+	t.Parallel()
+	s := openWithAccess(t)
+	key := []string{"Authorization", "Bearer s-ops"}
+	user := s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, key...).text("id")
+	customer := []string{"Authorization", tokenFor(t, user)}
+	event := s.call("POST", "/api/events", fields{"name": "E", "totalSeats": 9, "eventDate": "2026-06-15T10:00:00Z"}, key...).text("id")
+	past, ahead := time.Now().Add(-time.Minute).UTC(), time.Now().Add(time.Hour).UTC()
+	lockUntil := func(at time.Time) fields {
+		return fields{"eventId": event, "userId": user, "seats": 1, "expiresAt": at}
+	}
+	refused := func(path string, body fields) {
+		t.Helper()
+		if a := s.want(s.call("POST", path, body, customer...), 422, "VALIDATION_FAILED"); !strings.Contains(a.raw, "ExpiresAt") &&
+			!strings.Contains(a.raw, "body.expiresAt") {
+			t.Errorf("%s", a.raw)
+		}
+	}
+	s.want(s.call("POST", "/api/locks", lockUntil(past), key...), 201, "")
+	refused("/api/locks", lockUntil(past))
+	lock := s.want(s.call("POST", "/api/locks", lockUntil(ahead), customer...), 201, "").text("id")
+	refused("/api/locks", lockUntil(past)) // the event is remembered since
+	refused("/api/locks/"+lock+"/extend", fields{"expiresAt": past})
+	book := fields{"eventId": event, "userId": user, "lockId": lock}
+	booking := s.want(s.call("POST", "/api/bookings", book, customer...), 201, "").text("id")
+	refused("/api/bookings/"+booking+"/pay", fields{"paymentExpiresAt": past})
+	second := s.want(s.call("POST", "/api/locks", lockUntil(ahead), customer...), 201, "").text("id")
+	book = fields{"eventId": event, "userId": user, "lockId": second, "paymentExpiresAt": past}
+	refused("/api/bookings", book)
+	s.want(s.call("POST", "/api/bookings", book, key...), 201, "")
+	testenv.CheckInvariants(t, s.w.DB.Database)
+}
+
+func TestAccess_CustomersCancelOnlyOpenBookings(t *testing.T) {
+	t.Parallel()
+	s := openWithAccess(t)
+	key := []string{"Authorization", "Bearer s-ops"}
+	user := s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, key...).text("id")
+	customer := []string{"Authorization", tokenFor(t, user)}
+	event := s.call("POST", "/api/events", fields{"name": "E", "totalSeats": 9, "eventDate": "2026-06-15T10:00:00Z"}, key...).text("id")
+	lock := s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 2}, customer...).text("id")
+	book := fields{"eventId": event, "userId": user, "lockId": lock, "paymentTtlSeconds": 60}
+	path := "/api/bookings/" + s.want(s.call("POST", "/api/bookings", book, customer...), 201, "").text("id")
+	s.want(s.call("POST", path+"/confirm", fields{"paymentReference": ""}, key...), 422, "VALIDATION_FAILED")
+	s.want(s.call("POST", path+"/confirm", fields{"paymentReference": "r"}, key...), 200, "")
+	s.want(s.call("POST", path+"/cancel", nil, customer...), 403, "FORBIDDEN")
+	if b := s.call("GET", path, nil, customer...); b.text("status") != "CONFIRMED" {
+		t.Errorf("%s", b.raw)
+	}
+	s.want(s.call("POST", path+"/cancel", nil, key...), 200, "")
+	s.want(s.call("POST", path+"/cancel", nil, customer...), 200, "") // it is cancelled already
+}
+
+func TestShape_IdempotencyKeysAreOneText(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	body := fmt.Sprintf(`{"eventId":%q,"userId":%q,"seats":1}`, s.event(10), s.user())
+	for _, row := range []struct {
+		name   string
+		keys   []string
+		status int
+	}{
+		{"one", []string{"a"}, 201},
+		{"the same twice", []string{"a", "a"}, 201},
+		{"beyond ASCII", []string{"é"}, 201},
+		{"two", []string{"a", "b"}, 422},
+		{"empty", []string{""}, 422},
+		{"empty after one", []string{"a", ""}, 422},
+		{"no UTF-8", []string{"\xff"}, 422},
+		{"a control character beyond ASCII", []string{"\u009b"}, 422},
+		{"too long", []string{strings.Repeat("k", 201)}, 422},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), "POST", s.server.URL+"/api/locks", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header["Content-Type"], request.Header["Idempotency-Key"] = []string{"application/json"}, row.keys
+			response, err := s.client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			text, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != row.status || row.status == 422 && !strings.Contains(string(text), "header.Idempotency-Key") {
+				t.Errorf("%d %s %v, want %d", response.StatusCode, text, err, row.status)
+			}
+		})
+	}
+}
+
+// null in a PATCH was answered as if it had changed something.
+func TestShape_NullChangesNoField(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event := s.event(10)
+	for _, field := range []string{"name", "totalSeats", "eventDate", "status", "maxSeatsPerUser"} {
+		t.Run(field, func(t *testing.T) {
+			s := s.in(t)
+			if a := s.want(s.call("PATCH", "/api/events/"+event, fields{field: nil}), 422, "VALIDATION_FAILED"); !strings.Contains(a.raw, `"body.`+field+`"`) {
+				t.Errorf("%s", a.raw)
+			}
+		})
+	}
+	change := fields{"name": "F", "totalSeats": 20, "eventDate": "2027-01-01T00:00:00Z", "maxSeatsPerUser": 2, "status": "CLOSED"}
+	a := s.want(s.call("PATCH", "/api/events/"+event, change), 200, "")
+	if a.text("name") != "F" || a.text("totalSeats") != "20" || a.text("eventDate") != "2027-01-01T00:00:00.000Z" || a.text("status") != "CLOSED" {
+		t.Errorf("%s", a.raw)
+	}
+	for _, invalid := range []fields{{"totalSeats": 0}, {"maxSeatsPerUser": -1}, {"status": "SOLD"}, {"name": " "}, {"eventDate": 5}, {"name": "a\u0085"}} {
+		s.want(s.call("PATCH", "/api/events/"+event, invalid), 422, "VALIDATION_FAILED")
+	}
+}
+
+func TestShape_TextHasNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, user := s.event(10), s.user()
+	lock := s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}).text("id")
+	booking := s.call("POST", "/api/bookings", fields{"eventId": event, "userId": user, "lockId": lock, "paymentTtlSeconds": 60}).text("id")
+	for _, text := range []string{"a\x00", "a\x1b[2J", "a\x7f", "a\u009b2J", "a\n"} {
+		for path, body := range map[string]fields{
+			"/api/users":                            {"name": text, "email": "x@example.com"},
+			"/api/events":                           {"name": text, "totalSeats": 1, "eventDate": "2026-06-15T10:00:00Z"},
+			"/api/locks":                            {"eventId": event, "userId": user, "seats": 1, "idempotencyKey": text},
+			"/api/bookings/" + booking + "/confirm": {"paymentReference": text},
+		} {
+			s.want(s.call("POST", path, body), 422, "VALIDATION_FAILED")
+		}
+		s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@b" + text}), 422, "VALIDATION_FAILED")
+	}
 }

@@ -30,9 +30,6 @@ func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
 	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, now: p.Store().DB().Clock()}
 }
 
-// maxKeyBytes bounds an idempotency key.
-const maxKeyBytes = 200
-
 // AcquireLock locks seats. replayed says that an earlier request with the same idempotency
 // key made the lock; it is returned in its present state.
 //
@@ -44,8 +41,8 @@ func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock
 	if r.Seats < 1 || r.Seats > holdfast.MaxSeats {
 		return holdfast.Lock{}, false, holdfast.RefuseInput("body.seats", "Between 1 and %d seats can be locked.", holdfast.MaxSeats)
 	}
-	if len(r.Key) > maxKeyBytes {
-		return holdfast.Lock{}, false, holdfast.RefuseInput("body.idempotencyKey", "An idempotency key has at most %d bytes.", maxKeyBytes)
+	if err := holdfast.CheckText("body.idempotencyKey", r.Key, holdfast.MaxKeyLength); err != nil {
+		return holdfast.Lock{}, false, err
 	}
 	if err := r.Until.Check(holdfast.LockFields, math.MaxInt64); err != nil {
 		return holdfast.Lock{}, false, err
@@ -99,9 +96,14 @@ func (s *Service) ListLocks(ctx context.Context, f holdfast.LockFilter, page hol
 // ErrEventExists says that an event with the requested ID exists.
 var ErrEventExists = errors.New("an event has this ID already")
 
-// CreateEvent puts an event on sale with all its seats, or fails with ErrEventExists.
+// CreateEvent puts an event on sale with all its seats, or fails with ErrEventExists. Without
+// an EventDate the event has no date.
 func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfast.Event, error) {
-	if err := checkChange(holdfast.EventChange{TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser}); err != nil {
+	given := holdfast.EventChange{Name: &n.Name, TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser}
+	if !n.EventDate.IsZero() {
+		given.EventDate = &n.EventDate
+	}
+	if err := checkChange(given); err != nil {
 		return holdfast.Event{}, err
 	}
 	if n.ID.IsZero() {
@@ -135,11 +137,21 @@ func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange
 
 // checkChange refuses values that an event can't have.
 func checkChange(c holdfast.EventChange) error {
+	if c.Name != nil {
+		if err := holdfast.CheckName("body.name", *c.Name); err != nil {
+			return err
+		}
+	}
+	if c.EventDate != nil {
+		if err := holdfast.CheckTime("body.eventDate", *c.EventDate); err != nil {
+			return err
+		}
+	}
 	if n := c.TotalSeats; n != nil && (*n < 1 || *n > holdfast.MaxSeats) {
 		return holdfast.RefuseInput("body.totalSeats", "An event has between 1 and %d seats.", holdfast.MaxSeats)
 	}
-	if n := c.MaxSeatsPerUser; n != nil && *n < 0 {
-		return holdfast.RefuseInput("body.maxSeatsPerUser", "A limit is not below 0; 0 means no limit.")
+	if n := c.MaxSeatsPerUser; n != nil && (*n < 0 || *n > holdfast.MaxSeats) {
+		return holdfast.RefuseInput("body.maxSeatsPerUser", "A limit is between 1 and %d; 0 means no limit.", holdfast.MaxSeats)
 	}
 	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses(), *s) {
 		return holdfast.RefuseInput("body.status", "A status is ON_SALE, CLOSED or CANCELLED.")

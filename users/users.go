@@ -3,6 +3,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -40,9 +41,13 @@ type doc struct {
 	CreatedAt mongodb.Date `bson:"createdAt"`
 }
 
-// CreateUser adds a user. It fails with EMAIL_TAKEN if another user has the address;
-// after OUTCOME_UNKNOWN the user may exist.
+// CreateUser adds a user. It fails with EMAIL_TAKEN if another user has the address, and
+// with VALIDATION_FAILED for a name or an address that is none; after OUTCOME_UNKNOWN the
+// user may exist.
 func (s *Service) CreateUser(ctx context.Context, fullName, email string) (holdfast.User, error) {
+	if err := cmp.Or(holdfast.CheckName("body.name", fullName), holdfast.CheckEmail("body.email", email)); err != nil {
+		return holdfast.User{}, err
+	}
 	u := holdfast.User{ID: ids.New(), Name: fullName, Email: email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
 	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
 		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: u.Email}, {Key: "createdAt", Value: u.CreatedAt},

@@ -60,7 +60,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			}
 			after := doc.inventory()
 			applied[i].Event, applied[i].Now = &after, doc.UpdatedAt.Time
-			if applied[i].Now.Before(p.NotBefore) || !wasValid(after, *p.Event) {
+			if !p.InTime(applied[i].Now) || !wasValid(after, *p.Event) {
 				return nil, ErrStale
 			}
 		}

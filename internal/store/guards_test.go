@@ -232,6 +232,14 @@ func TestApply_IsStaleBeforeItsTime(t *testing.T) {
 	if _, err := f.apply(plan); err != nil {
 		t.Errorf("an hour late: %v", err)
 	}
+	plan.Before, before = time.Now().Add(-time.Hour), f.documents()
+	if _, err := f.apply(plan); !errors.Is(err, store.ErrStale) || !maps.Equal(before, f.documents()) {
+		t.Errorf("an hour after the last moment: %v", err)
+	}
+	plan.Before = time.Now().Add(time.Hour)
+	if _, err := f.apply(plan); err != nil {
+		t.Errorf("an hour before the last moment: %v", err)
+	}
 }
 
 func TestApply_RefusesAKeyOrAnIDThatIsInUse(t *testing.T) {

@@ -17,8 +17,11 @@ func (s *Store) InsertEvent(ctx context.Context, e holdfast.Event) (exists bool,
 	doc := bson.D{
 		{Key: "_id", Value: e.ID}, {Key: "name", Value: e.Name},
 		{Key: "totalSeats", Value: e.TotalSeats}, {Key: "availableSeats", Value: e.AvailableSeats},
-		{Key: "eventDate", Value: e.EventDate}, {Key: "status", Value: string(e.Status)},
+		{Key: "status", Value: string(e.Status)},
 		{Key: "createdAt", Value: e.CreatedAt}, {Key: "updatedAt", Value: e.UpdatedAt},
+	}
+	if !e.EventDate.IsZero() {
+		doc = append(doc, bson.E{Key: "eventDate", Value: e.EventDate})
 	}
 	if e.MaxSeatsPerUser > 0 {
 		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: e.MaxSeatsPerUser})

@@ -118,6 +118,9 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 		return lock, ttl, nil
 	}
 	lock.ExpiresAt = c.Until.From(d.state.Now)
+	if err := c.ahead(d); err != nil {
+		return lock, 0, err
+	}
 	earliest := lock.ExpiresAt.Add(-longest) // written before this, the lock would exceed the cap
 	if !d.state.Now.IsZero() && d.state.Now.Before(earliest) {
 		return lock, 0, c.Until.TooLate(holdfast.LockFields, longest)
@@ -126,6 +129,17 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 		d.plan.NotBefore = later(d.plan.NotBefore, earliest)
 	}
 	return lock, 0, nil
+}
+
+// ahead refuses a time that has passed. If the clock is not known, the plan guards it.
+func (c Acquire) ahead(d *decision) error {
+	if !d.state.Now.IsZero() || !c.Until.Ahead {
+		return c.Until.Passed(holdfast.LockFields, d.state.Now)
+	}
+	if at := c.Until.At; d.plan.Before.IsZero() || at.Before(d.plan.Before) {
+		d.plan.Before = at
+	}
+	return nil
 }
 
 // beyondLimits refuses a request for more than a customer may hold. known is false if the

@@ -96,6 +96,8 @@ func TestAcquire_TheTimeIsByTheDatabasesClock(t *testing.T) {
 		},
 		{name: "a time", until: holdfast.Until{At: in(time.Minute)}, want: in(time.Minute)},
 		{name: "a time in the past", until: holdfast.Until{At: in(-time.Minute)}, want: in(-time.Minute)},
+		{name: "a time ahead, which it must be", until: holdfast.Until{At: in(time.Minute), Ahead: true}, want: in(time.Minute)},
+		{name: "now, which must be ahead", until: holdfast.Until{At: in(0), Ahead: true}, code: holdfast.CodeInvalid, field: "body.expiresAt"},
 		{name: "a time at the cap", until: holdfast.Until{At: in(longest)}, want: in(longest)},
 		{
 			name: "a time beyond the cap", until: holdfast.Until{At: in(longest + time.Millisecond)},
@@ -123,6 +125,46 @@ func TestAcquire_TheTimeIsByTheDatabasesClock(t *testing.T) {
 func TestAcquire_ADefaultBeyondTheCapIsRefused(t *testing.T) {
 	p := &pipeline{store: newStore(10), rules: inventory.Rules{DefaultLockTTL: time.Hour, MaxLockTTL: time.Minute}}
 	wantCode(t, p.batch(t, acquire(1, 1))[0], holdfast.CodeInvalid)
+}
+
+// If the event is remembered, a time that must be ahead is checked when the plan is written:
+// by the earliest of them.
+func TestAcquire_ARememberedEventRefusesTimesThatHavePassed(t *testing.T) {
+	state := inventory.State{Event: newStore(10).event}
+	commands := []inventory.Command{}
+	for n, minute := range []int{20, 10, 30} {
+		c := acquire(n, 1)
+		c.Until = holdfast.Until{At: in(minutes(minute)), Ahead: true}
+		commands = append(commands, c)
+	}
+	plan, _, needs := inventory.Decide(state, commands, theRules)
+	if !needs.None() || !plan.Before.Equal(in(minutes(10))) {
+		t.Errorf("needs %+v, before %v", needs, plan.Before)
+	}
+	for at, inTime := range map[time.Duration]bool{minutes(10) - 1: true, minutes(10): false, minutes(11): false} {
+		if plan.InTime(in(at)) != inTime {
+			t.Errorf("at %v: in time %v", at, !inTime)
+		}
+	}
+	if !(inventory.Plan{}).InTime(in(0)) {
+		t.Error("a plan without bounds is not in time")
+	}
+}
+
+// A repeat is answered with its lock, also when its time has passed since.
+func TestAcquire_RepeatsOfATimeThatHasPassedGetTheirLock(t *testing.T) {
+	s := newStore(10)
+	c := keyed(1, 1, "k")
+	c.Until = holdfast.Until{At: in(time.Minute), Ahead: true}
+	made := s.one(t, c)
+	wantCode(t, made, "")
+	s.now = in(time.Hour)
+	c.LockID = lockID(77)
+	if again := s.one(t, c); again.Err != nil || !again.Replayed || again.Lock.ID != made.Lock.ID {
+		t.Errorf("got %+v", again)
+	}
+	c.Key = "other"
+	wantCode(t, s.one(t, c), holdfast.CodeInvalid)
 }
 
 // If the event is remembered, an absolute time is checked against the cap when the plan

@@ -28,7 +28,7 @@ func (s *store) writeEvent(p inventory.Plan) error {
 		return nil
 	}
 	w, e := *p.Event, s.event
-	if e == nil || !guardHolds(*e, w) || s.now.Before(p.NotBefore) {
+	if e == nil || !guardHolds(*e, w) || !p.InTime(s.now) {
 		return errStale
 	}
 	if w.IfUnchanged == nil && w.Drift == nil && !e.Valid() {

@@ -41,6 +41,9 @@ func (c Extend) decide(d *decision) Result {
 	if err := d.checkNotCancelled(lock); err != nil {
 		return Result{Err: err}
 	}
+	if err := c.Until.Passed(holdfast.LockFields, d.state.Now); err != nil {
+		return Result{Err: err}
+	}
 	expires := c.Until.From(d.state.Now)
 	if expires.After(lock.CreatedAt.Add(d.rules.MaxLockTTL)) {
 		return Result{Err: c.Until.TooLate(holdfast.LockFields, d.rules.MaxLockTTL)}
@@ -89,6 +92,9 @@ func (c Book) decide(d *decision) Result {
 		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
 		Status: holdfast.BookingInitiated, CreatedAt: now, UpdatedAt: now,
 	}
+	if err := c.Window.Passed(holdfast.PaymentFields, now); err != nil {
+		return Result{Err: err}
+	}
 	if !c.Window.IsZero() {
 		b.Status, b.PaymentExpiresAt = holdfast.BookingPending, c.Window.From(now)
 		if b.PaymentExpiresAt.After(now.Add(d.rules.MaxPaymentTTL)) {
@@ -128,6 +134,9 @@ func (c Pay) decide(d *decision) Result {
 		return Result{Err: err}
 	}
 	if err := d.checkNotCancelled(lock); err != nil {
+		return Result{Err: err}
+	}
+	if err := c.Window.Passed(holdfast.PaymentFields, now); err != nil {
 		return Result{Err: err}
 	}
 	ends := c.Window.From(now)

@@ -16,8 +16,9 @@ type Plan struct {
 	TTL         []time.Duration // parallel to Acquired
 	Bookings    []BookingWrite
 	NewBookings []holdfast.Booking
-	// NotBefore is a guard: the database's clock at the write of the event is not earlier.
-	NotBefore time.Time
+	// NotBefore and Before are guards: the database's clock at the write of the event is not
+	// earlier than the first and, unless it is zero, earlier than the second.
+	NotBefore, Before time.Time
 }
 
 // IsEmpty reports whether there is nothing to write.
@@ -87,6 +88,11 @@ type BookingWrite struct {
 	PaymentExpiresAt time.Time // zero: unchanged
 	PaymentReference string    // "": unchanged
 	RunID            string
+}
+
+// InTime reports whether the guards by the clock hold at now.
+func (p Plan) InTime(now time.Time) bool {
+	return !now.Before(p.NotBefore) && (p.Before.IsZero() || now.Before(p.Before))
 }
 
 // Result is the outcome of a command. Unless the command is refused, it has the lock, the

@@ -37,7 +37,12 @@ func (d *decision) knowsEvent() bool { return d.ensureEvent() || d.state.Missing
 
 // Cancel ends a booking, open or confirmed, and restores its seats, unless another booking has
 // sold them. On a cancelled booking it changes nothing.
-type Cancel struct{ BookingID, LockID ID }
+type Cancel struct {
+	BookingID, LockID ID
+	// OpenOnly refuses a confirmed booking with its code. It is decided with the cancellation,
+	// so that no confirmation comes between the two.
+	OpenOnly bool
+}
 
 func (c Cancel) decide(d *decision) Result {
 	b, exists, read := d.booking(c.BookingID)
@@ -54,6 +59,9 @@ func (c Cancel) decide(d *decision) Result {
 	}
 	if b.Status == holdfast.BookingCancelled {
 		return Result{Booking: &b}
+	}
+	if c.OpenOnly && b.Status == holdfast.BookingConfirmed {
+		return d.refuse(b.Refusal(), UserKey{})
 	}
 	if !hasLock { // it ended long ago and was purged
 		lock = endedLock(b)

@@ -144,3 +144,22 @@ func TestRelease_OfALockThatDoesNotExist(t *testing.T) {
 	wantCode(t, s.one(t, release), holdfast.CodeLockNotFound)
 	wantCode(t, s.one(t, cancel), holdfast.CodeBookingNotFound)
 }
+
+// A customer cancels what is not sold yet; a confirmation in the same batch comes first.
+func TestCancel_OpenOnlyRefusesAConfirmedBooking(t *testing.T) {
+	open := inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1), OpenOnly: true}
+	for _, status := range []string{"INITIATED", "PAYMENT_PENDING", "CANCELLED"} {
+		s := aBooking(status)
+		wantCode(t, s.one(t, open), "")
+		s.wantBooking(t, 1, holdfast.BookingCancelled)
+	}
+	s := aBooking("PAYMENT_PENDING")
+	wantCode(t, s.one(t, inventory.Confirm{BookingID: bookingID(1)}), "")
+	available := s.event.AvailableSeats
+	wantCode(t, s.one(t, open), holdfast.CodeBookingConfirmed)
+	s.wantBooking(t, 1, holdfast.BookingConfirmed)
+	s.wantLock(t, 1, holdfast.LockConsumed)
+	s.wantCounter(t, available, 0)
+	wantCode(t, s.one(t, cancel), "")
+	s.wantBooking(t, 1, holdfast.BookingCancelled)
+}
