@@ -38,8 +38,10 @@ func (p Plan) Findings() []Finding {
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
 		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: manual},
 		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: manual},
+		{Kind: Manual, What: "locks with several CONFIRMED bookings", Count: int64(len(p.DoubleSales)), Action: manual},
 		{Kind: Manual, What: "locks whose seats are no whole number ≥ 1", Count: p.PoisonLocks, Action: manual},
 		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: manual},
+		{Kind: Manual, What: "events whose locks have too many seats to add up", Count: int64(len(p.Uncountable)), Action: manual},
 		{
 			Kind: Manual, What: "oversold events",
 			Count:  p.Oversold,

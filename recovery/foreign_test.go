@@ -1,11 +1,15 @@
 package recovery_test
 
 import (
+	"log/slog"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -38,5 +42,86 @@ func TestRun_GoesOnDespiteRejectedDocuments(t *testing.T) {
 	}
 	if available, _ := w.Available(event); available != 97 || w.Lock(stale.ID).Status != holdfast.LockExpired {
 		t.Errorf("available %d, the stale lock is %s; want 97, EXPIRED", available, w.Lock(stale.ID).Status)
+	}
+}
+
+// The seats of an event's locks can't be added up. Its counter stays as it is, which is
+// reported once; where it is impossible, nothing is sold.
+func TestReconcile_CorrectsNothingByASumThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		locks   int
+		seats   any
+		counter any
+	}{
+		{"beyond exact numbers", 2, mongodb.MaxWhole, 3}, {"beyond the largest number", 1100, mongodb.MaxWhole, 3},
+		{"one lock", 1, int64(1<<63 - 1), 3}, {"a double", 1, 1e300, 3}, {"no counter", 2, mongodb.MaxWhole, 2.5},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			event, other := w.Event(10), w.Event(10)
+			var locks []any
+			for range row.locks {
+				locks = append(locks, bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: row.seats},
+					{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
+			}
+			if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), locks); err != nil {
+				t.Fatal(err)
+			}
+			w.Set("events", event, bson.D{{Key: "availableSeats", Value: row.counter}, {Key: "totalSeats", Value: 10}})
+			w.Set("events", other, bson.D{{Key: "availableSeats", Value: 7}})
+			for i := range 2 {
+				report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
+				if err != nil || report.Reported == 0 || report.Corrections != 1-i {
+					t.Errorf("%+v, %v; want a report, and the other event's counter corrected", report, err)
+				}
+			}
+			if available, _ := w.Available(other); available != 10 {
+				t.Errorf("the other event's counter is %d", available)
+			}
+			if available, _ := w.Available(event); available > 3 {
+				t.Errorf("%d seats are available", available)
+			}
+			if lines := w.Log.Lines("WARN [RECOVERY] An event's locks have too many seats"); len(lines) != 1 {
+				t.Errorf("reported %d times", len(lines))
+			}
+			if plan, err := w.Recovery.Plan(w.Ctx()); err != nil || len(plan.Uncountable) != 1 || len(plan.Drifts) != 0 {
+				t.Errorf("plan: %+v, %v", plan, err)
+			}
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 4})
+			if code := holdfast.CodeOf(err); code != holdfast.CodeSeatsUnavailable && code != holdfast.CodeUnavailable {
+				t.Errorf("acquire: %v", err)
+			}
+			due := w.Acquire(other, 1, testenv.Past())
+			if report := w.SweepLocks(); report.Errors > 0 || w.Lock(due.ID).Status != holdfast.LockExpired {
+				t.Errorf("sweep: %+v", report)
+			}
+		})
+	}
+}
+
+// Two CONFIRMED bookings name one lock, on whichever page they are.
+func TestRun_ReportsLocksThatWereSoldTwice(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	lock := w.Acquire(w.Event(10), 1, testenv.Soon())
+	for _, id := range []any{ids.New(), "text"} {
+		w.Insert("bookings", bson.D{{Key: "_id", Value: id}, {Key: "seatLockId", Value: lock.ID}, {Key: "status", Value: "CONFIRMED"}})
+	}
+	for range 2 {
+		if report := w.Recover(); report.Reported != 1 {
+			t.Errorf("%+v; want 1 reported", report)
+		}
+	}
+	if lines := w.Log.Lines("WARN [RECOVERY] Lock with several CONFIRMED bookings"); len(lines) != 1 {
+		t.Errorf("reported %d times", len(lines))
+	}
+	if plan, err := w.Recovery.Plan(w.Ctx()); err != nil || len(plan.DoubleSales) != 1 {
+		t.Errorf("plan: %+v, %v", plan, err)
+	}
+	if status := w.Lock(lock.ID).Status; status != holdfast.LockConsumed {
+		t.Errorf("the lock is %s", status)
 	}
 }

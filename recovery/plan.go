@@ -14,12 +14,14 @@ type Plan struct {
 	ActiveSales    []inventory.BookingRef // CONFIRMED, and the lock is ACTIVE: it becomes CONSUMED
 	EndedSales     []inventory.BookingRef // CONFIRMED, and the lock has ended: reported
 	OrphanConsumed []holdfast.ID          // CONSUMED locks without a CONFIRMED booking: reported
+	DoubleSales    []holdfast.ID          // locks with several CONFIRMED bookings: reported
 	StaleLocks     int64                  // due: they expire
 	StaleBookings  int64                  // due: they expire
 	Initiated      int64                  // bookings: counted
 	Drifts         []inventory.Correction // counters that are corrected
 	PoisonLocks    int64                  // their seats are no whole number ≥ 1: reported
 	PoisonEvents   []holdfast.ID          // their totalSeats is no whole number ≥ 0: reported
+	Uncountable    []holdfast.ID          // their locks have too many seats to add up: reported
 	Oversold       int64                  // events with seats taken beyond their total: reported
 	EventsMeasured int64
 }
@@ -30,6 +32,7 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 	err = reads.planSales(ctx, oneAtATime(func(page salesPlan) error {
 		p.ActiveSales, p.EndedSales = append(p.ActiveSales, page.active...), append(p.EndedSales, page.ended...)
 		p.OrphanConsumed = append(p.OrphanConsumed, page.orphans...)
+		p.DoubleSales = append(p.DoubleSales, page.doubles...)
 		return nil
 	}))
 	if err != nil {
@@ -44,6 +47,7 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 	err = reads.planCounters(ctx, oneAtATime(func(page counterPlan) error {
 		p.EventsMeasured += int64(page.events)
 		p.PoisonEvents = append(p.PoisonEvents, page.poisonEvents...)
+		p.Uncountable = append(p.Uncountable, page.uncountable...)
 		for _, poison := range page.poisonLocks {
 			p.PoisonLocks += poison.Count
 		}
@@ -64,8 +68,8 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 
 // salesPlan has the contradictions between sales and locks in a page.
 type salesPlan struct {
-	active, ended []inventory.BookingRef
-	orphans       []holdfast.ID
+	active, ended    []inventory.BookingRef
+	orphans, doubles []holdfast.ID
 }
 
 // planSales compares CONFIRMED bookings with their locks, and CONSUMED locks with their
@@ -93,11 +97,11 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 		return p.store().EachLock(ctx, holdfast.LockConsumed, idPageSize, func(lockIDs []holdfast.ID) error {
 			work(func() error {
 				defer done(ctx, len(lockIDs))
-				orphans, err := p.store().OrphanConsumed(ctx, lockIDs)
-				if err != nil || len(orphans) == 0 {
+				orphans, doubles, err := p.store().OrphanConsumed(ctx, lockIDs)
+				if err != nil || len(orphans)+len(doubles) == 0 {
 					return err
 				}
-				return handle(salesPlan{orphans: orphans})
+				return handle(salesPlan{orphans: orphans, doubles: doubles})
 			})
 			return ctx.Err()
 		})
@@ -109,6 +113,7 @@ type counterPlan struct {
 	events       int
 	poisonLocks  []store.PoisonLocks
 	poisonEvents []holdfast.ID
+	uncountable  []holdfast.ID
 	corrections  map[holdfast.ID]inventory.Correction
 	drifts       map[holdfast.ID]inventory.EventWrite // the corrections that are subtracted
 	err          error                                // the suspects could not be measured
@@ -147,7 +152,7 @@ func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error)
 func (p *pass) planPage(ctx context.Context, page store.Counters) (counterPlan, error) {
 	found, err := p.store().Audit(ctx, page)
 	plan := counterPlan{
-		events: page.Len(), poisonLocks: found.PoisonLocks, suspects: found.Suspects,
+		events: page.Len(), poisonLocks: found.PoisonLocks, uncountable: found.Uncountable, suspects: found.Suspects,
 		corrections: map[holdfast.ID]inventory.Correction{}, drifts: map[holdfast.ID]inventory.EventWrite{},
 	}
 	if err != nil || len(found.Suspects) == 0 {

@@ -26,6 +26,8 @@ type Recovery struct {
 	// may be nil.
 	OnProgress       func(ctx context.Context, log *slog.Logger, p Progress)
 	ProgressInterval time.Duration
+
+	reported expiry.Reported
 }
 
 func (r *Recovery) store() *store.Store { return r.Pipeline.Store() }
@@ -135,14 +137,14 @@ func (p *pass) endOrphans(ctx context.Context) {
 // contradictions between bookings and locks.
 func (p *pass) consumeSold(ctx context.Context) error {
 	return p.planSales(ctx, func(page salesPlan) error {
-		p.count(Report{Reported: len(page.ended) + len(page.orphans)})
 		for _, sale := range page.ended {
-			p.log.WarnContext(ctx, "[RECOVERY] CONFIRMED booking whose lock has ended; left as it is",
-				slog.Any("bookingId", sale.Booking))
+			p.contradiction(ctx, "CONFIRMED booking whose lock has ended; left as it is", slog.Any("bookingId", sale.Booking))
 		}
 		for _, lockID := range page.orphans {
-			p.log.WarnContext(ctx, "[RECOVERY] CONSUMED lock without a CONFIRMED booking; left as it is",
-				slog.Any("lockId", lockID))
+			p.contradiction(ctx, "CONSUMED lock without a CONFIRMED booking; left as it is", slog.Any("lockId", lockID))
+		}
+		for _, lockID := range page.doubles {
+			p.contradiction(ctx, "Lock with several CONFIRMED bookings; left as it is", slog.Any("lockId", lockID))
 		}
 		for _, sale := range page.active {
 			if err := p.consume(ctx, sale.Lock); err != nil {
@@ -190,7 +192,7 @@ func (p *pass) consume(ctx context.Context, lockID holdfast.ID) error {
 // the database as a whole does not answer. A document that MongoDB rejects is left to an
 // operator.
 func (p *pass) leave(ctx context.Context, cause error, what string, document ...slog.Attr) error {
-	rejected := mongodb.RejectedByServer(cause)
+	rejected := mongodb.RejectedByServer(cause) || errors.As(cause, new(store.RejectedEventError))
 	if ctx.Err() != nil || !rejected && p.store().DB().Ping(ctx) != nil {
 		return cause
 	}
@@ -224,13 +226,15 @@ func (p *pass) checkCounters(ctx context.Context) error {
 	err := p.planCounters(ctx, func(page counterPlan) error {
 		p.count(Report{Checked: page.events})
 		for _, poison := range page.poisonLocks {
-			p.count(Report{Reported: 1})
-			p.log.WarnContext(ctx, "[RECOVERY] Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
-				slog.Any("eventId", poison.EventID), slog.Int64("locks", poison.Count),
-			)
+			p.contradiction(ctx, "Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
+				slog.Any("eventId", poison.EventID), slog.Int64("locks", poison.Count))
 		}
 		for _, id := range page.poisonEvents {
 			p.poisonEvent(ctx, id)
+		}
+		for _, id := range page.uncountable {
+			p.contradiction(ctx, "An event's locks have too many seats to add up, so its counter is not checked; repair them manually",
+				slog.Any("eventId", id))
 		}
 		return p.correct(ctx, page)
 	})
@@ -299,9 +303,18 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
 }
 
 func (p *pass) poisonEvent(ctx context.Context, id holdfast.ID) {
+	p.contradiction(ctx, "An event's totalSeats is no whole number ≥ 0; repair it manually", slog.Any("eventId", id))
+}
+
+// contradiction counts what an operator has to resolve. It is logged once a day, not by
+// every pass of this process.
+func (p *pass) contradiction(ctx context.Context, what string, document ...slog.Attr) {
 	p.count(Report{Reported: 1})
-	p.log.WarnContext(ctx, "[RECOVERY] An event's totalSeats is no whole number ≥ 0; repair it manually",
-		slog.Any("eventId", id))
+	level := slog.LevelDebug
+	if p.reported.IsNew(what+fmt.Sprint(document), p.store().DB().Clock()()) {
+		level = slog.LevelWarn
+	}
+	p.log.LogAttrs(ctx, level, "[RECOVERY] "+what, document...)
 }
 
 func (p *pass) corrected(ctx context.Context, c inventory.Correction) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/groupcommit"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -45,7 +46,7 @@ func explain(err error, c inventory.Command) error {
 			unknown = unknown.With(holdfast.UnknownLock{LockID: acquire.LockID})
 		}
 		return unknown
-	case errors.Is(err, errUnmatchable):
+	case errors.Is(err, errUnmatchable), errors.As(err, new(store.RejectedEventError)):
 		return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
 	default:
 		return err

@@ -46,7 +46,7 @@ func New(s *store.Store, o Options) *Pipeline {
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
 		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
-		IsRejected: func(err error) bool { return errors.Is(err, errUnmatchable) || mongodb.RejectedByServer(err) },
+		IsRejected: isRejected,
 		Orphaned:   p.releaseOrphan,
 		Unsettled:  p.releaseUnsettled,
 		Log:        s.DB().Log(),
@@ -54,6 +54,11 @@ func New(s *store.Store, o Options) *Pipeline {
 		SettleTimeout: o.SettleTimeout,
 	})
 	return p
+}
+
+// isRejected reports whether one command of a batch can be the cause of its failure.
+func isRejected(err error) bool {
+	return errors.Is(err, errUnmatchable) || errors.As(err, new(store.RejectedEventError)) || mongodb.RejectedByServer(err)
 }
 
 // Submit queues a command at its event and waits for its result, at most until ctx ends.

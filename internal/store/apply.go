@@ -88,8 +88,12 @@ func (s *Store) Hold(ctx context.Context, eventID ID) error {
 	return rejectedEvent(err)
 }
 
-// RejectedEventError says that MongoDB rejects a change of the event itself, for example
-// because other software left a revision that can't be raised. Nothing was written.
+// errUncountable says that a sum of seats is beyond the numbers that are exact.
+const errUncountable = mongodb.AbortError("the event's locks have too many seats to add up")
+
+// RejectedEventError says that the event itself can't be changed: MongoDB rejects the write,
+// for example because other software left a revision that can't be raised, or the seats of
+// the event's locks can't be added up. Nothing was written.
 type RejectedEventError struct{ cause error }
 
 func (e RejectedEventError) Error() string { return "the event can't be changed: " + e.cause.Error() }

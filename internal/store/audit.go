@@ -42,6 +42,7 @@ func (s *Store) EventCount(ctx context.Context) (int64, error) {
 type Audit struct {
 	Suspects    []ID // events whose counter and locks did not agree when they were read
 	PoisonLocks []PoisonLocks
+	Uncountable []ID // events whose locks have too many seats to add up
 }
 
 // PoisonLocks are an event's ACTIVE and CONSUMED locks whose seats are no whole number
@@ -65,6 +66,10 @@ func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
 		if sum.Poison > 0 {
 			found.PoisonLocks = append(found.PoisonLocks, PoisonLocks{EventID: d.ID, Count: sum.Poison})
 		}
+		if sum.Seats.Wrong {
+			found.Uncountable = append(found.Uncountable, d.ID)
+			continue // nothing is corrected by such a sum
+		}
 		if e := d.inventory(); !e.HasTotal || !e.Valid() || e.Drift(sum.Seats.Or(0)) != 0 {
 			found.Suspects = append(found.Suspects, d.ID)
 		}
@@ -73,6 +78,7 @@ func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
 }
 
 // Measure reads the events that exist and the seats that their locks take, in one snapshot.
+// It leaves out events whose locks have too many seats to add up.
 func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]inventory.State, error) {
 		events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), mongodb.WithNow})
@@ -82,6 +88,9 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 		sums, err := s.sums(ctx, mongodb.In("eventId", eventIDs))
 		states := make([]inventory.State, 0, len(events))
 		for _, d := range events {
+			if sums[d.ID].Seats.Wrong {
+				continue
+			}
 			event, taken := d.inventory(), sums[d.ID].Seats.Or(0)
 			states = append(states, inventory.State{Now: d.Now.Time, Event: &event, Taken: &taken})
 		}
@@ -91,7 +100,7 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 
 // EachLock calls handle with the IDs of all locks of a status, in batches of up to size.
 func (s *Store) EachLock(ctx context.Context, status holdfast.LockStatus, size int, handle func([]ID) error) error {
-	filter := bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}, {Key: "status", Value: string(status)}}
+	filter := mongodb.And(bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}}, mongodb.Is("status", string(status)), namedByUs)
 	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), size,
 		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
 }
@@ -108,9 +117,9 @@ func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.
 // ActiveSales returns the sales whose lock is not CONSUMED: it is still ACTIVE, or it has
 // ended and its seats may be sold again. Usually there are none, which costs one read.
 func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (active, ended []inventory.BookingRef, err error) {
-	bookingIDs, lockIDs := make([]ID, 0, len(sales)), make([]ID, 0, len(sales))
+	lockIDs := make([]ID, 0, len(sales))
 	for _, sale := range sales {
-		bookingIDs, lockIDs = append(bookingIDs, sale.Booking), append(lockIDs, sale.Lock)
+		lockIDs = append(lockIDs, sale.Lock)
 	}
 	filter := mongodb.And(mongodb.In("_id", lockIDs), mongodb.Is("status", string(holdfast.LockConsumed)))
 	consumed, err := s.locks().CountDocuments(ctx, filter)
@@ -121,10 +130,10 @@ func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (
 	if err != nil {
 		return nil, nil, mongodb.Translate(err)
 	}
-	confirmed, err := s.confirmed(ctx, "_id", bookingIDs) // a sale may have been cancelled since it was read
+	confirmed, err := s.confirmed(ctx, lockIDs) // a sale may have been cancelled since it was read
 	for _, sale := range sales {
 		switch status := holdfast.LockStatus(locks[sale.Lock].Status); {
-		case !confirmed[sale.Booking], status == holdfast.LockConsumed:
+		case confirmed[sale.Lock] == 0 && !sale.Lock.IsZero(), status == holdfast.LockConsumed:
 		case status == holdfast.LockActive:
 			active = append(active, sale)
 		default:
@@ -136,42 +145,45 @@ func (s *Store) ActiveSales(ctx context.Context, sales []inventory.BookingRef) (
 
 // SoldLocks returns the locks that a CONFIRMED booking names.
 func (s *Store) SoldLocks(ctx context.Context, lockIDs []ID) ([]ID, error) {
-	sold, err := s.confirmed(ctx, "seatLockId", lockIDs)
+	sold, err := s.confirmed(ctx, lockIDs)
 	return slices.Collect(maps.Keys(sold)), mongodb.Translate(err)
 }
 
-// OrphanConsumed returns the CONSUMED locks without a CONFIRMED booking.
-func (s *Store) OrphanConsumed(ctx context.Context, lockIDs []ID) ([]ID, error) {
-	sold, err := s.confirmed(ctx, "seatLockId", lockIDs)
+// OrphanConsumed returns the CONSUMED locks without a CONFIRMED booking, and those with
+// several.
+func (s *Store) OrphanConsumed(ctx context.Context, lockIDs []ID) (orphans, doubles []ID, err error) {
+	sold, err := s.confirmed(ctx, lockIDs)
+	for id, n := range sold {
+		if n > 1 {
+			doubles = append(doubles, id)
+		}
+	}
 	if err != nil || len(sold) == len(lockIDs) {
-		return nil, mongodb.Translate(err)
+		return nil, doubles, mongodb.Translate(err)
 	}
 	locks, err := s.readLocks(ctx, lockIDs) // a lock may have been released since it was read
-	var orphans []ID
 	for _, id := range lockIDs {
-		if !sold[id] && holdfast.LockStatus(locks[id].Status) == holdfast.LockConsumed {
+		if sold[id] == 0 && holdfast.LockStatus(locks[id].Status) == holdfast.LockConsumed {
 			orphans = append(orphans, id)
 		}
 	}
-	return orphans, mongodb.Translate(err)
+	return orphans, doubles, mongodb.Translate(err)
 }
 
-// confirmed reports for each value of field, which holds IDs, whether a CONFIRMED booking
-// exists. It reads only that field.
-func (s *Store) confirmed(ctx context.Context, field string, values []ID) (map[ID]bool, error) {
-	found := make(map[ID]bool, len(values))
+// confirmed counts the CONFIRMED bookings of each lock that has any, by a covered index.
+func (s *Store) confirmed(ctx context.Context, lockIDs []ID) (map[ID]int, error) {
+	const field = "seatLockId"
+	found := make(map[ID]int, len(lockIDs))
 	projection := bson.D{{Key: "_id", Value: 0}, {Key: field, Value: 1}}
-	if field == "_id" {
-		projection = mongodb.Keys(field)
-	}
-	err := mongodb.Each(ctx, s.bookings(), mongodb.And(mongodb.In(field, values), mongodb.Is("status", string(holdfast.BookingConfirmed))),
-		projection, len(values), func(doc bson.Raw) ID { return mongodb.IDOf(doc, field) },
+	err := mongodb.Each(ctx, s.bookings(), mongodb.And(mongodb.In(field, lockIDs), mongodb.Is("status", string(holdfast.BookingConfirmed))),
+		projection, len(lockIDs), func(doc bson.Raw) ID { return mongodb.IDOf(doc, field) },
 		func(ids []ID) error {
 			for _, id := range ids {
-				found[id] = true
+				found[id]++
 			}
 			return nil
 		})
+	delete(found, ID{}) // it names no lock
 	return found, err
 }
 

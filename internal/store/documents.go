@@ -170,7 +170,13 @@ var wholeSeats = bson.D{{Key: "$and", Value: bson.A{
 
 // countedSeats is a lock's weight in every sum: its seats if they are a whole number
 // ≥ 1, else 0.
-var countedSeats = bson.D{{Key: "$cond", Value: bson.A{wholeSeats, "$seats", 0}}}
+//
+// A number beyond MaxWhole counts too, so that the sum shows that it can't be trusted.
+var countedSeats = bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$and", Value: bson.A{
+	bson.D{{Key: "$isNumber", Value: "$seats"}},
+	bson.D{{Key: "$gte", Value: bson.A{"$seats", 1}}},
+	bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$mod", Value: bson.A{"$seats", 1}}}, 0}}},
+}}}, "$seats", 0}}}
 
 // unendable says why a sweep or a reclaim must not or can't end a lock; "" if it can. Other
 // software may leave an _id that no ObjectID matches, or a revision that can't be raised.

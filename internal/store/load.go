@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -39,6 +40,9 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	}
 	if err != nil {
 		return inventory.State{}, err
+	}
+	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
+		return inventory.State{}, RejectedEventError{errUncountable}
 	}
 	state := found.state(n)
 	state.Fenced = fenced
@@ -314,7 +318,7 @@ func (l loaded) state(n inventory.Needs) inventory.State {
 			s.Holdings[user] = inventory.Holding{}
 		}
 		for _, h := range l.Holdings {
-			s.Holdings[h.User] = inventory.Holding{Seats: h.Seats.Or(0), Locks: h.Locks}
+			s.Holdings[h.User] = inventory.Holding{Seats: h.Seats.Or(mongodb.MaxWhole), Locks: h.Locks}
 		}
 	}
 	return s
