@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -74,10 +76,35 @@ func (p *progress) found(ctx context.Context, n int) {
 
 func (p *progress) success(ctx context.Context) {
 	if p.lines.success != nil {
-		r := p.report
-		p.Log.InfoContext(ctx, p.lines.success(r.Applied), slog.Int("found", r.Found), slog.Int("applied", r.Applied),
+		r, level := p.report, slog.LevelInfo
+		if r == (Report{}) {
+			level = p.sweeper.quiet.level(p.By, p.sweeper.Pipeline.Store().DB().Clock())
+		}
+		p.Log.Log(ctx, level, p.lines.success(r.Applied), slog.Int("found", r.Found), slog.Int("applied", r.Applied),
 			slog.Int("skipped", r.Skipped), slog.Int("errors", r.Errors), slog.Int64("seatsRestored", r.SeatsRestored))
 	}
+}
+
+// quietInterval is the time between two lines at info of runs that found nothing.
+const quietInterval = time.Hour
+
+// quiet keeps when a run that found nothing was last logged at info.
+type quiet struct {
+	mu   sync.Mutex
+	last map[holdfast.EndedBy]time.Time
+}
+
+func (q *quiet) level(by holdfast.EndedBy, now clock.Clock) slog.Level {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if last, logged := q.last[by]; logged && now.Since(last) < quietInterval {
+		return slog.LevelDebug
+	}
+	if q.last == nil {
+		q.last = map[holdfast.EndedBy]time.Time{}
+	}
+	q.last[by] = now()
+	return slog.LevelInfo
 }
 
 // setAside counts documents that a sweep must not or can't end. The cause has a name, such

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
@@ -18,6 +19,18 @@ type Sweeper struct {
 	Batch int
 
 	reported Reported
+	position position
+	quiet    quiet
+}
+
+// initiatedPages is how many batches of INITIATED bookings one run examines. The next run
+// goes on behind them, so that no run examines all.
+const initiatedPages = 20
+
+// position is where the next run continues to examine INITIATED bookings.
+type position struct {
+	mu    sync.Mutex
+	after holdfast.ID // zero at the beginning
 }
 
 // Run is one run of a sweep. By chooses its log texts.
@@ -139,17 +152,21 @@ func (s *Sweeper) sweepPending(ctx context.Context, p *progress) error {
 }
 
 func (s *Sweeper) sweepInitiated(ctx context.Context, p *progress) error {
-	var after holdfast.ID
-	for {
-		due, last, err := s.Pipeline.Store().DueInitiated(ctx, after, s.Batch)
+	s.position.mu.Lock()
+	defer s.position.mu.Unlock()
+	for range initiatedPages {
+		due, last, err := s.Pipeline.Store().DueInitiated(ctx, s.position.after, s.Batch)
 		if err != nil {
 			return err
 		}
-		if err := s.expireBookings(ctx, p, due); err != nil || last.IsZero() {
+		if err := s.expireBookings(ctx, p, due); err != nil {
 			return err
 		}
-		after = last
+		if s.position.after = last; last.IsZero() {
+			break
+		}
 	}
+	return nil
 }
 
 func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.DueBooking) error {

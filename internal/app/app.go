@@ -34,10 +34,12 @@ type App struct {
 	Jobs    *jobs.Runner
 	Rates   *ratelimit.Limiter
 
-	leases   func() error // closes the store of leases
-	rates    func() error // closes the store of rates
-	boot     boot
-	stopping atomic.Bool
+	leases func() error // closes the store of leases
+	rates  func() error // closes the store of rates
+	boot   boot
+
+	retention time.Duration // of ended locks; 0: for ever
+	stopping  atomic.Bool
 }
 
 // Connect opens the app and writes nothing. Its error says what the operator can do.
@@ -64,6 +66,11 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	metrics.RegisterMongoDB(a.mongoDBIsUp)
 	if telemetry.IsTerminal(os.Stderr) {
 		a.Recovery.OnProgress, a.Recovery.ProgressInterval = drawProgress, time.Second
+	}
+	if a.retention = c.EndedRetention.Age; !c.EndedRetention.IsSet {
+		if a.retention, err = core.EndedRetention(ctx, a.DB); err != nil {
+			return nil, errors.Join(err, engine.Close(context.WithoutCancel(ctx)))
+		}
 	}
 	a.openJobs(ctx, now)
 	a.openRates(now)

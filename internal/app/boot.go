@@ -45,6 +45,10 @@ const schemaRetryDelay = 10 * time.Second
 // process does it. It returns when both have ended, or after RECOVERY_BOOT_WAIT: the process
 // then serves, and /readyz says what is still running. A pass that fails is logged.
 func (a *App) Boot(ctx context.Context) {
+	if !a.Config.EndedRetention.IsSet && a.retention == 0 {
+		a.Log.InfoContext(ctx, "ENDED_RETENTION is off, because this database is of an earlier version: "+
+			"set it, such as to 720h, and ended locks are removed; or set it to off")
+	}
 	ctx, a.boot.cancel = context.WithCancel(ctx)
 	waited, stopWaiting := context.WithTimeout(ctx, a.Config.RecoveryBootWait)
 	schema := make(chan struct{})
@@ -122,7 +126,7 @@ func (a *App) ensureSchema(ctx context.Context) {
 		return counts, err
 	}}
 	complete := func(ctx context.Context) (bool, error) {
-		gaps, err := mongodb.SchemaGaps(ctx, a.DB, all...)
+		gaps, err := core.SchemaGaps(ctx, a.DB, all...)
 		return len(gaps) == 0, err
 	}
 	for {
@@ -148,7 +152,7 @@ func (a *App) ensureSchema(ctx context.Context) {
 // Collections are all collections, with their indexes and validators.
 func (a *App) Collections() (all []mongodb.Collection) {
 	all = slices.Concat(core.Collections(), jobs.Collections())
-	if a.Config.EndedRetention > 0 {
+	if a.retention > 0 {
 		all = append(all, store.RetentionIndexes()...)
 	}
 	return all

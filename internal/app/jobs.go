@@ -23,7 +23,7 @@ const (
 func (a *App) jobs() []jobs.Job {
 	c := a.Config
 	retention := jobs.Job{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain}
-	if c.EndedRetention == 0 {
+	if a.retention == 0 {
 		retention.Interval = 0
 	}
 	return []jobs.Job{
@@ -90,6 +90,6 @@ func (a *App) recovered(run jobs.Run, report recovery.Report, err error) (jobs.C
 }
 
 func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	report, err := a.Retention.Run(ctx, a.Config.EndedRetention, run.Log)
+	report, err := a.Retention.Run(ctx, a.retention, run.Log)
 	return jobs.Counts(report), err
 }

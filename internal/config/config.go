@@ -31,7 +31,7 @@ type Config struct {
 	LockExpiryInterval    time.Duration `name:"lock-expiry-interval" env:"LOCK_EXPIRY_INTERVAL" default:"1m" help:"How often due locks are expired."`
 	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
 	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are compared with the locks, and corrected."`
-	EndedRetention        time.Duration `name:"ended-retention" env:"ENDED_RETENTION" default:"0s" help:"The job retention removes ended locks older than this, with their ended bookings and idempotency keys; 0 keeps them."`
+	EndedRetention        Retention     `name:"ended-retention" env:"ENDED_RETENTION" help:"The job retention removes ended locks older than this, with their ended bookings and idempotency keys: off, 0, or at least 24h. Default: 720h for databases that this version or a later one created, off for older ones."`
 	SweepBatch            int           `name:"sweep-batch" env:"SWEEP_BATCH" default:"500" help:"Documents in one transaction of a sweep."`
 
 	LockDefaultTTL time.Duration `name:"lock-default-ttl" env:"LOCK_DEFAULT_TTL" default:"10m" help:"Lifetime of a lock if the request does not set one."`
@@ -124,9 +124,6 @@ func (c *Config) check() error {
 		if err := core.CheckDuration(name, d); err != nil {
 			return err
 		}
-	}
-	if c.EndedRetention < 0 || (c.EndedRetention > 0 && c.EndedRetention < time.Millisecond) {
-		return fmt.Errorf("ENDED_RETENTION is %v, but must be greater than 0, such as 720h, or 0 to keep ended locks", c.EndedRetention)
 	}
 	if err := c.Leases.check(); err != nil {
 		return err

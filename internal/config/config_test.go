@@ -50,7 +50,7 @@ func TestRedis_HasUserPasswordAndTLS(t *testing.T) {
 
 func TestLeases_HaveTheDocumentedDefaults(t *testing.T) {
 	c := parse(t, "")
-	if c.LeaseTTL.String() != "30s" || !c.DisableCronsOnRedisDown || c.EndedRetention != 0 || c.PodName == "" {
+	if c.LeaseTTL.String() != "30s" || !c.DisableCronsOnRedisDown || c.EndedRetention.IsSet || c.PodName == "" {
 		t.Errorf("%+v", c.Leases)
 	}
 	if parse(t, "DISABLE_CRONS_ON_REDIS_DOWN=false").DisableCronsOnRedisDown {
@@ -108,5 +108,23 @@ func TestRateLimits_AreRatesOrOff(t *testing.T) {
 	}
 	if c = parse(t, "RATE_LIMIT_PER_ADDRESS=off"); !c.RateLimitPerAddress.IsZero() {
 		t.Errorf("%+v", c.RateLimitPerAddress)
+	}
+}
+
+func TestRetention_IsOffOrAtLeastADay(t *testing.T) {
+	for text, want := range map[string]config.Retention{
+		"off": {IsSet: true}, "0": {IsSet: true}, "0s": {IsSet: true}, "24h": {IsSet: true, Age: 24 * time.Hour},
+		"720h": {IsSet: true, Age: 720 * time.Hour},
+	} {
+		var got config.Retention
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"1ms", "23h59m59s", "-1s", "-24h", "on", "720", ""} {
+		var got config.Retention
+		if err := got.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "ENDED_RETENTION") {
+			t.Errorf("%q is accepted as %+v, %v", text, got, err)
+		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
 
@@ -114,17 +116,60 @@ func Collections() []mongodb.Collection {
 	return slices.Concat(users.Collections(), store.Collections())
 }
 
-// EnsureSchema makes missing indexes and validators. It logs each one that MongoDB refuses,
-// and returns advice for it; the engine works without it.
+// SchemaVersion is the version of the schema that Collections describes. Raise it with each
+// change of a validator or an index: a process leaves a database of a later version as it is.
+const SchemaVersion = 1
+
+// EnsureSchema makes missing indexes and validators, and drops indexes of former versions. It
+// logs each change that MongoDB refuses, and returns these. A schema of a later version is left
+// as it is.
 func EnsureSchema(ctx context.Context, db *mongodb.DB, log *slog.Logger, all ...mongodb.Collection) (degraded []string, err error) {
-	degraded, err = mongodb.EnsureSchema(ctx, db, all...)
+	_, isNew, err := db.SchemaVersion(ctx, store.EventsCollection)
+	if err != nil {
+		return nil, err
+	}
+	found, err := db.RaiseVersion(ctx, SchemaVersion, isNew) // before the first change
+	if err != nil || found.Version > SchemaVersion {
+		return nil, err
+	}
+	if degraded, err = mongodb.EnsureSchema(ctx, db, all...); err != nil {
+		return degraded, err
+	}
 	for _, advice := range degraded {
 		log.ErrorContext(ctx, "An index or a validator is missing", slog.String("advice", advice))
 	}
-	return degraded, err
+	return degraded, mongodb.DropRetired(ctx, db, slices.Concat(all, store.RetentionIndexes())...)
+}
+
+// SchemaGaps lists the changes that EnsureSchema would make. It only reads.
+func SchemaGaps(ctx context.Context, db *mongodb.DB, all ...mongodb.Collection) (gaps []string, err error) {
+	found, _, err := db.SchemaVersion(ctx, store.EventsCollection)
+	if err != nil || found.Version > SchemaVersion {
+		return nil, err
+	}
+	if found.Version < SchemaVersion {
+		gaps = append(gaps, fmt.Sprintf("the schema has version %d, not %d; the API or a worker raises it at its start",
+			found.Version, SchemaVersion))
+	}
+	missing, err := mongodb.SchemaGaps(ctx, db, all...)
+	return append(gaps, missing...), err
 }
 
 // Close waits for commands in flight, at most until ctx ends, and disconnects.
 func (c *Core) Close(ctx context.Context) error {
 	return errors.Join(c.Pipeline.Close(ctx), c.DB.Close(ctx))
+}
+
+// defaultEndedRetention is how long ended locks stay in a database that was created with a
+// version of the schema.
+const defaultEndedRetention = 720 * time.Hour
+
+// EndedRetention is how long ended locks stay unless it is set; 0 is for ever. Databases of
+// versions without this default keep everything.
+func EndedRetention(ctx context.Context, db *mongodb.DB) (time.Duration, error) {
+	v, isNew, err := db.SchemaVersion(ctx, store.EventsCollection)
+	if err != nil || !isNew && v.Created == 0 {
+		return 0, err
+	}
+	return defaultEndedRetention, nil
 }

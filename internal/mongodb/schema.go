@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -43,6 +44,10 @@ const (
 	codeMaxTimeExpired  = 50
 	codeLockTimeout     = 24
 	codeCannotCreateIdx = 67
+	codeIndexNotFound   = 27
+
+	indexPrefix  = "hf_" // of the names of our indexes
+	ignoringCase = 2     // a collation's strength
 )
 
 // EnsureSchema creates missing collections, validators and indexes, and changes different
@@ -62,7 +67,7 @@ func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degra
 				if !refusedSchema(err) {
 					return degraded, Translate(err)
 				}
-				degraded = append(degraded, advice(err, "db.runCommand("+shell(createIndex(c.Name, index))+")"))
+				degraded = append(degraded, advice(err, "db.runCommand("+shell(createIndex(c.Name, index.name(), index))+")"))
 			}
 		}
 	}
@@ -86,13 +91,14 @@ func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []
 		} else if !same {
 			gaps = append(gaps, "the validator of "+c.Name+" is missing or differs: db.runCommand("+shell(collMod(c))+")")
 		}
-		names, err := db.indexNames(ctx, c.Name)
+		indexes, err := db.indexesOf(ctx, c.Name)
 		if err != nil {
 			return nil, Translate(err)
 		}
 		for _, index := range c.Indexes {
-			if !slices.Contains(names, index.name()) {
-				gaps = append(gaps, "the index "+index.name()+" of "+c.Name+" is missing: db.runCommand("+shell(createIndex(c.Name, index))+")")
+			if !index.isIn(indexes) {
+				gaps = append(gaps, "the index "+index.name()+" of "+c.Name+" is missing or differs: "+
+					"db.runCommand("+shell(createIndex(c.Name, index.name(), index))+")")
 			}
 		}
 	}
@@ -114,18 +120,14 @@ func advice(err error, command string) string {
 
 // refusedSchema reports whether the server is alive and rejects the change.
 func refusedSchema(err error) bool {
+	return hasCode(err, codeIndexOptions, codeIndexKeySpecs, codeUnauthorized, codeDuplicateKey,
+		codeMaxTimeExpired, codeLockTimeout, codeCannotCreateIdx)
+}
+
+// hasCode reports whether the server answered with one of the codes.
+func hasCode(err error, codes ...int) bool {
 	var server mongo.ServerError
-	if !errors.As(err, &server) {
-		return false
-	}
-	for _, code := range []int{
-		codeIndexOptions, codeIndexKeySpecs, codeUnauthorized, codeDuplicateKey, codeMaxTimeExpired, codeLockTimeout, codeCannotCreateIdx,
-	} {
-		if server.HasErrorCode(code) {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &server) && slices.ContainsFunc(codes, server.HasErrorCode)
 }
 
 func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
@@ -171,28 +173,132 @@ func (db *DB) validatorOf(ctx context.Context, collection string) (validator bso
 	return validator, true, nil
 }
 
+// ensureIndex makes an index, under any name. An index of the same name with another
+// definition is dropped once the new one is complete.
 func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) error {
-	names, err := db.indexNames(ctx, collection)
-	if err != nil || slices.Contains(names, index.name()) {
+	have, err := db.indexesOf(ctx, collection)
+	if err != nil {
 		return err
 	}
-	db.log.InfoContext(ctx, "Building index", slog.String("collection", collection), slog.String("index", index.name()))
-	return db.RunCommand(ctx, createIndex(collection, index)).Err()
-}
-
-func (db *DB) indexNames(ctx context.Context, collection string) (names []string, err error) {
-	specs, err := db.Collection(collection).Indexes().ListSpecifications(ctx)
-	for _, have := range specs {
-		names = append(names, have.Name)
+	name, stale := index.name(), false
+	for n := 2; have[name] != nil && !index.matches(have[name]); n++ {
+		name, stale = fmt.Sprintf("%s_%d", index.name(), n), true
 	}
-	return names, err
+	if !index.isIn(have) {
+		db.log.InfoContext(ctx, "Building index", slog.String("collection", collection), slog.String("index", name))
+		err := db.RunCommand(ctx, createIndex(collection, name, index)).Err()
+		if stale && hasCode(err, codeIndexOptions, codeIndexKeySpecs) { // MongoDB does not keep both
+			if err = db.dropIndex(ctx, collection, index.name()); err == nil {
+				stale = false
+				err = db.RunCommand(ctx, createIndex(collection, index.name(), index)).Err()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if stale {
+		return db.dropIndex(ctx, collection, index.name())
+	}
+	return nil
 }
 
-// name is made of the keys and options: an index with the same name needs no change.
+// DropRetired drops indexes of Holdfast that former versions made and this one does not know.
+func DropRetired(ctx context.Context, db *DB, known ...Collection) error {
+	indexes := map[string][]Index{}
+	for _, c := range known {
+		indexes[c.Name] = append(indexes[c.Name], c.Indexes...)
+	}
+	for collection, wanted := range indexes {
+		have, err := db.indexesOf(ctx, collection)
+		if err != nil {
+			return Translate(err)
+		}
+		for name, definition := range have {
+			isWanted := slices.ContainsFunc(wanted, func(i Index) bool { return i.matches(definition) })
+			if isWanted || !strings.HasPrefix(name, indexPrefix) {
+				continue
+			}
+			db.log.InfoContext(ctx, "Dropping an index of a former version", slog.String("collection", collection), slog.String("index", name))
+			if err := db.dropIndex(ctx, collection, name); err != nil {
+				return Translate(err)
+			}
+		}
+	}
+	return nil
+}
+
+func (db *DB) dropIndex(ctx context.Context, collection, name string) error {
+	err := db.Collection(collection).Indexes().DropOne(ctx, name)
+	if hasCode(err, codeIndexNotFound) { // another process was faster
+		return nil
+	}
+	return err
+}
+
+// indexesOf returns the definitions of a collection's indexes by name.
+func (db *DB) indexesOf(ctx context.Context, collection string) (map[string]bson.Raw, error) {
+	cursor, err := db.Collection(collection).Indexes().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []bson.Raw
+	if err := cursor.All(ctx, &all); err != nil {
+		return nil, err
+	}
+	have := make(map[string]bson.Raw, len(all))
+	for _, definition := range all {
+		name, _ := definition.Lookup("name").StringValueOK()
+		have[name] = definition
+	}
+	return have, nil
+}
+
+func (i Index) isIn(have map[string]bson.Raw) bool {
+	for _, definition := range have {
+		if i.matches(definition) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether an index has this definition, whatever its name.
+func (i Index) matches(have bson.Raw) bool {
+	keys, err := have.Lookup("key").Document().Elements()
+	if err != nil || len(keys) != len(i.Keys) {
+		return false
+	}
+	for n, key := range keys {
+		if direction, ok := key.Value().AsInt64OK(); key.Key() != i.Keys[n].Key || !ok || direction != 1 {
+			return false
+		}
+	}
+	unique, _ := have.Lookup("unique").BooleanOK()
+	lifetime, _ := have.Lookup("expireAfterSeconds").AsInt64OK()
+	partial, hasPartial := have.Lookup("partialFilterExpression").DocumentOK()
+	_, hasCollation := have.Lookup("collation").DocumentOK()
+	strength, _ := have.Lookup("collation", "strength").AsInt64OK()
+	sparse, _ := have.Lookup("sparse").BooleanOK()
+	if unique != i.Unique || lifetime != int64(i.ExpireAfter/time.Second) || sparse ||
+		hasCollation != i.CaseInsensitive || i.CaseInsensitive && strength != ignoringCase {
+		return false
+	}
+	if i.Partial == nil {
+		return !hasPartial
+	}
+	want, err := bson.Marshal(i.Partial)
+	return err == nil && bytes.Equal(partial, want)
+}
+
+// name is made of the keys and options.
 func (i Index) name() string {
-	name := "hf"
-	for _, key := range i.Keys {
-		name += "_" + key.Key
+	name := indexPrefix
+	for n, key := range i.Keys {
+		if n > 0 {
+			name += "_"
+		}
+		name += key.Key
 	}
 	if i.Unique {
 		name += "_unique"
@@ -209,8 +315,8 @@ func (i Index) name() string {
 	return name
 }
 
-func createIndex(collection string, i Index) bson.D {
-	spec := bson.D{{Key: "key", Value: i.Keys}, {Key: "name", Value: i.name()}}
+func createIndex(collection, name string, i Index) bson.D {
+	spec := bson.D{{Key: "key", Value: i.Keys}, {Key: "name", Value: name}}
 	if i.Unique {
 		spec = append(spec, bson.E{Key: "unique", Value: true})
 	}
@@ -221,7 +327,6 @@ func createIndex(collection string, i Index) bson.D {
 		spec = append(spec, bson.E{Key: "expireAfterSeconds", Value: int64(i.ExpireAfter / time.Second)})
 	}
 	if i.CaseInsensitive {
-		const ignoringCase = 2
 		spec = append(spec, bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}})
 	}
 	return bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{spec}}}

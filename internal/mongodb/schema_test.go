@@ -4,8 +4,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -46,4 +49,99 @@ func TestEnsureSchema_ManyAtOnceAgree(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// definitions returns the indexes of a collection by name.
+func definitions(t *testing.T, w *testenv.Env, collection string) map[string]bson.M {
+	t.Helper()
+	cursor, err := w.DB.Collection(collection).Indexes().List(w.Ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []bson.M
+	if err := cursor.All(w.Ctx(), &all); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bson.M{}
+	for _, d := range all {
+		name, _ := d["name"].(string)
+		found[name] = d
+	}
+	return found
+}
+
+// An index that has the name of a wanted one and another definition is replaced, and the new
+// one is complete before the old one goes.
+func TestEnsureSchema_ReplacesAnIndexWhoseDefinitionChanged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, after mongodb.Index }{
+		"a filter": {
+			mongodb.Index{Keys: mongodb.Keys("a"), Partial: bson.D{{Key: "n", Value: bson.D{{Key: "$gt", Value: 0}}}}},
+			mongodb.Index{Keys: mongodb.Keys("a"), Partial: bson.D{{Key: "n", Value: bson.D{{Key: "$gt", Value: 5}}}}},
+		},
+		"a lifetime": {
+			mongodb.Index{Keys: mongodb.Keys("a"), ExpireAfter: time.Hour}, mongodb.Index{Keys: mongodb.Keys("a"), ExpireAfter: 2 * time.Hour},
+		},
+		"case": {
+			mongodb.Index{Keys: mongodb.Keys("a"), Unique: true},
+			mongodb.Index{Keys: mongodb.Keys("a"), Unique: true, CaseInsensitive: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			for _, index := range []mongodb.Index{c.before, c.after, c.after} {
+				all := mongodb.Collection{Name: "things", Indexes: []mongodb.Index{index}}
+				degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, all)
+				if err != nil || len(degraded) > 0 {
+					t.Fatal(degraded, err)
+				}
+				if gaps, err := mongodb.SchemaGaps(w.Ctx(), w.DB, all); err != nil || len(gaps) > 0 {
+					t.Errorf("gaps %q, %v", gaps, err)
+				}
+				if have := definitions(t, w, "things"); len(have) != 2 {
+					t.Errorf("indexes %v", have)
+				}
+			}
+		})
+	}
+}
+
+// A unique index that can't be built leaves the index that it would replace.
+func TestEnsureSchema_KeepsTheOldIndexIfTheNewOneIsRefused(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for range 2 {
+		w.Insert("things", bson.D{{Key: "a", Value: "same"}})
+	}
+	if _, err := w.DB.Collection("things").Indexes().CreateOne(w.Ctx(),
+		mongo.IndexModel{Keys: mongodb.Keys("a"), Options: options.Index().SetName("hf_a_unique")}); err != nil {
+		t.Fatal(err)
+	}
+	degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, mongodb.Collection{
+		Name: "things", Indexes: []mongodb.Index{{Keys: mongodb.Keys("a"), Unique: true}},
+	})
+	if err != nil || len(degraded) != 1 || definitions(t, w, "things")["hf_a_unique"] == nil {
+		t.Errorf("%q, %v, indexes %v", degraded, err, definitions(t, w, "things"))
+	}
+}
+
+func TestDropRetired_DropsIndexesOfFormerVersionsOnly(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	known := mongodb.Collection{Name: "things", Indexes: []mongodb.Index{{Keys: mongodb.Keys("a")}}}
+	former := mongodb.Collection{Name: "things", Indexes: []mongodb.Index{{Keys: mongodb.Keys("b")}}}
+	if _, err := mongodb.EnsureSchema(w.Ctx(), w.DB, known, former); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.DB.Collection("things").Indexes().CreateOne(w.Ctx(), mongo.IndexModel{Keys: mongodb.Keys("c")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := mongodb.DropRetired(w.Ctx(), w.DB, known); err != nil {
+		t.Fatal(err)
+	}
+	have := definitions(t, w, "things")
+	if len(have) != 3 || have["hf_a"] == nil || have["c_1"] == nil {
+		t.Errorf("indexes %v, want _id_, hf_a, c_1", have)
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -129,7 +129,7 @@ func checkServer(ctx context.Context, s *session) []finding {
 }
 
 func checkSchema(ctx context.Context, s *session) (found []finding) {
-	gaps, err := mongodb.SchemaGaps(ctx, s.DB, s.Collections()...)
+	gaps, err := core.SchemaGaps(ctx, s.DB, s.Collections()...)
 	if err != nil {
 		return failedCheck("indexes and validators", err)
 	}

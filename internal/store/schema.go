@@ -7,6 +7,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
+// EventsCollection exists in every database that has been used.
+const EventsCollection = eventsName
+
 // Collections are the indexes and validators. Locks shard by event: unique indexes
 // begin with it.
 func Collections() []mongodb.Collection {

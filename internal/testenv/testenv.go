@@ -200,7 +200,7 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 	}
 	e.Core = Core(db, core.AllUsersExist)
 	all := slices.Concat(core.Collections(), jobs.Collections(), store.RetentionIndexes())
-	if degraded, err := mongodb.EnsureSchema(t.Context(), db, all...); err != nil || len(degraded) > 0 {
+	if degraded, err := core.EnsureSchema(t.Context(), db, o.Log, all...); err != nil || len(degraded) > 0 {
 		t.Fatal(err, degraded)
 	}
 	t.Cleanup(func() {

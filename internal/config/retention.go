@@ -1,0 +1,29 @@
+package config
+
+import (
+	"fmt"
+	"time"
+)
+
+// minRetention is longer than the payment windows and the retries of clients.
+const minRetention = 24 * time.Hour
+
+// Retention is how long ended locks stay. If it is not set, the database's version decides.
+type Retention struct {
+	IsSet bool
+	Age   time.Duration // 0: for ever
+}
+
+// UnmarshalText reads off, 0 or a duration.
+func (r *Retention) UnmarshalText(text []byte) error {
+	*r = Retention{IsSet: true}
+	if string(text) == "off" {
+		return nil
+	}
+	age, err := time.ParseDuration(string(text))
+	if err != nil || age != 0 && age < minRetention {
+		return fmt.Errorf("ENDED_RETENTION is %q, but must be off, 0, or at least 24h, such as 720h", text)
+	}
+	r.Age = age
+	return nil
+}

@@ -1,0 +1,101 @@
+package core_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// dropAll empties a database, so that it is like a new one.
+func dropAll(w *testenv.Env) {
+	w.T.Helper()
+	if err := w.DB.Drop(w.Ctx()); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func ensure(w *testenv.Env) {
+	w.T.Helper()
+	degraded, err := core.EnsureSchema(w.Ctx(), w.DB, slog.New(w.Log), core.Collections()...)
+	if err != nil || len(degraded) > 0 {
+		w.T.Fatal(degraded, err)
+	}
+}
+
+func locksValidator(w *testenv.Env) string {
+	w.T.Helper()
+	specs, err := w.DB.ListCollectionSpecifications(w.Ctx(), bson.D{{Key: "name", Value: "seatlocks"}})
+	if err != nil || len(specs) != 1 {
+		w.T.Fatal(specs, err)
+	}
+	return specs[0].Options.Lookup("validator").String()
+}
+
+// A later version has changed a validator and dropped an index. A process of this version that
+// starts then changes nothing back.
+func TestEnsureSchema_LeavesALaterVersionAsItIs(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	dropAll(w)
+	ensure(w)
+	if gaps, err := core.SchemaGaps(w.Ctx(), w.DB, core.Collections()...); err != nil || len(gaps) > 0 {
+		t.Errorf("after the first start: %q, %v", gaps, err)
+	}
+	later := bson.D{{Key: "collMod", Value: "seatlocks"}, {Key: "validator", Value: bson.D{{Key: "status", Value: bson.D{{Key: "$type", Value: "string"}}}}}}
+	if err := w.DB.RunCommand(w.Ctx(), later).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.DB.Collection("bookings").Indexes().DropAll(w.Ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion+1, false); err != nil {
+		t.Fatal(err)
+	}
+	want := locksValidator(w)
+	ensure(w)
+	if got := locksValidator(w); got != want {
+		t.Errorf("the validator was changed back to %s", got)
+	}
+	specs, err := w.DB.Collection("bookings").Indexes().ListSpecifications(w.Ctx())
+	if err != nil || len(specs) != 1 {
+		t.Errorf("%d indexes of bookings, %v; want _id alone", len(specs), err)
+	}
+	if gaps, err := core.SchemaGaps(w.Ctx(), w.DB, core.Collections()...); err != nil || len(gaps) > 0 {
+		t.Errorf("gaps: %q, %v", gaps, err)
+	}
+	if v, _, err := w.DB.SchemaVersion(w.Ctx(), "events"); err != nil || v.Version != core.SchemaVersion+1 {
+		t.Errorf("the version is %+v, %v", v, err)
+	}
+}
+
+// A new database removes ended locks after 30 days; one of an earlier version does not, until
+// the setting is set.
+func TestEndedRetention_IsOnForNewDatabasesOnly(t *testing.T) {
+	t.Parallel()
+	const month = 720 * time.Hour
+	w := testenv.New(t)
+	want := func(situation string, d time.Duration) {
+		t.Helper()
+		if got, err := core.EndedRetention(w.Ctx(), w.DB); err != nil || got != d {
+			t.Errorf("%s: %v, %v; want %v", situation, got, err, d)
+		}
+	}
+	dropAll(w)
+	want("no collection yet", month)
+	ensure(w)
+	want("created", month)
+	ensure(w)
+	want("started again", month)
+	dropAll(w)
+	w.Insert("events", bson.D{{Key: "name", Value: "of an earlier version"}})
+	want("an earlier version's", 0)
+	ensure(w)
+	want("an earlier version's, with a schema by now", 0)
+}
