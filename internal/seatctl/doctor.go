@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
