@@ -198,7 +198,7 @@ func startServer(ctx context.Context, variant string, c serverConfig) (*server, 
 		command.Args = []string{filepath.Join(c.binDir, "api")}
 		command.Env = []string{
 			"MONGODB_URI=" + c.mongoURI, "MONGODB_DATABASE=" + c.database, "HTTP_ADDR=" + address,
-			"JOB_LEASES=none", "LOG_LEVEL=error",
+			"JOB_LEASES=none", "LOG_LEVEL=error", "SHUTDOWN_DELAY=0s",
 		}
 	}
 	p, err := devserver.Start(command)

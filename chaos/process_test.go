@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,7 +68,7 @@ func startFrom(t *testing.T, dir, program string, env ...string) *process {
 func startCommand(t *testing.T, cmd *exec.Cmd, env ...string) *process {
 	t.Helper()
 	p := &process{cmd: cmd, log: &logBuffer{}, exited: make(chan struct{})}
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"SHUTDOWN_DELAY=0s"}, env)
 	cmd.Stderr = p.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

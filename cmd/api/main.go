@@ -57,6 +57,8 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	stopJobs := schedule(ctx, a)
 	select {
 	case <-ctx.Done():
+		a.Stopping()
+		api.Leave(c.ShutdownDelay)
 	case err = <-api.Failed():
 	}
 	a.Stopping()

@@ -25,6 +25,7 @@ func main() {
 }
 
 func run(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	c.ShutdownDelay = 0 // no load balancer sends requests to a worker
 	a, err := app.Connect(ctx, c, log)
 	if err != nil {
 		return err

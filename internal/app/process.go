@@ -24,8 +24,8 @@ import (
 const (
 	// drainTimeout is how long requests and runs in flight may take to end.
 	drainTimeout = 8 * time.Second
-	// stopTimeout is how long a process may run after the signal to stop. Other processes
-	// end the transactions that it may leave open.
+	// stopTimeout is how long a process may run after the signal to stop, and after
+	// SHUTDOWN_DELAY. Other processes end the transactions that it may leave open.
 	stopTimeout = 9 * time.Second
 )
 
@@ -46,8 +46,8 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 		return 1
 	}
 	context.AfterFunc(ctx, func() {
-		time.AfterFunc(stopTimeout, func() {
-			log.Warn("Stopped before everything had ended", slog.String("after", stopTimeout.String()))
+		time.AfterFunc(c.ShutdownDelay+stopTimeout, func() {
+			log.Warn("Stopped before everything had ended", slog.String("after", (c.ShutdownDelay+stopTimeout).String()))
 			os.Exit(0)
 		})
 	})
@@ -138,6 +138,19 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 
 // Failed receives the error if the server ends by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
+
+// Leave asks clients to close their connections after each response, and goes on to serve for a
+// while: load balancers send requests until they have noticed that /readyz fails.
+func (s *Server) Leave(delay time.Duration) {
+	s.draining.Store(true)
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case err := <-s.failed:
+		s.failed <- err
+	}
+}
 
 // drainDelay is how long clients have to close their connections after the header
 // "Connection: close". If the server closed one, the client's next request could be lost.

@@ -87,6 +87,7 @@ func TestParse_NamesTheVariableOfAWrongSettingOfTheEngine(t *testing.T) {
 		"SWEEP_BATCH=5001":             "SWEEP_BATCH is 5001, but must be between 1 and 5000",
 		"MAX_SEATS_PER_LOCK=-1":        "MAX_SEATS_PER_LOCK is -1",
 		"MAX_ACTIVE_LOCKS_PER_USER=-1": "MAX_ACTIVE_LOCKS_PER_USER is -1",
+		"SHUTDOWN_DELAY=-1s":           "SHUTDOWN_DELAY is -1s, but must be between 0s and 5m0s",
 		"RECONCILE_INTERVAL=0s":        "RECONCILE_INTERVAL is 0s, but must be greater than 0",
 	} {
 		t.Run(setting, func(t *testing.T) {

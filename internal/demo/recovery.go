@@ -53,7 +53,7 @@ func (s *setup) startAPI(ctx context.Context, database string) (*server, error) 
 	a.api = client.New(url)
 	a.process, err = devserver.Start(devserver.Command{
 		Args: []string{".build/api", "--http-addr=" + port.Addr(), "--log-format=json"}, Output: a.log,
-		Env: []string{"MONGODB_URI=" + s.state.MongoDBURI, "MONGODB_DATABASE=" + database, "API_KEYS=", "METRICS_ADDR="},
+		Env: []string{"MONGODB_URI=" + s.state.MongoDBURI, "MONGODB_DATABASE=" + database, "API_KEYS=", "METRICS_ADDR=", "SHUTDOWN_DELAY=0s"},
 	})
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ export class Holdfast {
     t.after(() => h.stop());
     h.environment = {
       ...process.env, MONGODB_URI: mongodb, MONGODB_DATABASE: `holdfast_browser_${randomBytes(6).toString("hex")}`,
-      HTTP_ADDR: "127.0.0.1:0", LOCK_EXPIRY_INTERVAL: "1s", BOOKING_EXPIRY_INTERVAL: "1s", LOG_FORMAT: "json", DEMO: "true", ...settings,
+      HTTP_ADDR: "127.0.0.1:0", SHUTDOWN_DELAY: "0s", LOCK_EXPIRY_INTERVAL: "1s", BOOKING_EXPIRY_INTERVAL: "1s", LOG_FORMAT: "json", DEMO: "true", ...settings,
     };
     h.worker = { METRICS_ADDR: "127.0.0.1:0", POD_NAME: "worker-1" };
     h.run("api", { POD_NAME: "api-1" });
