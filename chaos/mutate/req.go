@@ -50,4 +50,8 @@ var requestMutations = []mutation{
 		from:  "case key != h.Key:",
 		to:    "case key != h.Key && key == h.Key:",
 		tests: "TestShape_IdempotencyKeysAreOneText"},
+	{name: "seatctl prints what a terminal obeys", file: "internal/seatctl/print.go",
+		from:  "if text, ok := cell.(string); ok {",
+		to:    "if text, ok := cell.(string); ok && text == \"\" {",
+		tests: "TestPrint_NothingThatATerminalObeys"},
 }

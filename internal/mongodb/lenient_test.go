@@ -1,8 +1,11 @@
 package mongodb_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -34,6 +37,32 @@ func TestWhole_ReadsWholeNumbersOfEveryType(t *testing.T) {
 			if err := bson.Unmarshal(raw, &got); err != nil || got.N.Valid != c.want.Valid || got.N.Or(0) != c.want.Or(0) ||
 				got.N.Wrong != c.want.Wrong {
 				t.Errorf("got %+v, %v", got.N, err)
+			}
+		})
+	}
+}
+
+// Every date of a document can be printed, and stays in the past or in the future.
+func TestDate_CanBePrinted(t *testing.T) {
+	t.Parallel()
+	for ms, want := range map[int64]string{
+		math.MinInt64: "0001-01-01T00:00:00.000Z", -62_135_596_800_001: "0001-01-01T00:00:00.000Z", 0: "1970-01-01T00:00:00.000Z",
+		253_402_300_799_999: "9999-12-31T23:59:59.999Z", 253_402_300_800_000: "9999-12-31T23:59:59.999Z", math.MaxInt64: "9999-12-31T23:59:59.999Z",
+	} {
+		t.Run(fmt.Sprint(ms), func(t *testing.T) {
+			raw, err := bson.Marshal(bson.D{{Key: "at", Value: bson.DateTime(ms)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct{ At mongodb.Date }
+			if err := bson.Unmarshal(raw, &got); err != nil || got.At.IsZero() || got.At.Format("2006-01-02T15:04:05.000Z") != want {
+				t.Errorf("got %v, %v, want %s", got.At, err, want)
+			}
+			if _, err := json.Marshal(got.At.Time); err != nil {
+				t.Error(err)
+			}
+			if now := time.Now(); (ms > now.UnixMilli()) != got.At.After(now) {
+				t.Errorf("%v is on the other side of now", got.At)
 			}
 		})
 	}

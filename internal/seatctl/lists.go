@@ -188,9 +188,8 @@ func (*exportCmd) run(ctx context.Context, s *session) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	encoder := json.NewEncoder(s.out.w)
 	for _, e := range all {
-		if err := encoder.Encode(newEventLine(e)); err != nil {
+		if err := s.out.printJSON(newEventLine(e), ""); err != nil {
 			return exitFailed, err
 		}
 	}

@@ -104,7 +104,7 @@ func run(ctx context.Context, c *commands, chosen command, in io.Reader, out, er
 }
 
 func printError(w io.Writer, err error) {
-	_, _ = fmt.Fprintln(w, "seatctl:", err) // there is no other place to report a failure
+	_, _ = fmt.Fprintln(w, "seatctl:", visibleLines(err.Error())) // there is no other place to report a failure
 }
 
 // logFor returns the log of a command. Commands that only read do not log.

@@ -1,10 +1,13 @@
 package seatctl
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 )
@@ -22,9 +25,7 @@ func printRows[T any](p printer, items []T, columns []any, row func(T) []any) er
 		if items == nil {
 			items = []T{}
 		}
-		e := json.NewEncoder(p.w)
-		e.SetIndent("", "  ")
-		return e.Encode(items)
+		return p.printJSON(items, "  ")
 	}
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -37,10 +38,59 @@ func printRows[T any](p printer, items []T, columns []any, row func(T) []any) er
 	t.SetColumnConfigs(configs)
 	t.AppendHeader(columns)
 	for _, item := range items {
-		t.AppendRow(row(item))
+		cells := row(item)
+		for i, cell := range cells {
+			if text, ok := cell.(string); ok {
+				cells[i] = visible(text)
+			}
+		}
+		t.AppendRow(cells)
 	}
 	_, err := fmt.Fprintln(p.w, t.Render())
 	return err
+}
+
+// printJSON prints a value on a line, or indented.
+func (p printer) printJSON(value any, indent string) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", indent)
+	if err := e.Encode(value); err != nil {
+		return err
+	}
+	// In JSON, only strings have other characters that a terminal obeys than the new lines.
+	_, err := io.WriteString(p.w, visibleLines(text.String()))
+	return err
+}
+
+// visibleLines is visible for a text of several lines.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = visible(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// visible writes the characters that a terminal would obey as their escapes in JSON: control
+// characters, line ends, and marks that change the direction of the text.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, isObeyed) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if isObeyed(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isObeyed(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 func formatTime(t time.Time) string {

@@ -1,0 +1,44 @@
+package seatctl_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"unicode"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
+)
+
+// Other software may write any name and any date. A terminal obeys none of them.
+func TestPrint_NothingThatATerminalObeys(t *testing.T) {
+	t.Parallel()
+	env, event := newHealthy(t)
+	const name = "a\x1b[2J\u009b2J\u202e\x7f\r\nb"
+	env.Set("events", event, bson.D{{Key: "name", Value: name}, {Key: "eventDate", Value: bson.DateTime(math.MaxInt64)}})
+	env.Insert("bookings", bson.D{
+		{Key: "_id", Value: ids.New()}, {Key: "status", Value: "CANCELLED"}, {Key: "paymentReference", Value: name},
+		{Key: "paymentExpiresAt", Value: bson.DateTime(math.MinInt64)},
+	})
+	for _, args := range [][]string{
+		{"events"}, {"events", "-o", "json"}, {"bookings"}, {"bookings", "-o", "json"}, {"export"}, {"locks", "--user", name},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			_, out, errs := ctl(env, "", args...)
+			for _, r := range out + errs {
+				if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+					t.Errorf("%q is in %q%q", r, out, errs)
+					break
+				}
+			}
+			if !strings.Contains(out+errs, `\u009b2J`) && !strings.Contains(out+errs, `\u202e`) {
+				t.Errorf("the name is not shown: %s%s", out, errs)
+			}
+			if args[len(args)-1] == "json" && !json.Valid([]byte(out)) {
+				t.Errorf("not JSON: %s", out)
+			}
+		})
+	}
+}
