@@ -48,7 +48,8 @@ func TestEnsureSchema_LeavesALaterVersionAsItIs(t *testing.T) {
 	if gaps, err := core.SchemaGaps(w.Ctx(), w.DB, core.Collections()...); err != nil || len(gaps) > 0 {
 		t.Errorf("after the first start: %q, %v", gaps, err)
 	}
-	later := bson.D{{Key: "collMod", Value: "seatlocks"}, {Key: "validator", Value: bson.D{{Key: "status", Value: bson.D{{Key: "$type", Value: "string"}}}}}}
+	validator := bson.D{{Key: "status", Value: bson.D{{Key: "$type", Value: "string"}}}}
+	later := bson.D{{Key: "collMod", Value: "seatlocks"}, {Key: "validator", Value: validator}}
 	if err := w.DB.RunCommand(w.Ctx(), later).Err(); err != nil {
 		t.Fatal(err)
 	}
