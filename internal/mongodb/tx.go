@@ -30,6 +30,9 @@ const (
 	// commitTimeout bounds the repetition of a commit whose outcome is unknown.
 	commitTimeout = 10 * time.Second
 	abortTimeout  = 5 * time.Second
+	// endTimeout bounds the abort of a transaction whose commit had no answer: the server
+	// seldom answers then, and the caller waits.
+	endTimeout = time.Second
 	// graceTimeout is how long the commands of a transaction go on after its caller has
 	// given up, before they are cancelled. See detachWithGrace.
 	graceTimeout = 500 * time.Millisecond
@@ -94,7 +97,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 	if err != nil {
 		return Unavailable, 0, Translate(err)
 	}
-	defer session.EndSession(context.WithoutCancel(ctx))
+	defer endSession(ctx, session)
 
 	start := db.clock()
 	nextSearch := start.Add(orphanSearchDelay)
@@ -172,18 +175,34 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	return db.commit(ctx, session)
 }
 
-// commit repeats the commit until it is answered or commitTimeout is over. It goes on if
-// the caller gives up, to learn the outcome.
+// endSession ends a session. The driver aborts a transaction whose commit had no answer.
+func endSession(ctx context.Context, session *mongo.Session) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	session.EndSession(ctx)
+}
+
+// commit repeats the commit until its outcome is known or commitTimeout is over. It goes on
+// if the caller gives up, to learn the outcome.
+//
+// An error alone proves nothing: the server may have committed and then failed to wait for
+// the majority, and the driver repeats a commit by itself and returns only the last error.
+// So a rejected commit is repeated too. If the server has aborted the transaction, it says so.
 func (db *DB) commit(ctx context.Context, session *mongo.Session) (unknown bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
+	var rejection error
 	for wait := firstRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := session.CommitTransaction(ctx)
-		if err == nil {
+		switch {
+		case err == nil:
 			return false, nil
-		}
-		if answered(err) {
+		case isAborted(err) && rejection != nil:
+			return false, rejection
+		case isAborted(err):
 			return false, err
+		case rejection == nil && RejectedByServer(err):
+			rejection = err
 		}
 		if pause(ctx, wait) != nil {
 			return true, err
@@ -191,20 +210,32 @@ func (db *DB) commit(ctx context.Context, session *mongo.Session) (unknown bool,
 	}
 }
 
-// answered reports whether the server says that a failed commit did not happen: by the
-// label of a conflict, or by another error.
-func answered(err error) bool {
+// isAborted reports whether the server says that the transaction was aborted, and that a
+// majority agrees.
+func isAborted(err error) bool {
 	var labeled mongo.LabeledError
-	if errors.As(err, &labeled) {
-		if labeled.HasErrorLabel("UnknownTransactionCommitResult") {
-			return false
-		}
-		if labeled.HasErrorLabel("TransientTransactionError") {
-			return true
-		}
-	}
+	return errors.As(err, &labeled) && labeled.HasErrorLabel("TransientTransactionError") &&
+		!labeled.HasErrorLabel("UnknownTransactionCommitResult") && !hasWriteConcernError(err)
+}
+
+// hasWriteConcernError reports whether the server says that the write is not known to have
+// reached the majority.
+func hasWriteConcernError(err error) bool {
 	var server mongo.ServerError
-	return errors.As(err, &server) && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
+	if !errors.As(err, &server) {
+		return false
+	}
+	var command mongo.CommandError
+	if errors.As(err, &command) {
+		_, lookupErr := command.Raw.LookupErr("writeConcernError")
+		return lookupErr == nil
+	}
+	var write mongo.WriteException
+	if errors.As(err, &write) {
+		return write.WriteConcernError != nil
+	}
+	var bulk mongo.BulkWriteException
+	return errors.As(err, &bulk) && bulk.WriteConcernError != nil
 }
 
 // abort releases the documents at once. If it fails, the server releases them later.
