@@ -1,11 +1,6 @@
 package holdfast
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"time"
-)
+import "time"
 
 // LockStatus is the state of a lock.
 type LockStatus string
@@ -105,9 +100,7 @@ type LockRequest struct {
 
 // Hash is different for different requests with one idempotency key.
 func (r LockRequest) Hash() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d|%d|%d", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds()))
-	const hashBytes = 16
-	return hex.EncodeToString(sum[:hashBytes])
+	return requestHash("%d|%d|%d", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds())
 }
 
 // Made reports whether this request made the lock. A lock of other software has no

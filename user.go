@@ -9,3 +9,6 @@ type User struct {
 	Email     string
 	CreatedAt time.Time
 }
+
+// NewUser asks for a user.
+type NewUser struct{ Name, Email string }

@@ -2,7 +2,6 @@ package seats
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -94,33 +93,48 @@ func (s *Service) ListLocks(ctx context.Context, f holdfast.LockFilter, page hol
 }
 
 // ErrEventExists says that an event with the requested ID exists.
-var ErrEventExists = errors.New("an event has this ID already")
+var ErrEventExists error = store.ErrEventExists
 
-// CreateEvent puts an event on sale with all its seats, or fails with ErrEventExists. Without
-// an EventDate the event has no date.
+// CreateEvent is CreateEventOnce without a key.
 func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfast.Event, error) {
+	e, _, err := s.CreateEventOnce(ctx, n, holdfast.CreationKey{})
+	return e, err
+}
+
+// CreateEventOnce puts an event on sale with all its seats. Without an EventDate the event
+// has no date. replayed says that an earlier
+// request with the same key did; the event is returned in its present state. It refuses with
+// IDEMPOTENCY_KEY_REUSED, or fails with ErrEventExists. After OUTCOME_UNKNOWN the event may
+// exist; the same request with the same key returns it.
+func (s *Service) CreateEventOnce(
+	ctx context.Context, n holdfast.NewEvent, key holdfast.CreationKey,
+) (e holdfast.Event, replayed bool, err error) {
 	given := holdfast.EventChange{Name: &n.Name, TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser}
 	if !n.EventDate.IsZero() {
 		given.EventDate = &n.EventDate
 	}
 	if err := checkChange(given); err != nil {
-		return holdfast.Event{}, err
+		return holdfast.Event{}, false, err
 	}
-	if n.ID.IsZero() {
-		n.ID = ids.New()
+	if err := holdfast.CheckText("body.idempotencyKey", key.Key, holdfast.MaxKeyLength); err != nil {
+		return holdfast.Event{}, false, err
 	}
 	now := s.now().UTC().Truncate(time.Millisecond)
-	exists, err := s.store.InsertEvent(ctx, holdfast.Event{
-		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: n.EventDate,
+	e = holdfast.Event{
+		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: n.EventDate.UTC().Truncate(time.Millisecond),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
-	})
-	if exists {
-		err = ErrEventExists
 	}
-	if err != nil {
-		return holdfast.Event{}, err
+	if e.ID.IsZero() {
+		e.ID = ids.New()
 	}
-	return s.store.Event(ctx, n.ID)
+	id, replayed, err := s.store.CreateEvent(ctx, e, key, n.Hash())
+	switch {
+	case err != nil:
+		return holdfast.Event{}, false, err
+	case replayed:
+		e, err = s.store.Event(ctx, id)
+	}
+	return e, replayed, err
 }
 
 // UpdateEvent changes an event, also during its sale: taken seats stay taken. It refuses

@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -41,21 +42,59 @@ type doc struct {
 	CreatedAt mongodb.Date `bson:"createdAt"`
 }
 
-// CreateUser adds a user. It fails with EMAIL_TAKEN if another user has the address, and
-// with VALIDATION_FAILED for a name or an address that is none; after OUTCOME_UNKNOWN the
-// user may exist.
+// CreateUser is CreateUserOnce without a key: after OUTCOME_UNKNOWN the user may exist, and
+// FindUser finds it.
 func (s *Service) CreateUser(ctx context.Context, fullName, email string) (holdfast.User, error) {
-	if err := cmp.Or(holdfast.CheckName("body.name", fullName), holdfast.CheckEmail("body.email", email)); err != nil {
-		return holdfast.User{}, err
+	u, _, err := s.CreateUserOnce(ctx, holdfast.NewUser{Name: fullName, Email: email}, holdfast.CreationKey{})
+	return u, err
+}
+
+// CreateUserOnce adds a user. replayed says that an earlier request with the same key added
+// it; it is returned in its present state. It refuses with IDEMPOTENCY_KEY_REUSED, or with
+// EMAIL_TAKEN if another user has the address, and with VALIDATION_FAILED. After OUTCOME_UNKNOWN the user may exist; the
+// same request with the same key returns it.
+func (s *Service) CreateUserOnce(
+	ctx context.Context, n holdfast.NewUser, key holdfast.CreationKey,
+) (u holdfast.User, replayed bool, err error) {
+	err = cmp.Or(
+		holdfast.CheckName("body.name", n.Name), holdfast.CheckEmail("body.email", n.Email),
+		holdfast.CheckText("body.idempotencyKey", key.Key, holdfast.MaxKeyLength),
+	)
+	if err != nil {
+		return holdfast.User{}, false, err
 	}
-	u := holdfast.User{ID: ids.New(), Name: fullName, Email: email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
+	u = holdfast.User{ID: ids.New(), Name: n.Name, Email: n.Email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
+	id, replayed, err := s.db.Create(ctx, mongodb.Creation{Collection: name, ID: u.ID, Key: key, Hash: n.Hash(),
+		Insert: func(ctx context.Context) error { return s.insert(ctx, u) }})
+	switch {
+	case err != nil:
+		return holdfast.User{}, false, err
+	case replayed:
+		u, err = s.GetUser(ctx, id)
+	}
+	return u, replayed, err
+}
+
+func (s *Service) insert(ctx context.Context, u holdfast.User) error {
 	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
 		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: u.Email}, {Key: "createdAt", Value: u.CreatedAt},
 	})
 	if mongodb.IsDuplicate(err) {
-		return holdfast.User{}, holdfast.Refuse(holdfast.CodeEmailTaken, "Another user has this email address.")
+		return holdfast.Refuse(holdfast.CodeEmailTaken, "Another user has this email address.")
 	}
-	return u, mongodb.TranslateWrite(err)
+	return err
+}
+
+// FindUser returns the user with an email address, in any case. found is false if there is
+// none; that is confirmed, as in GetUser.
+func (s *Service) FindUser(ctx context.Context, email string) (u holdfast.User, found bool, err error) {
+	u, err = mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) {
+		return s.first(ctx, mongodb.Is("email", email), options.Aggregate().SetCollation(mongodb.IgnoringCase()))
+	})
+	if holdfast.IsNotFound(err) {
+		return holdfast.User{}, false, nil
+	}
+	return u, err == nil, err
 }
 
 // Unknown returns the IDs that no user has, each with the refusal USER_NOT_FOUND. The
@@ -94,11 +133,13 @@ func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 // GetUser returns a user, or USER_NOT_FOUND. The refusal is confirmed: a user that existed
 // before the call is found.
 func (s *Service) GetUser(ctx context.Context, id ID) (holdfast.User, error) {
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) { return s.get(ctx, id) })
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) {
+		return s.first(ctx, mongodb.Is("_id", id))
+	})
 }
 
-func (s *Service) get(ctx context.Context, id ID) (holdfast.User, error) {
-	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
+func (s *Service) first(ctx context.Context, filter bson.D, o ...options.Lister[options.AggregateOptions]) (holdfast.User, error) {
+	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(filter)}, o...)
 	switch {
 	case err != nil:
 		return holdfast.User{}, mongodb.Translate(err)

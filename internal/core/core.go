@@ -113,7 +113,7 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 
 // Collections are the engine's collections, with their indexes and validators.
 func Collections() []mongodb.Collection {
-	return slices.Concat(users.Collections(), store.Collections())
+	return slices.Concat(mongodb.Collections(), users.Collections(), store.Collections())
 }
 
 // SchemaVersion is the version of the schema that Collections describes. Raise it with each

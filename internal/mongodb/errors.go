@@ -1,7 +1,6 @@
 package mongodb
 
 import (
-	"context"
 	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -16,7 +15,7 @@ type AbortError string
 func (e AbortError) Error() string { return string(e) }
 
 // Translate gives an error of the driver a code, and returns other errors unchanged. It
-// is for reads, and for writes that certainly changed nothing; see TranslateWrite.
+// is for reads, and for transactions that certainly changed nothing; see UnknownOutcome.
 func Translate(err error) error {
 	if err == nil || !isDriver(err) {
 		return err
@@ -24,16 +23,15 @@ func Translate(err error) error {
 	return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
 }
 
-// TranslateWrite is Translate for a single write outside of a transaction. Such a write
-// may have been applied although it was not answered.
-func TranslateWrite(err error) error {
+// UnknownOutcome is Translate for writes outside of a transaction. An error of such a write
+// proves nothing: the server may have written and then failed to wait for the majority, and
+// the driver repeats a write by itself and returns only one of the errors. So the outcome is
+// unknown unless a read has found it out.
+func UnknownOutcome(err error) error {
 	if err == nil || !isDriver(err) {
 		return err
 	}
-	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return unknownOutcome(err)
-	}
-	return Translate(err)
+	return unknownOutcome(err)
 }
 
 // IsDuplicate reports whether a unique index refused the write.

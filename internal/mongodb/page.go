@@ -74,8 +74,10 @@ func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, 
 
 // All runs a pipeline and returns its documents, whose number the caller has bounded. It
 // serves transactions too, so the driver's errors are not translated.
-func All[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) ([]T, error) {
-	cursor, err := c.Aggregate(ctx, pipeline)
+func All[T any](
+	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, o ...options.Lister[options.AggregateOptions],
+) ([]T, error) {
+	cursor, err := c.Aggregate(ctx, pipeline, o...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +87,10 @@ func All[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipelin
 }
 
 // First is All for the first document; found is false if there is none.
-func First[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) (item T, found bool, err error) {
-	items, err := All[T](ctx, c, append(pipeline[:len(pipeline):len(pipeline)], Limit(1)))
+func First[T any](
+	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, o ...options.Lister[options.AggregateOptions],
+) (item T, found bool, err error) {
+	items, err := All[T](ctx, c, append(pipeline[:len(pipeline):len(pipeline)], Limit(1)), o...)
 	if err != nil || len(items) == 0 {
 		return item, false, err
 	}

@@ -332,6 +332,9 @@ func createIndex(collection, name string, i Index) bson.D {
 	return bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{spec}}}
 }
 
+// IgnoringCase is the collation of an index that is CaseInsensitive, and of its queries.
+func IgnoringCase() *options.Collation { return &options.Collation{Locale: "en", Strength: ignoringCase} }
+
 func collMod(c Collection) bson.D {
 	return bson.D{
 		{Key: "collMod", Value: c.Name},

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -22,14 +24,13 @@ const driftsTimeout = 5 * time.Second
 // ApplyDrifts subtracts drifts from counters in a few commands, each counter by itself, for
 // the run with the ID. It returns the events that this run corrected. The other events have
 // to be measured again. It waits at most driftsTimeout for transactions that hold one of
-// the events.
+// the events. After OUTCOME_UNKNOWN, AppliedDrifts tells which events were corrected.
 func (s *Store) ApplyDrifts(
 	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
 ) (corrected map[ID]holdfast.Event, err error) {
-	updates, eventIDs := make([]mongo.WriteModel, 0, len(writes)), make([]ID, 0, len(writes))
+	updates := make([]mongo.WriteModel, 0, len(writes))
 	for id, w := range writes {
 		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w)))
-		eventIDs = append(eventIDs, id)
 	}
 	bounded, cancel := context.WithTimeout(ctx, driftsTimeout)
 	defer cancel()
@@ -37,6 +38,15 @@ func (s *Store) ApplyDrifts(
 		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one",
 			slog.Int("events", len(updates)), slog.Any("error", err))
 	}
+	return s.AppliedDrifts(ctx, writes, runID)
+}
+
+// AppliedDrifts returns the events that a run has corrected once since the drifts were
+// measured.
+func (s *Store) AppliedDrifts(
+	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
+) (corrected map[ID]holdfast.Event, err error) {
+	eventIDs := slices.Collect(maps.Keys(writes))
 	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))
 	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
 	corrected = make(map[ID]holdfast.Event, len(after))
@@ -46,5 +56,5 @@ func (s *Store) ApplyDrifts(
 			corrected[d.ID] = d.event()
 		}
 	}
-	return corrected, mongodb.Translate(err)
+	return corrected, mongodb.UnknownOutcome(err)
 }

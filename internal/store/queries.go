@@ -12,8 +12,17 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// InsertEvent adds an event. exists: there is an event with this ID already.
-func (s *Store) InsertEvent(ctx context.Context, e holdfast.Event) (exists bool, err error) {
+// ErrEventExists says that an event with the requested ID exists.
+const ErrEventExists = mongodb.AbortError("an event has this ID already")
+
+// CreateEvent adds an event in a transaction, with its key. It returns the ID of the event
+// that the key made, and fails with ErrEventExists; see mongodb.DB.Create.
+func (s *Store) CreateEvent(ctx context.Context, e holdfast.Event, key holdfast.CreationKey, hash string) (id ID, replayed bool, err error) {
+	return s.db.Create(ctx, mongodb.Creation{Collection: eventsName, ID: e.ID, Key: key, Hash: hash,
+		Insert: func(ctx context.Context) error { return s.insertEvent(ctx, e) }})
+}
+
+func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	doc := bson.D{
 		{Key: "_id", Value: e.ID}, {Key: "name", Value: e.Name},
 		{Key: "totalSeats", Value: e.TotalSeats}, {Key: "availableSeats", Value: e.AvailableSeats},
@@ -26,11 +35,11 @@ func (s *Store) InsertEvent(ctx context.Context, e holdfast.Event) (exists bool,
 	if e.MaxSeatsPerUser > 0 {
 		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: e.MaxSeatsPerUser})
 	}
-	_, err = s.events().InsertOne(ctx, doc)
+	_, err := s.events().InsertOne(ctx, doc)
 	if mongodb.IsDuplicate(err) {
-		return true, nil
+		return ErrEventExists
 	}
-	return false, mongodb.TranslateWrite(err)
+	return err
 }
 
 // readEvent reads an event with the database's clock.

@@ -1,0 +1,28 @@
+package holdfast
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// CreationKey is the idempotency key of a request that creates a user or an event. It is
+// kept for 24 h. Two callers may use the same key.
+type CreationKey struct {
+	Caller string // such as the name of an API key
+	Key    string // "" for none
+}
+
+// Hash is different for different requests with one idempotency key.
+func (n NewEvent) Hash() string {
+	return requestHash("%q|%d|%d|%d|%s", n.Name, n.TotalSeats, n.EventDate.UnixMilli(), n.MaxSeatsPerUser, n.ID)
+}
+
+// Hash is different for different requests with one idempotency key.
+func (n NewUser) Hash() string { return requestHash("%q|%q", n.Name, n.Email) }
+
+func requestHash(format string, values ...any) string {
+	const hashBytes = 16
+	sum := sha256.Sum256(fmt.Appendf(nil, format, values...))
+	return hex.EncodeToString(sum[:hashBytes])
+}

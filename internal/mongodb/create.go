@@ -1,0 +1,100 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+const (
+	creationsName = "idempotencykeys"
+	// creationTTL is how long a key is kept; see holdfast.CreationKey.
+	creationTTL = 24 * time.Hour
+)
+
+// Collections returns the collection of this package, which has the keys of Create.
+func Collections() []Collection {
+	return []Collection{{Name: creationsName, Indexes: []Index{{Keys: Keys("createdAt"), ExpireAfter: creationTTL}}}}
+}
+
+// Creation is a request to insert one document.
+type Creation struct {
+	Collection string // of the document
+	ID         holdfast.ID
+	Key        holdfast.CreationKey // may be zero
+	Hash       string               // different for different requests with one key
+	// Insert inserts the document, in the transaction of its context. It turns the error
+	// of a unique index into a refusal.
+	Insert func(ctx context.Context) error
+}
+
+// id names the key in the collection of keys.
+func (c Creation) id() bson.D {
+	return bson.D{{Key: "collection", Value: c.Collection}, {Key: "caller", Value: c.Key.Caller}, {Key: "key", Value: c.Key.Key}}
+}
+
+// errCreationKeyUsed says that another transaction has used the key.
+const errCreationKeyUsed = AbortError("the key of a creation is in use")
+
+// Create inserts a document, and remembers its key, in one transaction. It returns the ID of
+// the document that the key made: of this request or, replayed, of an earlier one. It
+// refuses with IDEMPOTENCY_KEY_REUSED if the earlier request was another one, or with a
+// refusal of Insert; refusals are confirmed. For other errors see InTx.
+func (db *DB) Create(ctx context.Context, c Creation) (id holdfast.ID, replayed bool, err error) {
+	_, err = ConfirmRefusal(ctx, db, IsRefusal, func(ctx context.Context) (struct{}, error) {
+		err := Do(ctx, db, func(ctx context.Context) error {
+			if c.Key.Key != "" {
+				if err := db.insertKey(ctx, c); err != nil {
+					return err
+				}
+			}
+			return c.Insert(ctx)
+		})
+		id, replayed = c.ID, false
+		if errors.Is(err, errCreationKeyUsed) {
+			id, err = db.createdBefore(ctx, c)
+			replayed = err == nil
+		}
+		return struct{}{}, err
+	})
+	return id, replayed, err
+}
+
+// insertKey is the first write of a creation, so that a repeat is found before any other
+// unique index refuses the document.
+func (db *DB) insertKey(ctx context.Context, c Creation) error {
+	_, err := db.Collection(creationsName).InsertOne(ctx, bson.D{
+		{Key: "_id", Value: c.id()}, {Key: "createdId", Value: c.ID}, {Key: "requestHash", Value: c.Hash},
+		{Key: "createdAt", Value: db.clock().UTC()},
+	})
+	if IsDuplicate(err) {
+		return errCreationKeyUsed
+	}
+	return err
+}
+
+// createdBefore finds the document that an earlier request with the key made. The unique
+// index may know a key that the majority does not have yet; Barrier waits for it.
+func (db *DB) createdBefore(ctx context.Context, c Creation) (holdfast.ID, error) {
+	if err := db.Barrier(ctx); err != nil {
+		return holdfast.ID{}, err
+	}
+	earlier, found, err := First[struct {
+		CreatedID holdfast.ID `bson:"createdId"`
+		Hash      Text        `bson:"requestHash"`
+	}](ctx, db.Collection(creationsName), mongo.Pipeline{Match(Is("_id", c.id()))})
+	switch {
+	case err != nil:
+		return holdfast.ID{}, Translate(err)
+	case !found: // it was too old, and was removed just now
+		return holdfast.ID{}, ConflictError(errCreationKeyUsed)
+	case string(earlier.Hash) != c.Hash:
+		return holdfast.ID{}, holdfast.Refuse(holdfast.CodeIdempotencyKeyReused, "The idempotency key was used for another request.")
+	}
+	return earlier.CreatedID, nil
+}
