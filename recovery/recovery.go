@@ -32,7 +32,8 @@ type Recovery struct {
 
 func (r *Recovery) store() *store.Store { return r.Pipeline.Store() }
 
-// Report counts the results of a pass.
+// Report counts the results of a pass. The Report within has everything that was found wrong
+// and repaired: locks and bookings that expired, sold locks, and counters.
 type Report struct {
 	expiry.Report
 	Consumed    int // ACTIVE locks of CONFIRMED bookings that became CONSUMED
@@ -183,7 +184,7 @@ func (p *pass) consume(ctx context.Context, lockID holdfast.ID) error {
 	if result.Replayed {
 		return nil
 	}
-	p.count(Report{Consumed: 1})
+	p.count(Report{Consumed: 1, Report: expiry.Report{Found: 1, Applied: 1}})
 	p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking", slog.Any("lockId", lockID))
 	return nil
 }
@@ -265,41 +266,61 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 			left[id] = true
 		}
 	}
+	var unknown error // whether the drifts were applied
 	if len(page.drifts) > 0 {
-		corrected, err := p.store().ApplyDrifts(ctx, page.drifts, p.runID)
-		for id, after := range corrected {
-			delete(left, id)
-			net := after.AvailableSeats - after.Oversold
-			p.corrected(ctx, inventory.Correction{
-				EventID: id, Before: net + page.drifts[id].Drift.Amount, After: after.AvailableSeats, Oversold: after.Oversold,
-			})
-		}
-		if err != nil && ctx.Err() != nil {
-			return err
+		var applied map[holdfast.ID]holdfast.Event
+		applied, unknown = p.store().ApplyDrifts(ctx, page.drifts, p.runID)
+		p.driftsApplied(ctx, page, applied, left)
+		if unknown != nil && ctx.Err() != nil {
+			return unknown
 		}
 	}
 	for id := range left {
-		if err := p.repair(ctx, id); err != nil {
+		corrected, err := p.repair(ctx, id)
+		if err != nil {
 			return err
 		}
+		if corrected {
+			delete(left, id)
+		}
 	}
-	return nil
+	if unknown == nil {
+		return nil
+	}
+	applied, err := p.store().AppliedDrifts(ctx, page.drifts, p.runID)
+	p.driftsApplied(ctx, page, applied, left)
+	return err
 }
 
-// repair corrects one event. An event that can't be corrected is only counted, so that the
-// pass goes on.
-func (p *pass) repair(ctx context.Context, id holdfast.ID) error {
+// driftsApplied counts the events of left that were corrected together, and removes them.
+func (p *pass) driftsApplied(ctx context.Context, page counterPlan, applied map[holdfast.ID]holdfast.Event, left map[holdfast.ID]bool) {
+	for id, after := range applied {
+		if !left[id] {
+			continue
+		}
+		delete(left, id)
+		net := after.AvailableSeats - after.Oversold
+		p.corrected(ctx, inventory.Correction{
+			EventID: id, Before: net + page.drifts[id].Drift.Amount, After: after.AvailableSeats, Oversold: after.Oversold,
+		})
+	}
+}
+
+// repair corrects one event, if its counter is wrong. An event that can't be corrected is
+// only counted, so that the pass goes on.
+func (p *pass) repair(ctx context.Context, id holdfast.ID) (corrected bool, err error) {
 	c, err := p.Pipeline.Repair(ctx, id, p.runID)
 	switch {
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
 	case errors.Is(err, inventory.ErrNoTotal):
 		p.poisonEvent(ctx, id)
 	case err != nil:
-		return p.leave(ctx, err, "[RECOVERY] Could not repair an event's counter", slog.Any("eventId", id))
+		return false, p.leave(ctx, err, "[RECOVERY] Could not repair an event's counter", slog.Any("eventId", id))
 	case c != nil:
 		p.corrected(ctx, *c)
+		return true, nil
 	}
-	return nil
+	return false, nil
 }
 
 func (p *pass) poisonEvent(ctx context.Context, id holdfast.ID) {
@@ -318,7 +339,7 @@ func (p *pass) contradiction(ctx context.Context, what string, document ...slog.
 }
 
 func (p *pass) corrected(ctx context.Context, c inventory.Correction) {
-	p.count(Report{Corrections: 1})
+	p.count(Report{Corrections: 1, Report: expiry.Report{Found: 1, Applied: 1}})
 	if p.Corrected != nil {
 		p.Corrected()
 	}

@@ -11,10 +11,8 @@ var transactionMutations = []mutation{
 		to:     "SetWriteConcern(writeconcern.W1()))",
 		faults: "primary killed before replication"},
 	{name: "a lost commit reply is treated as a conflict", file: "internal/mongodb/tx.go",
-		from: `if labeled.HasErrorLabel("UnknownTransactionCommitResult") {
-			return false`,
-		to: `if labeled.HasErrorLabel("UnknownTransactionCommitResult") {
-			return true`,
+		from:   "case isAborted(err):\n\t\t\treturn false, err",
+		to:     "case isAborted(err) || !RejectedByServer(err):\n\t\t\treturn false, err",
 		tests:  "InTx_ACommitWithoutAnswer",
 		faults: "commit replies lost"},
 	{name: "an unknown outcome is reported as UNAVAILABLE", file: "internal/mongodb/tx.go",

@@ -22,4 +22,5 @@ var mutations = slices.Concat(
 	admissionMutations,
 	fleetMutations,
 	saleMutations,
+	outcomeMutations,
 )
