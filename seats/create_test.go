@@ -67,7 +67,8 @@ func TestCreateEventOnce_ReplaysByKey(t *testing.T) {
 	if _, _, err := w.Seats.CreateEventOnce(w.Ctx(), larger, key); !holdfast.HasCode(err, holdfast.CodeIdempotencyKeyReused) {
 		t.Errorf("another request: %v", err)
 	}
-	if e, replayed, err := w.Seats.CreateEventOnce(w.Ctx(), larger, holdfast.CreationKey{Caller: "door", Key: "k"}); err != nil || replayed || e.TotalSeats != 11 {
+	other := holdfast.CreationKey{Caller: "door", Key: "k"}
+	if e, replayed, err := w.Seats.CreateEventOnce(w.Ctx(), larger, other); err != nil || replayed || e.TotalSeats != 11 {
 		t.Errorf("another caller: %+v, %v, %v", e, replayed, err)
 	}
 }

@@ -17,7 +17,9 @@ const ErrEventExists = mongodb.AbortError("an event has this ID already")
 
 // CreateEvent adds an event in a transaction, with its key. It returns the ID of the event
 // that the key made, and fails with ErrEventExists; see mongodb.DB.Create.
-func (s *Store) CreateEvent(ctx context.Context, e holdfast.Event, key holdfast.CreationKey, hash string) (id ID, replayed bool, err error) {
+func (s *Store) CreateEvent(
+	ctx context.Context, e holdfast.Event, key holdfast.CreationKey, hash string,
+) (id ID, replayed bool, err error) {
 	return s.db.Create(ctx, mongodb.Creation{Collection: eventsName, ID: e.ID, Key: key, Hash: hash,
 		Insert: func(ctx context.Context) error { return s.insertEvent(ctx, e) }})
 }
