@@ -109,7 +109,8 @@ func TestUntil_PassedRefusesOnlyWhereItMustBeAhead(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := row.until.Passed(holdfast.LockFields, now)
-			if invalid, _ := holdfast.DetailsOf[holdfast.Invalid](err); (err == nil) != (row.where == "") || err != nil && invalid[0].Where != row.where {
+			invalid, _ := holdfast.DetailsOf[holdfast.Invalid](err)
+			if (err == nil) != (row.where == "") || err != nil && invalid[0].Where != row.where {
 				t.Errorf("got %v, want %q", err, row.where)
 			}
 		})

@@ -292,17 +292,21 @@ func TestShape_NullChangesNoField(t *testing.T) {
 	for _, field := range []string{"name", "totalSeats", "eventDate", "status", "maxSeatsPerUser"} {
 		t.Run(field, func(t *testing.T) {
 			s := s.in(t)
-			if a := s.want(s.call("PATCH", "/api/events/"+event, fields{field: nil}), 422, "VALIDATION_FAILED"); !strings.Contains(a.raw, `"body.`+field+`"`) {
+			a := s.want(s.call("PATCH", "/api/events/"+event, fields{field: nil}), 422, "VALIDATION_FAILED")
+			if !strings.Contains(a.raw, `"body.`+field+`"`) {
 				t.Errorf("%s", a.raw)
 			}
 		})
 	}
 	change := fields{"name": "F", "totalSeats": 20, "eventDate": "2027-01-01T00:00:00Z", "maxSeatsPerUser": 2, "status": "CLOSED"}
 	a := s.want(s.call("PATCH", "/api/events/"+event, change), 200, "")
-	if a.text("name") != "F" || a.text("totalSeats") != "20" || a.text("eventDate") != "2027-01-01T00:00:00.000Z" || a.text("status") != "CLOSED" {
+	if a.text("name") != "F" || a.text("totalSeats") != "20" ||
+		a.text("eventDate") != "2027-01-01T00:00:00.000Z" || a.text("status") != "CLOSED" {
 		t.Errorf("%s", a.raw)
 	}
-	for _, invalid := range []fields{{"totalSeats": 0}, {"maxSeatsPerUser": -1}, {"status": "SOLD"}, {"name": " "}, {"eventDate": 5}, {"name": "a\u0085"}} {
+	for _, invalid := range []fields{
+		{"totalSeats": 0}, {"maxSeatsPerUser": -1}, {"status": "SOLD"}, {"name": " "}, {"eventDate": 5}, {"name": "a\u0085"},
+	} {
 		s.want(s.call("PATCH", "/api/events/"+event, invalid), 422, "VALIDATION_FAILED")
 	}
 }

@@ -47,7 +47,8 @@ func TestDate_CanBePrinted(t *testing.T) {
 	t.Parallel()
 	for ms, want := range map[int64]string{
 		math.MinInt64: "0001-01-01T00:00:00.000Z", -62_135_596_800_001: "0001-01-01T00:00:00.000Z", 0: "1970-01-01T00:00:00.000Z",
-		253_402_300_799_999: "9999-12-31T23:59:59.999Z", 253_402_300_800_000: "9999-12-31T23:59:59.999Z", math.MaxInt64: "9999-12-31T23:59:59.999Z",
+		253_402_300_799_999: "9999-12-31T23:59:59.999Z", 253_402_300_800_000: "9999-12-31T23:59:59.999Z",
+		math.MaxInt64: "9999-12-31T23:59:59.999Z",
 	} {
 		t.Run(fmt.Sprint(ms), func(t *testing.T) {
 			raw, err := bson.Marshal(bson.D{{Key: "at", Value: bson.DateTime(ms)}})
