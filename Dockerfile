@@ -1,11 +1,12 @@
 # The API (the default), the worker (docker run IMAGE /worker) and the operators' tool
-# (docker run IMAGE /seatctl) in one small image.
+# (docker run IMAGE /seatctl) in one small image. A release's image: --build-arg VERSION=v1.2.0
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/api ./cmd/worker ./cmd/seatctl
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X github.com/holdfast-dev/holdfast/internal/version.release=$VERSION" -o /out/ ./cmd/api ./cmd/worker ./cmd/seatctl
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

@@ -28,10 +28,11 @@ const assetsPath = "/assets/"
 // isPage reports whether a path is served before recovery has ended: operators
 // need the console most then.
 func isPage(path string) bool {
-	return path == "/console" || path == "/demo" || strings.HasPrefix(path, assetsPath)
+	return path == "/" || path == "/console" || path == "/demo" || strings.HasPrefix(path, assetsPath)
 }
 
 func (a *api) registerPageRoutes(mux *http.ServeMux) {
+	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound)) // other paths stay unknown
 	mux.Handle("GET /console", page("console.html"))
 	if a.Demo {
 		mux.Handle("GET /demo", page("demo.html"))

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"io/fs"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -57,6 +58,23 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 }
 
 // Operators can open the console while recovery runs.
+// Only the root itself leads to the console: a route that does not exist is still a problem.
+func TestPages_RootLeadsToTheConsole(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, serving := range []bool{true, false} {
+		s.serving.Store(serving)
+		if a := s.call("GET", "/", nil); a.status != http.StatusFound || a.header.Get("Location") != "/console" {
+			t.Errorf("%d %v", a.status, a.header)
+		}
+	}
+	s.serving.Store(true)
+	for _, path := range []string{"/nothing", "/api", "/api/", "/consoles", "//"} {
+		s.want(s.call("GET", path, nil), 404, "NOT_FOUND")
+	}
+}
+
 func TestPages_AreServedDuringRecovery(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/version"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/recovery"
@@ -70,7 +71,6 @@ const (
 	maxBodyBytes = 64 << 10 // a valid body has a few hundred bytes
 	// requestTimeout bounds the work on one request.
 	requestTimeout = 10 * time.Second
-	version        = "1.0.0"
 	// metadataTimeout is the key of an operation's own timeout in its metadata, and metadataIsLong
 	// the key of an operation that takes no slot.
 	metadataTimeout = "timeout"
@@ -94,7 +94,7 @@ var setHumaGlobals sync.Once
 // New returns the API's handler.
 func New(s Services) http.Handler {
 	setHumaGlobals.Do(func() { huma.NewError, huma.ValidateStrictCasing = newHumaError, true })
-	conf := huma.DefaultConfig("Holdfast", version)
+	conf := huma.DefaultConfig("Holdfast", version.String())
 	conf.Info.Description = "A client locks seats of an event for a few minutes, books them and pays. " +
 		"Seats that are not paid for in time go back on sale. " +
 		"Times are RFC 3339 in UTC. Errors are application/problem+json; a client decides by their code."

@@ -10,7 +10,7 @@ import (
 func withUnknownRoutes(mux *http.ServeMux) http.Handler {
 	notFound := newProblem(http.StatusNotFound, codeNotFound, "No route has this path. See /docs for the routes.")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" { // the mux would redirect
+		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && (clean == "/" || r.URL.Path != clean+"/") { // the mux would redirect
 			writeProblem(w, notFound)
 			return
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/version"
 )
 
 // Config holds all settings. The API and the worker have the same ones, so that
@@ -48,10 +49,11 @@ type Config struct {
 	Leases
 	Access
 
-	Demo      bool       `name:"demo" env:"DEMO" default:"false" help:"Serve a demo shop at /demo."`
-	RunJobs   bool       `name:"run-jobs" env:"RUN_JOBS" default:"false" help:"Run the scheduler inside the API process."`
-	LogLevel  slog.Level `name:"log-level" env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
-	LogFormat string     `name:"log-format" env:"LOG_FORMAT" enum:",json,text" default:"" help:"json or text; the default is text on a terminal, else json."`
+	Demo      bool             `name:"demo" env:"DEMO" default:"false" help:"Serve a demo shop at /demo."`
+	RunJobs   bool             `name:"run-jobs" env:"RUN_JOBS" default:"false" help:"Run the scheduler inside the API process."`
+	LogLevel  slog.Level       `name:"log-level" env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
+	Version   kong.VersionFlag `name:"version" help:"Print the version and exit."`
+	LogFormat string           `name:"log-format" env:"LOG_FORMAT" enum:",json,text" default:"" help:"json or text; the default is text on a terminal, else json."`
 
 	Keys []Key `kong:"-"`
 }
@@ -60,15 +62,18 @@ type Config struct {
 // --help it ends the process.
 func Parse(program, description string, args []string) (*Config, error) {
 	var c Config
-	_, err := ParseInto(&c, &c, program, description, args)
-	return &c, err
+	if _, err := ParseInto(&c, &c, program, description, args); err != nil {
+		return &c, err
+	}
+	return &c, c.checkAddresses()
 }
 
 // ParseInto is Parse for a program with its own commands and flags. into is their
-// struct, and embeds c.
-func ParseInto(into any, c *Config, program, description string, args []string) (*kong.Context, error) {
+// struct, and embeds c. It does not check settings that only a server uses.
+func ParseInto(into any, c *Config, program, description string, args []string, more ...kong.Option) (*kong.Context, error) {
 	unsetEmptyVariables(*c)
-	parser, err := kong.New(into, kong.Name(program), kong.Description(description))
+	options := append([]kong.Option{kong.Name(program), kong.Description(description), kong.Vars{"version": version.String()}}, more...)
+	parser, err := kong.New(into, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -126,10 +131,7 @@ func (c *Config) check() error {
 			return err
 		}
 	}
-	if err := c.Leases.check(); err != nil {
-		return err
-	}
-	return c.checkAddresses()
+	return c.Leases.check()
 }
 
 func (c *Config) checkAddresses() (err error) {

@@ -1,5 +1,5 @@
 // Command sbom writes a CycloneDX bill of materials of a Go binary, from the
-// binary's build information: sbom BINARY > FILE.
+// binary's build information: sbom BINARY [VERSION] > FILE.
 package main
 
 import (
@@ -20,12 +20,15 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	if len(args) != 1 {
-		return errors.New("usage: sbom BINARY > FILE")
+	if len(args) != 1 && len(args) != 2 {
+		return errors.New("usage: sbom BINARY [VERSION] > FILE")
 	}
 	info, err := buildinfo.ReadFile(args[0])
 	if err != nil {
 		return err
+	}
+	if len(args) == 2 { // a release's
+		info.Main.Version = args[1]
 	}
 	components := []cdx.Component{{
 		Type: cdx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion, PackageURL: "pkg:golang/std@" + info.GoVersion,

@@ -25,10 +25,17 @@ const (
 // stops them in reverse order.
 func run(ctx context.Context, args []string) (err error) {
 	api := flagOr(args, "--http-addr", cmp.Or(os.Getenv("HTTP_ADDR"), "127.0.0.1:8080"))
+	uri := flagOr(args, "--mongodb-uri", os.Getenv("MONGODB_URI"))
+	if uri == "" {
+		claim, err := devserver.ClaimData("http://" + api)
+		if err != nil {
+			return err
+		}
+		defer claim.Release() //nolint:errcheck // it ends with the process
+	}
 	if err := checkFree(ctx, api); err != nil {
 		return err
 	}
-	uri := flagOr(args, "--mongodb-uri", os.Getenv("MONGODB_URI"))
 	if uri == "" {
 		logf("Starting MongoDB ...")
 		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{DataDir: filepath.Join(devserver.Home, "data"), Progress: os.Stderr})

@@ -1,0 +1,55 @@
+package devserver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+func claimFile() string { return filepath.Join(Home, "claim") }
+
+// Claim is the right of one process to use the data of Home. The operating system ends it
+// with the process.
+type Claim struct{ file *os.File }
+
+// ClaimData claims the data for this process, which serves at the address api. Its error
+// names the process that has the data, and where that process serves.
+func ClaimData(api string) (*Claim, error) {
+	if err := os.MkdirAll(Home, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(claimFile(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(claimed(), file.Close())
+	}
+	if err := errors.Join(file.Truncate(0), writeClaim(file, api)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &Claim{file}, nil
+}
+
+func writeClaim(file *os.File, api string) error {
+	_, err := fmt.Fprintf(file, "process %d, at %s", os.Getpid(), api)
+	return err
+}
+
+// claimed is the error of a claim that another process has.
+func claimed() error {
+	holder, err := os.ReadFile(claimFile())
+	if err != nil {
+		return err
+	}
+	data, err := filepath.Abs(filepath.Join(Home, "data"))
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("another scripts/run has the data in %s: %s. Use that one, stop it, or set MONGODB_URI to another MongoDB", data, holder)
+}
+
+// Release lets another process claim the data.
+func (c *Claim) Release() error { return c.file.Close() }

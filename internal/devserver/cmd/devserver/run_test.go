@@ -1,0 +1,20 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// On a new machine the help takes minutes, because the programs are built first.
+func TestRun_HelpSaysThatItBuilds(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "bash", "../../../../scripts/run", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	builds, flags := strings.Index(string(out), "builds the programs"), strings.Index(string(out), "--http-addr")
+	if builds < 0 || flags < builds {
+		t.Errorf("the help does not say first that the script builds: %s", out)
+	}
+}

@@ -1,0 +1,93 @@
+// Package release_test builds a release of this machine's target, and checks what it has.
+package release_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func command(t *testing.T, folder, name string, args ...string) (string, error) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), name, args...)
+	c.Dir = folder
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+func TestRelease_HasProgramsOfTheVersionWithChecksumsAndBills(t *testing.T) {
+	const version = "v0.0.0-test"
+	if out, err := command(t, root, "bash", "scripts/release", version, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
+		t.Fatal(err, out)
+	}
+	folder := filepath.Join(root, ".build/release", version)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	name := "holdfast_" + version + "_" + runtime.GOOS + "_" + runtime.GOARCH
+	archive, err := os.ReadFile(filepath.Join(folder, name+".tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256(archive)
+	if want := hex.EncodeToString(hash[:]) + "  ./" + name + ".tar.gz\n"; string(sums) != want {
+		t.Errorf("SHA256SUMS is %q, want %q", sums, want)
+	}
+	unpacked := t.TempDir()
+	if out, err := command(t, folder, "tar", "-xzf", name+".tar.gz", "-C", unpacked); err != nil {
+		t.Fatal(err, out)
+	}
+	for _, program := range []string{"api", "worker", "seatctl"} {
+		t.Run(program, func(t *testing.T) {
+			out, err := command(t, unpacked, filepath.Join(unpacked, name, program), "--version")
+			if err != nil || strings.TrimSpace(out) != version {
+				t.Errorf("--version: %v %q", err, out)
+			}
+			raw, err := os.ReadFile(filepath.Join(unpacked, name, program+".cdx.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var bill struct {
+				Metadata   struct{ Component struct{ Version string } }
+				Components []struct{ Name, Version string }
+			}
+			if err := json.Unmarshal(raw, &bill); err != nil {
+				t.Fatal(err)
+			}
+			if bill.Metadata.Component.Version != version || len(bill.Components) < 10 {
+				t.Errorf("the bill of materials says %q, with %d components", bill.Metadata.Component.Version, len(bill.Components))
+			}
+		})
+	}
+}
+
+func TestRelease_RefusesAWrongVersion(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"1.2.3":           "is no version",
+		"v1":              "is no version",
+		"v1.0.0; rm":      "is no version",
+		"v98765.4321.987": "CHANGELOG.md has no part",
+	} {
+		t.Run(version, func(t *testing.T) {
+			out, err := command(t, root, "bash", "scripts/release", version, "linux/amd64")
+			if err == nil || !strings.Contains(out, want) {
+				t.Errorf("%v %s", err, out)
+			}
+		})
+	}
+}
