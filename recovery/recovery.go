@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -193,16 +193,16 @@ func (p *pass) consume(ctx context.Context, lockID holdfast.ID) error {
 // the database as a whole does not answer. A document that MongoDB rejects is left to an
 // operator.
 func (p *pass) leave(ctx context.Context, cause error, what string, document ...slog.Attr) error {
-	rejected := mongodb.RejectedByServer(cause) || errors.As(cause, new(store.RejectedEventError))
+	rejected := pipeline.IsRejected(cause)
 	if ctx.Err() != nil || !rejected && p.store().DB().Ping(ctx) != nil {
 		return cause
 	}
-	p.log.LogAttrs(ctx, slog.LevelError, what, append(document, slog.Any("error", cause))...)
 	if rejected {
-		p.count(Report{Reported: 1})
-	} else {
-		p.count(Report{Report: expiry.Report{Errors: 1}})
+		p.contradiction(ctx, strings.TrimPrefix(what, "[RECOVERY] ")+"; repair it manually", document...)
+		return nil
 	}
+	p.count(Report{Report: expiry.Report{Errors: 1}})
+	p.log.LogAttrs(ctx, slog.LevelError, what, append(document, slog.Any("error", cause))...)
 	return nil
 }
 

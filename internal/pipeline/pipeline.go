@@ -46,7 +46,7 @@ func New(s *store.Store, o Options) *Pipeline {
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
 		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
-		IsRejected: isRejected,
+		IsRejected: IsRejected,
 		Orphaned:   p.releaseOrphan,
 		Unsettled:  p.releaseUnsettled,
 		Log:        s.DB().Log(),
@@ -56,8 +56,9 @@ func New(s *store.Store, o Options) *Pipeline {
 	return p
 }
 
-// isRejected reports whether one command of a batch can be the cause of its failure.
-func isRejected(err error) bool {
+// IsRejected reports whether one command of a batch, or a document of it, can be the cause of
+// its failure. Other commands may succeed.
+func IsRejected(err error) bool {
 	return errors.Is(err, errUnmatchable) || errors.As(err, new(store.RejectedEventError)) || mongodb.RejectedByServer(err)
 }
 
