@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -38,7 +39,7 @@ func TestClocks_OfMembersMinutesApartSellNoSeatTwice(t *testing.T) {
 	env := testenv.Open(t, set.URI, "clocks")
 	ctx, stop := context.WithCancel(t.Context())
 	stream := startStreamChecker(ctx, t, env)
-	s := &clockSale{Env: env, event: env.Event(300), sold: map[holdfast.ID]bool{}}
+	s := &failoverSale{Env: env, event: env.Event(300), sold: map[holdfast.ID]bool{}}
 	var all sync.WaitGroup
 	for range 6 {
 		all.Go(func() {
@@ -68,10 +69,13 @@ func TestClocks_OfMembersMinutesApartSellNoSeatTwice(t *testing.T) {
 	<-stream.done
 	testenv.CheckInvariants(t, env.DB.Database)
 	s.check()
+	if s.countExpired() == 0 {
+		t.Error("no lock expired")
+	}
 }
 
-// clockSale is a sale whose database's clock jumps.
-type clockSale struct {
+// failoverSale is a sale while the database fails over.
+type failoverSale struct {
 	*testenv.Env
 	event holdfast.ID
 
@@ -81,7 +85,8 @@ type clockSale struct {
 }
 
 // buy locks a seat for a few minutes, and confirms or abandons it. Most sales are cancelled.
-func (s *clockSale) buy(ctx context.Context) {
+func (s *failoverSale) buy(ctx context.Context) {
+	kind := rand.IntN(16)
 	lock, _, err := s.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: s.event, UserID: ids.New(), Seats: 1,
 		Until: holdfast.Until{For: 3 * time.Minute}, Key: ids.New().String()})
 	if err != nil {
@@ -90,7 +95,7 @@ func (s *clockSale) buy(ctx context.Context) {
 	}
 	b, _, err := s.Bookings.CreateBooking(ctx, holdfast.BookingRequest{UserID: lock.UserID, EventID: s.event, LockID: lock.ID,
 		Window: holdfast.Until{For: 4 * time.Minute}})
-	if err != nil || lock.ID[11]%8 == 0 {
+	if err != nil || kind < 2 {
 		return
 	}
 	if _, err := s.Bookings.ConfirmBooking(ctx, b.ID, "ref"); err != nil {
@@ -100,7 +105,7 @@ func (s *clockSale) buy(ctx context.Context) {
 	s.sold[b.ID] = true
 	s.confirms++
 	s.mu.Unlock()
-	if lock.ID[11]%16 == 1 {
+	if kind == 2 {
 		return
 	}
 	s.mu.Lock()
@@ -111,7 +116,7 @@ func (s *clockSale) buy(ctx context.Context) {
 
 // awaitSales waits until n more sales were acknowledged that are not cancelled, or the event is
 // sold out: then some locks were abandoned, too.
-func (s *clockSale) awaitSales(n int) {
+func (s *failoverSale) awaitSales(n int) {
 	known := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -127,7 +132,7 @@ func (s *clockSale) awaitSales(n int) {
 	})
 }
 
-func (s *clockSale) countExpired() int64 {
+func (s *failoverSale) countExpired() int64 {
 	n, err := s.DB.Collection("seatlocks").CountDocuments(s.Ctx(), bson.D{{Key: "status", Value: "EXPIRED"}})
 	if err != nil {
 		s.T.Log(err)
@@ -136,7 +141,7 @@ func (s *clockSale) countExpired() int64 {
 }
 
 // fail makes another member the primary.
-func (s *clockSale) fail(set *devserver.ReplicaSet, to *devserver.Member) {
+func (s *failoverSale) fail(set *devserver.ReplicaSet, to *devserver.Member) {
 	t := s.T.(*testing.T)
 	elected := poll(time.Minute, 500*time.Millisecond, func() bool {
 		runAdminCommand(t, to, bson.D{{Key: "replSetStepUp", Value: 1}})
@@ -148,7 +153,7 @@ func (s *clockSale) fail(set *devserver.ReplicaSet, to *devserver.Member) {
 }
 
 // check fails the test unless every sale that was acknowledged is there, and there were enough.
-func (s *clockSale) check() {
+func (s *failoverSale) check() {
 	for id := range s.sold {
 		b := s.Booking(id)
 		if b.Status != holdfast.BookingConfirmed || s.Lock(b.LockID).Status != holdfast.LockConsumed {
@@ -157,7 +162,7 @@ func (s *clockSale) check() {
 	}
 	expired := s.countExpired()
 	s.T.Logf("%d confirmations, %d of them not cancelled, %d locks expired", s.confirms, len(s.sold), expired)
-	if len(s.sold) == 0 || expired == 0 {
+	if len(s.sold) == 0 {
 		s.T.Error("too few to prove anything")
 	}
 }

@@ -70,7 +70,7 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 		t: t, proxies: map[string]*proxy{}, nodes: map[string]*node{}, binaries: map[string]string{},
 		http: &http.Client{Transport: transport}, redis: testenv.OwnRedis(t),
 	}
-	set, err := devserver.StartReplicaSet(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr,
+	set, err := devserver.StartReplicaSet(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr, Member: keepData(t),
 		Proxy: func(host string) (string, error) {
 			c.proxies[host] = newProxy(t, host, nemesisApplication)
 			return c.proxies[host].addr, nil

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
@@ -37,11 +39,12 @@ func (c *cluster) awaitReady() error {
 
 // awaitMembers waits until every member of the replica set is the primary or a secondary, so that
 // no fault leaves a member that the next one does not expect.
-func (c *cluster) awaitMembers() error {
-	for _, m := range c.replicaSet.Members {
+func awaitMembers(t *testing.T, set *devserver.ReplicaSet) error {
+	t.Helper()
+	for _, m := range set.Members {
 		var state bson.M
 		ready := poll(readyTimeout, 200*time.Millisecond, func() bool {
-			state = runAdminCommand(c.t, m, bson.D{{Key: "hello", Value: 1}})
+			state = runAdminCommand(t, m, bson.D{{Key: "hello", Value: 1}})
 			return state["isWritablePrimary"] == true || state["secondary"] == true
 		})
 		if !ready {

@@ -129,7 +129,7 @@ func (r *round) run(report *nemesisReport) bool {
 	}
 	subscribers, unsubscribe := cs.subscribe(r.cluster, rand.New(rand.NewPCG(r.seed, 1<<33)))
 	r.injectFaults()
-	if err := r.awaitMembers(); err != nil {
+	if err := awaitMembers(r.t, r.replicaSet); err != nil {
 		r.t.Errorf("the faults %s: %v", r.faultNames(), err)
 	}
 	if err := r.awaitReady(); err != nil {

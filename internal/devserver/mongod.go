@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -87,6 +88,48 @@ func (m *Member) Stop() {
 	defer m.mu.Unlock()
 	m.process.Signal(syscall.SIGCONT) // it may be paused
 	m.process.Stop()
+}
+
+// FillDisk lets every further write of the member to its files fail, by a limit of
+// their size. The member ends soon, as it does on a full disk. A restarted member
+// has no such limit. It needs a data folder that is not temporary.
+func (m *Member) FillDisk(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	shell := strconv.Itoa(m.process.Pid())
+	children, err := os.ReadFile(filepath.Join("/proc", shell, "task", shell, "children"))
+	if err != nil {
+		return err
+	}
+	for _, pid := range strings.Fields(string(children)) {
+		name, err := os.ReadFile(filepath.Join("/proc", pid, "comm"))
+		if err != nil || strings.TrimSpace(string(name)) != "mongod" {
+			continue
+		}
+		if output, err := exec.CommandContext(ctx, "prlimit", "--pid", pid, "--fsize=1").CombinedOutput(); err != nil {
+			return fmt.Errorf("prlimit: %w: %s", err, output)
+		}
+	}
+	return nil
+}
+
+// RemoveData removes the data of a member that was killed, so that it resyncs all
+// of it after Restart.
+func (m *Member) RemoveData() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process.isRunning() {
+		return nil
+	}
+	dir := filepath.Dir(m.log)
+	return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
+}
+
+// Ended is closed when the member's present process has ended.
+func (m *Member) Ended() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.process.Done()
 }
 
 // IsRunning reports whether the member's process has not ended.
