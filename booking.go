@@ -64,6 +64,7 @@ type Booking struct {
 	Seats            int64
 	Status           BookingStatus
 	PaymentExpiresAt time.Time // end of the payment window; zero while INITIATED
+	WindowUnreadable bool      // other software left an end that is no date: the window counts as passed
 	PaymentReference string
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
@@ -72,7 +73,7 @@ type Booking struct {
 // WindowPassed reports whether the payment window has ended at now, by the
 // database's clock.
 func (b Booking) WindowPassed(now time.Time) bool {
-	return !b.PaymentExpiresAt.IsZero() && !b.PaymentExpiresAt.After(now)
+	return b.WindowUnreadable || !b.PaymentExpiresAt.IsZero() && !b.PaymentExpiresAt.After(now)
 }
 
 // Due reports whether the booking's payment window or its lock has passed at now.

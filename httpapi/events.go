@@ -101,9 +101,11 @@ func (a *api) registerEventRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "update-event", Method: http.MethodPatch, Path: "/api/events/{id}", Tags: tags,
-		Summary:     "Update an event",
-		Description: "Changes the fields that are given. The capacity may change during the sale; seats that are taken stay taken.",
-		Errors:      []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Update an event",
+		Description: "Changes the fields that are given. The capacity may change during the sale; seats that are taken stay taken. " +
+			"The status CANCELLED is final, but a confirmation in flight may still commit shortly after the answer: " +
+			"list the event's CONFIRMED bookings a minute later, and cancel and refund them.",
+		Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, config.ScopeAdmin, func(ctx context.Context, in *eventUpdate) (*found[eventBody], error) {
 		e, err := a.Seats.UpdateEvent(ctx, parseID(in.ID), in.change())
 		return &found[eventBody]{Body: newEventBody(e)}, err

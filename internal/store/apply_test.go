@@ -86,6 +86,7 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 	name, total, limit, none, date, closed := "$name", int64(20), int64(4), int64(0), time.UnixMilli(86_400_000).UTC(), holdfast.Closed
 	checkEventWrites(t, w, []eventWriteCase{
 		{name: "the revision alone", want: bson.M{"rev": int64(1)}},
+		{name: "a higher revision", arrange: func(f fixture) { f.setEvent(field("rev", 6)) }, want: bson.M{"rev": int64(7)}},
 		{name: "seats go", write: inventory.EventWrite{Available: -3}, want: bson.M{"rev": int64(1), "availableSeats": int64(5)}},
 		{
 			name: "seats come back and pay down", arrange: oversold, write: inventory.EventWrite{Available: 2, Oversold: -3},

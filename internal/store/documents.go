@@ -20,7 +20,7 @@ type eventDoc struct {
 	Oversold        mongodb.Whole  `bson:"oversold"`
 	EventDate       mongodb.Date   `bson:"eventDate"`
 	Status          eventStatusDoc `bson:"status"`
-	MaxSeatsPerUser mongodb.Whole  `bson:"maxSeatsPerUser"`
+	MaxSeatsPerUser limitDoc       `bson:"maxSeatsPerUser"`
 	CreatedAt       mongodb.Date   `bson:"createdAt"`
 	UpdatedAt       mongodb.Date   `bson:"updatedAt"`
 	Repairs         mongodb.Whole  `bson:"fixes"`    // raised by every repair of the counter
@@ -45,12 +45,28 @@ func (s *eventStatusDoc) UnmarshalBSONValue(kind byte, data []byte) error {
 	return nil
 }
 
+// limitDoc is a limit per user; a missing one and null are no limit. Unreadable: there is a value
+// that is no whole number ≥ 0.
+type limitDoc struct {
+	mongodb.Whole
+
+	Unreadable bool
+}
+
+// UnmarshalBSONValue reads any value.
+func (l *limitDoc) UnmarshalBSONValue(kind byte, data []byte) error {
+	err := l.Whole.UnmarshalBSONValue(kind, data)
+	isNull := bson.Type(kind) == bson.TypeNull || bson.Type(kind) == bson.TypeUndefined
+	l.Unreadable = l.Wrong && !isNull || l.N < 0
+	return err
+}
+
 func (d eventDoc) event() holdfast.Event {
 	return holdfast.Event{
 		ID: d.ID, Name: string(d.Name),
 		TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0), Oversold: d.Oversold.Or(0),
 		EventDate: d.EventDate.Time, Status: cmp.Or(holdfast.EventStatus(d.Status), holdfast.OnSale),
-		MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0), CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
+		MaxSeatsPerUser: max(0, d.MaxSeatsPerUser.Or(0)), CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
 	}
 }
 
@@ -61,6 +77,7 @@ func (d eventDoc) inventory() inventory.Event {
 		Countable:    d.AvailableSeats.Valid && !d.Oversold.Wrong,
 		Repairs:      d.Repairs.Pointer(),
 		SweptAtRev:   d.SweptRev.Pointer(),
+		BadLimit:     d.MaxSeatsPerUser.Unreadable,
 		Unguarded:    d.Rev.Wrong || d.Repairs.Wrong,
 		Incomparable: d.Rev.Wrong || d.Repairs.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
 	}
@@ -117,7 +134,7 @@ type bookingDoc struct {
 	LockID           ID            `bson:"seatLockId"`
 	Seats            mongodb.Whole `bson:"seats"`
 	Status           mongodb.Text  `bson:"status"`
-	PaymentExpiresAt mongodb.Date  `bson:"paymentExpiresAt"`
+	PaymentExpiresAt windowDoc     `bson:"paymentExpiresAt"`
 	PaymentReference mongodb.Text  `bson:"paymentReference"`
 	CreatedAt        mongodb.Date  `bson:"createdAt"`
 	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
@@ -125,11 +142,26 @@ type bookingDoc struct {
 	Now mongodb.Date `bson:"now"`
 }
 
+// windowDoc is the end of a payment window; a missing one and null are none. Unreadable: there is
+// a value that is no date.
+type windowDoc struct {
+	mongodb.Date
+
+	Unreadable bool
+}
+
+// UnmarshalBSONValue reads any value.
+func (w *windowDoc) UnmarshalBSONValue(kind byte, data []byte) error {
+	isNull := bson.Type(kind) == bson.TypeNull || bson.Type(kind) == bson.TypeUndefined
+	w.Unreadable = bson.Type(kind) != bson.TypeDateTime && !isNull
+	return w.Date.UnmarshalBSONValue(kind, data)
+}
+
 func (d bookingDoc) booking() holdfast.Booking {
 	return holdfast.Booking{
 		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
 		Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
-		PaymentExpiresAt: d.PaymentExpiresAt.Time, PaymentReference: string(d.PaymentReference),
+		PaymentExpiresAt: d.PaymentExpiresAt.Time, WindowUnreadable: d.PaymentExpiresAt.Unreadable, PaymentReference: string(d.PaymentReference),
 		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
 	}
 }

@@ -36,12 +36,17 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 }
 
 // onSaleForAll matches events on sale without a limit per user.
-var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), numberOrAbsent("maxSeatsPerUser", 0))
+var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), numberOrAbsent("maxSeatsPerUser", 0), isNoList("maxSeatsPerUser"))
+
+// isNoList is for conditions on a value: they would match a list that has the value too.
+func isNoList(field string) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}}
+}
 
 func sameStatus(status holdfast.EventStatus) bson.D {
 	switch status {
 	case holdfast.OnSale:
-		return bson.D{{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(status)}}}}}
+		return mongodb.And(bson.D{{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(status)}}}}}, isNoList("status"))
 	case holdfast.Closed, holdfast.Cancelled:
 		return mongodb.Is("status", string(status))
 	default:

@@ -148,6 +148,9 @@ func (c Acquire) beyondLimits(d *decision) (refusal *holdfast.Error, known bool)
 	if most := d.rules.MaxSeatsPerLock; most > 0 && c.Seats > most {
 		return limitReached(most, nil, "A lock may claim %d seats at most.", most), true
 	}
+	if d.event.BadLimit {
+		return limitReached(0, nil, "The event's limit per customer can't be read; no seat is sold until it is set."), true
+	}
 	maxSeats, maxLocks := d.event.MaxSeatsPerUser, d.rules.MaxLocksPerUser
 	if maxSeats == 0 && maxLocks == 0 {
 		return nil, true

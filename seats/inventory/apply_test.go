@@ -77,7 +77,7 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 		e.Status = *c.Status
 	}
 	if c.MaxSeatsPerUser != nil {
-		e.MaxSeatsPerUser, e.Incomparable = *c.MaxSeatsPerUser, false
+		e.MaxSeatsPerUser, e.BadLimit, e.Incomparable = *c.MaxSeatsPerUser, false, false
 	}
 }
 

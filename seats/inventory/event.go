@@ -51,7 +51,7 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 		w.Fields.Status, e.Status = c.Status, *c.Status
 	}
 	if c.MaxSeatsPerUser != nil {
-		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser = c.MaxSeatsPerUser, *c.MaxSeatsPerUser
+		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser, e.BadLimit = c.MaxSeatsPerUser, *c.MaxSeatsPerUser, false
 	}
 }
 

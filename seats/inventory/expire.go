@@ -126,7 +126,7 @@ func (d *decision) isBookingDue(b holdfast.Booking, lock Lock, hasLock bool) boo
 	if b.Status == holdfast.BookingInitiated && (!hasLock || lock.Ended(d.state.Now) != nil) {
 		return true
 	}
-	return b.WindowPassed(d.state.Now)
+	return !b.WindowUnreadable && b.WindowPassed(d.state.Now) // no sweep ends what it can't read
 }
 
 // noteSweep writes the run's ID and the revision after this transaction to the event. By that

@@ -37,12 +37,14 @@ type State struct {
 }
 
 // Event is an event as it was read. Other software may have left values that can't be used
-// as they are. Four flags say which:
+// as they are. Five flags say which:
 //
 //	HasTotal      totalSeats is a whole number ≥ 0. Otherwise no seat is sold, and the
 //	              counter is not written until an operator sets totalSeats.
 //	Countable     availableSeats and oversold are whole numbers. Otherwise the next command
 //	              that moves seats replaces the counter by the sum of the locks.
+//	BadLimit      maxSeatsPerUser is no whole number ≥ 0. No seat is sold until an operator
+//	              sets it.
 //	Incomparable  a field has a value that a condition in MongoDB compares differently than
 //	              this program. A guard compares the revision and the number of repairs only.
 //	Unguarded     the revision is such a value too, so no guard can match. Only a transaction
@@ -53,7 +55,7 @@ type Event struct {
 	Repairs    *int64 // how often its counter was repaired; nil: never
 	SweptAtRev *int64 // the revision after the last sweep's transaction
 
-	HasTotal, Countable, Incomparable, Unguarded bool
+	HasTotal, Countable, BadLimit, Incomparable, Unguarded bool
 }
 
 // Lock is a lock as it was read.
