@@ -60,7 +60,8 @@ func TestUntil_CheckRefusesInvalidDurations(t *testing.T) {
 		{name: "before the first time", until: holdfast.Until{At: year(1).Add(-1)}, fields: holdfast.LockFields, where: "body.expiresAt"},
 		{name: "after the last time", until: holdfast.Until{At: year(10_000)}, fields: holdfast.PaymentFields, where: "body.paymentExpiresAt"},
 		{
-			name: "before the first time in UTC", until: holdfast.Until{At: year(1).Add(time.Hour).In(time.FixedZone("", -7200)).Add(-2 * time.Hour)},
+			name:   "before the first time in UTC",
+			until:  holdfast.Until{At: year(1).Add(time.Hour).In(time.FixedZone("", -7200)).Add(-2 * time.Hour)},
 			fields: holdfast.LockFields, where: "body.expiresAt",
 		},
 		{name: "a time and below 0", until: holdfast.Until{At: now, For: -1}, fields: holdfast.LockFields, where: "body.ttlSeconds"},

@@ -74,7 +74,7 @@ type paymentWindow struct {
 type confirmation struct {
 	PathID
 	Body *struct {
-		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Its ID at the payment provider."`
+		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The payment provider's ID."`
 	}
 }
 
@@ -136,7 +136,9 @@ func (a *api) registerBookingRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "cancel-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/cancel", Tags: tags,
-		Summary: "Cancel a booking", Description: "Its seats go back on sale. A customer's token can't cancel a CONFIRMED booking.", Errors: refusals,
+		Summary:     "Cancel a booking",
+		Description: "Its seats go back on sale. A customer's token can't cancel a CONFIRMED booking.",
+		Errors:      refusals,
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
 		b, err := a.cancelBooking(ctx, parseID(in.ID))
 		return &found[bookingBody]{Body: newBookingBody(b)}, err

@@ -275,8 +275,8 @@ func TestShape_IdempotencyKeysAreOneText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer response.Body.Close()
 			text, err := io.ReadAll(response.Body)
+			_ = response.Body.Close() // it is read
 			if err != nil || response.StatusCode != row.status || row.status == 422 && !strings.Contains(string(text), "header.Idempotency-Key") {
 				t.Errorf("%d %s %v, want %d", response.StatusCode, text, err, row.status)
 			}

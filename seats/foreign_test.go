@@ -64,7 +64,8 @@ func TestAcquire_KeyOfALockThatCannotBeNamed(t *testing.T) {
 	w := testenv.New(t)
 	event, user := w.Event(10), ids.New()
 	w.Insert("seatlocks", bson.D{{Key: "_id", Value: "text"}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
-		{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}, {Key: "idempotencyKey", Value: "key"}})
+		{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"},
+		{Key: "expiresAt", Value: time.Now().Add(time.Hour)}, {Key: "idempotencyKey", Value: "key"}})
 	lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "key"})
 	if !holdfast.HasCode(err, holdfast.CodeIdempotencyKeyReused) {
 		t.Errorf("got %+v, %v", lock, err)

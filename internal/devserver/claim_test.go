@@ -19,7 +19,8 @@ func TestClaimData_TellsWhoHasTheData(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = devserver.ClaimData("http://127.0.0.1:8090")
-	for _, want := range []string{filepath.Join(folder, devserver.Home, "data"), fmt.Sprintf("process %d,", os.Getpid()), "at http://127.0.0.1:8080."} {
+	data, process := filepath.Join(folder, devserver.Home, "data"), fmt.Sprintf("process %d,", os.Getpid())
+	for _, want := range []string{data, process, "at http://127.0.0.1:8080."} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}

@@ -333,7 +333,9 @@ func createIndex(collection, name string, i Index) bson.D {
 }
 
 // IgnoringCase is the collation of an index that is CaseInsensitive, and of its queries.
-func IgnoringCase() *options.Collation { return &options.Collation{Locale: "en", Strength: ignoringCase} }
+func IgnoringCase() *options.Collation {
+	return &options.Collation{Locale: "en", Strength: ignoringCase}
+}
 
 func collMod(c Collection) bson.D {
 	return bson.D{
