@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"iter"
@@ -61,12 +62,25 @@ type Booking struct {
 	UpdatedAt        time.Time `json:"updatedAt"`
 }
 
-// CreateUser creates a user. It is not idempotent: after an error without a code the
-// user may exist, and a repeated call then fails with EmailTaken.
+// CreateUser creates a user. Its retries create one user. After an error without a code, and
+// after OutcomeUnknown, the user may exist: FindUser finds it.
 func (c *Client) CreateUser(ctx context.Context, name, email string) (u User, err error) {
-	body := map[string]any{"name": name, "email": email}
-	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/users", body: body, notIdempotent: true}, &u)
+	body := map[string]any{"name": name, "email": email, "idempotencyKey": rand.Text()}
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/users", body: body}, &u)
 	return u, err
+}
+
+// FindUser returns the user with an email address, in any case. found is false if there is
+// none.
+func (c *Client) FindUser(ctx context.Context, email string) (u User, found bool, err error) {
+	var page struct {
+		Items []User `json:"items"`
+	}
+	_, err = c.call(ctx, request{method: http.MethodGet, path: "/api/users", query: url.Values{"email": {email}}}, &page)
+	if len(page.Items) > 0 {
+		u, found = page.Items[0], true
+	}
+	return u, found, err
 }
 
 // GetUser returns a user.
@@ -80,12 +94,15 @@ type NewEvent struct {
 	TotalSeats      int64     `json:"totalSeats"`
 	EventDate       time.Time `json:"eventDate"`
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
+	// IdempotencyKey makes repeated requests create one event, for 24 h. If it is "", the
+	// client generates a key for the call.
+	IdempotencyKey string `json:"idempotencyKey"`
 }
 
-// CreateEvent creates an event, which is on sale at once. It is not idempotent: after
-// an error without a code the event may exist.
+// CreateEvent creates an event, which is on sale at once.
 func (c *Client) CreateEvent(ctx context.Context, n NewEvent) (e Event, err error) {
-	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/events", body: n, notIdempotent: true}, &e)
+	n.IdempotencyKey = cmp.Or(n.IdempotencyKey, rand.Text())
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/events", body: n}, &e)
 	return e, err
 }
 
@@ -103,9 +120,11 @@ type EventChange struct {
 	MaxSeatsPerUser *int64     `json:"maxSeatsPerUser,omitempty"`
 }
 
-// UpdateEvent changes an event and returns it.
+// UpdateEvent changes an event and returns it. After an error without a code, and after
+// OutcomeUnknown, it may be changed. The call is not repeated then: others may have changed
+// the event since.
 func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange) (e Event, err error) {
-	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/events/" + url.PathEscape(id), body: change}, &e)
+	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/events/" + url.PathEscape(id), body: change, notIdempotent: true}, &e)
 	return e, err
 }
 

@@ -195,8 +195,8 @@ func TestClient_ListsReadPageAfterPage(t *testing.T) {
 	}
 }
 
-// Retries acquire one lock, whatever fails. A request that is not idempotent is not
-// repeated when its outcome is unknown.
+// Retries acquire one lock, and create one user and one event, whatever fails. A change of an
+// event is not repeated when its outcome is unknown.
 func TestClient_RetriesHaveOneEffect(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]handler{
@@ -233,11 +233,30 @@ func TestClient_RetriesHaveOneEffect(t *testing.T) {
 			if e, err := s.GetEvent(t.Context(), event.ID); err != nil || e.AvailableSeats != 7 {
 				t.Errorf("%d seats are available, %v", e.AvailableSeats, err)
 			}
+			failures.Store(2)
+			bob, err := s.CreateUser(t.Context(), "Bob", "bob@example.com")
+			if found, exists, findErr := s.FindUser(t.Context(), "BOB@example.com"); err != nil || !exists || findErr != nil || found != bob {
+				t.Errorf("CreateUser: %+v, %v; found %+v, %v", bob, err, found, findErr)
+			}
+			failures.Store(2)
+			if _, err := s.CreateEvent(t.Context(), client.NewEvent{Name: "F", TotalSeats: 1, EventDate: time.Now()}); err != nil {
+				t.Error(err)
+			}
+			failures.Store(0)
+			var names []string
+			for e, err := range s.ListEvents(t.Context()) {
+				if names = append(names, e.Name); err != nil {
+					t.Error(err)
+				}
+			}
+			if !slices.Equal(names, []string{"E", "F"}) {
+				t.Errorf("the events are %q", names)
+			}
 			before := s.calls.Load()
 			failures.Store(1)
-			_, err := s.CreateEvent(t.Context(), client.NewEvent{Name: "F", TotalSeats: 1, EventDate: time.Now()})
+			_, err = s.UpdateEvent(t.Context(), event.ID, client.EventChange{Name: new("G")})
 			if err == nil || s.calls.Load() != before+1 {
-				t.Errorf("CreateEvent sent %d requests: %v", s.calls.Load()-before, err)
+				t.Errorf("UpdateEvent sent %d requests: %v", s.calls.Load()-before, err)
 			}
 		})
 	}

@@ -73,6 +73,7 @@ func routeAccess(id string) []struct {
 		body           any
 	}{
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
+		{"GET /api/users", backEnd, nil},
 		{"GET /api/users/{id}", all, nil},
 		{"POST /api/events", admin, event},
 		{"GET /api/events", all, nil},

@@ -40,11 +40,13 @@ func newEventBody(e holdfast.Event) eventBody {
 }
 
 type newEvent struct {
+	IdempotencyHeader
 	Body struct {
 		Name            displayName `json:"name"`
 		TotalSeats      int64       `json:"totalSeats" minimum:"1" maximum:"10000000"`
 		EventDate       timestamp   `json:"eventDate" doc:"For information only."`
 		MaxSeatsPerUser int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Per user."`
+		IdempotencyKey  string      `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
 	}
 }
 
@@ -78,14 +80,10 @@ func (a *api) registerEventRoutes() {
 	tags := []string{"Events"}
 	route(a, huma.Operation{
 		OperationID: "create-event", Method: http.MethodPost, Path: "/api/events", Tags: tags,
-		Summary: "Create an event", DefaultStatus: http.StatusCreated,
-	}, config.ScopeAdmin, func(ctx context.Context, in *newEvent) (*created[eventBody], error) {
-		e, err := a.Seats.CreateEvent(ctx, holdfast.NewEvent{
-			Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
-			EventDate: in.Body.EventDate.utc(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
-		})
-		return &created[eventBody]{Location: "/api/events/" + e.ID.String(), Body: newEventBody(e)}, err
-	})
+		Summary:       "Create an event",
+		Description:   "The same request with the same idempotency key returns the event that the first one created.",
+		DefaultStatus: http.StatusCreated,
+	}, config.ScopeAdmin, a.createEvent)
 	route(a, huma.Operation{
 		OperationID: "list-events", Method: http.MethodGet, Path: "/api/events", Tags: tags, Summary: "List events",
 	}, scopeCustomer, func(ctx context.Context, in *PageQuery) (*list[eventBody], error) {
@@ -110,4 +108,16 @@ func (a *api) registerEventRoutes() {
 		e, err := a.Seats.UpdateEvent(ctx, parseID(in.ID), in.change())
 		return &found[eventBody]{Body: newEventBody(e)}, err
 	})
+}
+
+func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody], error) {
+	key, err := in.creationKey(ctx, in.Body.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	e, replayed, err := a.Seats.CreateEventOnce(ctx, holdfast.NewEvent{
+		Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
+		EventDate: in.Body.EventDate.utc(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
+	}, key)
+	return newCreated("/api/events/"+e.ID.String(), replayed, newEventBody(e)), err
 }

@@ -47,13 +47,6 @@ type newLock struct {
 	}
 }
 
-// createdLock reports in a header whether an earlier request created the lock.
-type createdLock struct {
-	Location string `header:"Location"`
-	Replayed string `header:"Idempotent-Replayed"`
-	Body     lockBody
-}
-
 type lockFilter struct {
 	PageQuery
 	FilterQuery
@@ -125,7 +118,7 @@ func (a *api) registerLockRoutes() {
 	})
 }
 
-func (a *api) acquireLock(ctx context.Context, in *newLock) (*createdLock, error) {
+func (a *api) acquireLock(ctx context.Context, in *newLock) (*created[lockBody], error) {
 	key, err := in.keyOf(in.Body.IdempotencyKey)
 	if err != nil {
 		return nil, err
@@ -144,9 +137,5 @@ func (a *api) acquireLock(ctx context.Context, in *newLock) (*createdLock, error
 	if err != nil {
 		return nil, err
 	}
-	answer := &createdLock{Location: "/api/locks/" + l.ID.String(), Body: newLockBody(l)}
-	if replayed {
-		answer.Replayed = "true"
-	}
-	return answer, nil
+	return newCreated("/api/locks/"+l.ID.String(), replayed, newLockBody(l)), nil
 }

@@ -212,3 +212,9 @@ func (h *IdempotencyHeader) keyOf(inBody string) (string, error) {
 	}
 	return cmp.Or(inBody, h.Key), nil
 }
+
+// creationKey is keyOf for the creation of a user or an event.
+func (h *IdempotencyHeader) creationKey(ctx context.Context, inBody string) (holdfast.CreationKey, error) {
+	key, err := h.keyOf(inBody)
+	return holdfast.CreationKey{Caller: requestInfoOf(ctx).key, Key: key}, err
+}

@@ -8,10 +8,20 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// created is the response to a POST that created a resource.
+// created is the response to a POST that created a resource. A header reports whether an
+// earlier request with the same idempotency key did.
 type created[T any] struct {
 	Location string `header:"Location"`
+	Replayed string `header:"Idempotent-Replayed"`
 	Body     T
+}
+
+func newCreated[T any](location string, replayed bool, body T) *created[T] {
+	c := &created[T]{Location: location, Body: body}
+	if replayed {
+		c.Replayed = "true"
+	}
+	return c
 }
 
 // found is a response with one resource.

@@ -23,21 +23,31 @@ func newUserBody(u holdfast.User) userBody {
 }
 
 type newUser struct {
+	IdempotencyHeader
 	Body struct {
-		Name  displayName  `json:"name"`
-		Email emailAddress `json:"email"`
+		Name           displayName  `json:"name"`
+		Email          emailAddress `json:"email"`
+		IdempotencyKey string       `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
 	}
+}
+
+type userFilterByEmail struct {
+	PageQuery
+	Email emailAddress `query:"email" required:"true"`
 }
 
 func (a *api) registerUserRoutes() {
 	tags := []string{"Users"}
 	route(a, huma.Operation{
 		OperationID: "create-user", Method: http.MethodPost, Path: "/api/users", Tags: tags,
-		Summary: "Create a user", DefaultStatus: http.StatusCreated, Errors: []int{http.StatusConflict},
-	}, config.ScopeBooking, func(ctx context.Context, in *newUser) (*created[userBody], error) {
-		u, err := a.Users.CreateUser(ctx, strings.TrimSpace(string(in.Body.Name)), string(in.Body.Email))
-		return &created[userBody]{Location: "/api/users/" + u.ID.String(), Body: newUserBody(u)}, err
-	})
+		Summary:       "Create a user",
+		Description:   "The same request with the same idempotency key returns the user that the first one created.",
+		DefaultStatus: http.StatusCreated, Errors: []int{http.StatusConflict},
+	}, config.ScopeBooking, a.createUser)
+	route(a, huma.Operation{
+		OperationID: "find-user", Method: http.MethodGet, Path: "/api/users", Tags: tags,
+		Summary: "Find the user with an email address", Description: "In any case. The list has one item or none.",
+	}, config.ScopeBooking, a.findUser)
 	route(a, huma.Operation{
 		OperationID: "get-user", Method: http.MethodGet, Path: "/api/users/{id}", Tags: tags,
 		Summary: "Get a user", Errors: []int{http.StatusNotFound},
@@ -48,4 +58,26 @@ func (a *api) registerUserRoutes() {
 		u, err := a.Users.GetUser(ctx, parseID(in.ID))
 		return &found[userBody]{Body: newUserBody(u)}, err
 	})
+}
+
+func (a *api) createUser(ctx context.Context, in *newUser) (*created[userBody], error) {
+	key, err := in.creationKey(ctx, in.Body.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	n := holdfast.NewUser{Name: strings.TrimSpace(string(in.Body.Name)), Email: string(in.Body.Email)}
+	u, replayed, err := a.Users.CreateUserOnce(ctx, n, key)
+	return newCreated("/api/users/"+u.ID.String(), replayed, newUserBody(u)), err
+}
+
+func (a *api) findUser(ctx context.Context, in *userFilterByEmail) (*list[userBody], error) {
+	if in.PageToken != "" {
+		return nil, holdfast.RefuseInput("query.pageToken", "This list has no second page.")
+	}
+	var items []holdfast.User
+	u, exists, err := a.Users.FindUser(ctx, string(in.Email))
+	if exists {
+		items = append(items, u)
+	}
+	return newList(items, "", newUserBody), err
 }

@@ -23,11 +23,11 @@ func TestGeneratedClient_AcquiresALock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	event, err := client.CreateEventWithResponse(ctx, api.NewEvent{Name: "Go", TotalSeats: 3, EventDate: time.Now().Add(time.Hour)})
+	event, err := client.CreateEventWithResponse(ctx, nil, api.NewEvent{Name: "Go", TotalSeats: 3, EventDate: time.Now().Add(time.Hour)})
 	if err != nil || event.JSON201 == nil {
 		t.Fatalf("%v %s", err, event.Body)
 	}
-	user, err := client.CreateUserWithResponse(ctx, api.NewUser{Name: "Ada", Email: types.Email("go-" + event.JSON201.Id + "@example.com")})
+	user, err := client.CreateUserWithResponse(ctx, nil, api.NewUser{Name: "Ada", Email: types.Email("go-" + event.JSON201.Id + "@example.com")})
 	if err != nil || user.JSON201 == nil {
 		t.Fatalf("%v %s", err, user.Body)
 	}
