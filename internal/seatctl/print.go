@@ -8,8 +8,15 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// Values of --output.
+const (
+	formatTable = "table"
+	formatJSON  = "json"
 )
 
 // printer prints rows as a table or as JSON.
@@ -21,7 +28,7 @@ type printer struct {
 // printRows prints items as a JSON array, or as a table with the cells that row
 // returns.
 func printRows[T any](p printer, items []T, columns []any, row func(T) []any) error {
-	if p.format == "json" {
+	if p.format == formatJSON {
 		if items == nil {
 			items = []T{}
 		}
@@ -30,24 +37,41 @@ func printRows[T any](p printer, items []T, columns []any, row func(T) []any) er
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Options.SeparateColumns, t.Style().Options.DrawBorder = false, false
-	const maxWidth = 80 // characters of a column
-	var configs []table.ColumnConfig
-	for i := range columns {
-		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: maxWidth})
-	}
-	t.SetColumnConfigs(configs)
 	t.AppendHeader(columns)
 	for _, item := range items {
 		cells := row(item)
 		for i, cell := range cells {
 			if text, ok := cell.(string); ok {
-				cells[i] = visible(text)
+				cells[i] = wrap(visible(text))
 			}
 		}
 		t.AppendRow(cells)
 	}
 	_, err := fmt.Fprintln(p.w, t.Render())
 	return err
+}
+
+// wrap breaks a text into lines of a cell, at spaces only: what an operator copies, such as a
+// command or an address, stays in one piece.
+func wrap(text string) string {
+	const maxWidth = 80 // characters of a line
+	var b strings.Builder
+	width := 0
+	for word := range strings.SplitSeq(text, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case b.Len() == 0:
+		case width+1+n > maxWidth:
+			b.WriteByte('\n')
+			width = 0
+		default:
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(word)
+		width += n
+	}
+	return b.String()
 }
 
 // printJSON prints a value on a line, or indented.

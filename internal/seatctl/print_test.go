@@ -9,7 +9,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 // Other software may write any name and any date. A terminal obeys none of them.
@@ -40,5 +42,30 @@ func TestPrint_NothingThatATerminalObeys(t *testing.T) {
 				t.Errorf("not JSON: %s", out)
 			}
 		})
+	}
+}
+
+// What an operator copies from a table, such as a command or an ID, is in one piece.
+func TestPrint_BreaksLinesAtSpacesOnly(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	long := strings.Repeat("x", 100)
+	words := strings.Repeat("twelve chars ", 15)
+	for _, name := range []string{long, words} {
+		if _, err := env.Seats.CreateEvent(env.Ctx(), holdfast.NewEvent{Name: strings.TrimSpace(name), TotalSeats: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := ctl(env, "", "events")
+	if code != 0 || !strings.Contains(out, long) {
+		t.Errorf("the long word is not in one piece: %d %s %s", code, out, errs)
+	}
+	if strings.Count(out, "twelve") != 15 || strings.Count(out, "chars") != 15 {
+		t.Errorf("a word is broken: %s", out)
+	}
+	for line := range strings.Lines(out) {
+		if strings.Count(line, "twelve") > 80/len("twelve chars ") {
+			t.Errorf("the line is not broken: %s", line)
+		}
 	}
 }
