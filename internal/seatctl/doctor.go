@@ -74,19 +74,33 @@ func (d *doctorCmd) unreachable(s *session, err error) (int, error) {
 	return exitFailed, err
 }
 
-// printFindings prints findings and returns the exit code.
+// printFindings prints findings and returns the exit code. A table ends with a verdict.
 func printFindings(out printer, all []finding) (code int, err error) {
+	problems, failed := 0, 0
 	for _, f := range all {
-		switch {
-		case f.State == stateFailed:
-			code = exitFailed
-		case f.State == stateFinding && code == exitOK:
-			code = exitFindings
+		switch f.State {
+		case stateFailed:
+			failed++
+		case stateFinding:
+			problems++
 		}
 	}
-	return code, printRows(out, all, []any{"", "check", "detail", "action"}, func(f finding) []any {
+	verdict := "no problem found"
+	switch {
+	case failed > 0:
+		code, verdict = exitFailed, "a check failed, so that this is not all; see FAILED above"
+	case problems == 1:
+		code, verdict = exitFindings, "1 problem needs a person; see FINDING above"
+	case problems > 0:
+		code, verdict = exitFindings, fmt.Sprintf("%d problems need a person; see FINDING above", problems)
+	}
+	err = printRows(out, all, []any{"", "check", "detail", "action"}, func(f finding) []any {
 		return []any{f.State, f.What, f.Detail, f.Action}
 	})
+	if err == nil && out.format == formatTable {
+		_, err = fmt.Fprintf(out.w, "Verdict: %s.\n", verdict)
+	}
+	return code, err
 }
 
 func failedCheck(what string, err error) []finding {

@@ -152,6 +152,38 @@ func TestDoctor_FindsEachKindOfDamage(t *testing.T) {
 	}
 }
 
+// The last line says whether there is something to do. Programs read the exit code, and JSON
+// stays a list of findings.
+func TestDoctor_EndsWithAVerdict(t *testing.T) {
+	t.Parallel()
+	env, event := newHealthy(t)
+	check := func(want string, args ...string) {
+		t.Helper()
+		_, out, errs := ctl(env, "", append(args, "doctor")...)
+		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		if last := lines[len(lines)-1]; last != want {
+			t.Errorf("got %q, want %q: %s", last, want, errs)
+		}
+	}
+	checkList := func() {
+		t.Helper()
+		_, out, _ := ctl(env, "", "-o", "json", "doctor")
+		var found []any
+		if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) == 0 {
+			t.Errorf("%v in %s", err, out)
+		}
+	}
+	check("Verdict: no problem found.")
+	checkList()
+	env.Set("events", event, bson.D{{Key: "availableSeats", Value: 42}})
+	check("Verdict: 1 problem needs a person; see FINDING above.")
+	env.Acquire(event, 1, testenv.Past())
+	check("Verdict: 2 problems need a person; see FINDING above.")
+	checkList()
+	check("Verdict: a check failed, so that this is not all; see FAILED above.",
+		"--mongodb-uri", "mongodb://127.0.0.1:1/?replicaSet=none&serverSelectionTimeoutMS=100")
+}
+
 func TestRecover_DryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	env, event := newHealthy(t)
@@ -205,6 +237,33 @@ func TestSweep_AcquiresTheLease(t *testing.T) {
 	}
 	if code, _, errs = ctl(env, "", "leases", "free", "nonsense"); code != 1 || !strings.Contains(errs, "no such job") {
 		t.Errorf("unknown job: %d %s", code, errs)
+	}
+}
+
+// Freeing the leader's lease may let a second process schedule, so that it needs an answer.
+func TestFreeLease_AsksBeforeItFreesTheLeader(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	leader, err := lease.NewMongo(env.DB, lease.Terms{TTL: time.Minute}).Acquire(env.Ctx(), lease.Leader, "leader/1/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"", "no\n", "\nyes\n"} {
+		code, out, errs := ctl(env, answer, "--job-leases", "mongo", "leases", "free", "leader")
+		if code != 1 || out != "" || !strings.Contains(errs, "leader/1/x") || !strings.Contains(errs, "was not freed") {
+			t.Errorf("%q: %d %s %s", answer, code, out, errs)
+		}
+	}
+	code, out, errs := ctl(env, "Yes\n", "--job-leases", "mongo", "leases", "free", "leader")
+	if code != 0 || !strings.Contains(out, "leader/1/x") {
+		t.Errorf("yes: %d %s %s", code, out, errs)
+	}
+	if err := leader.Release(env.Ctx()); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs = ctl(env, "", "--job-leases", "mongo", "leases", "free", "leader", "--yes")
+	if code != 0 || strings.Contains(errs, "[yes/no]") || !strings.Contains(out, "WAS HELD BY") {
+		t.Errorf("--yes: %d %s %s", code, out, errs)
 	}
 }
 

@@ -1,9 +1,12 @@
 package seatctl
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -165,9 +168,15 @@ type leasesCmd struct {
 
 type freeLeaseCmd struct {
 	Job string `arg:"" help:"A job, or leader for the leader's lease."`
+	Yes bool   `help:"Free the leader's lease without asking."`
 }
 
 func (f *freeLeaseCmd) run(ctx context.Context, s *session) (int, error) {
+	if lease.Of(f.Job) == lease.Leader && !f.Yes {
+		if err := s.confirmNewLeader(ctx); err != nil {
+			return exitFailed, err
+		}
+	}
 	former, err := s.Jobs.FreeLease(ctx, f.Job)
 	if err != nil {
 		return exitFailed, err
@@ -178,4 +187,23 @@ func (f *freeLeaseCmd) run(ctx context.Context, s *session) (int, error) {
 	}
 	lines := []line{{Lease: former.Name, Holder: former.Holder}}
 	return exitOK, printRows(s.out, lines, []any{"lease", "was held by"}, func(l line) []any { return []any{l.Lease, l.Holder} })
+}
+
+// confirmNewLeader asks before the lease of the leader is freed: if its holder is alive, two
+// processes schedule jobs until it notices.
+func (s *session) confirmNewLeader(ctx context.Context) error {
+	_, leader, err := s.Jobs.States(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.errs, "The leader's lease: %s.\nIf its holder is alive, two processes schedule jobs until it notices. "+
+		"Free the lease? [yes/no] ", visible(describeLease(leader)))
+	if err != nil {
+		return err
+	}
+	answer := bufio.NewScanner(s.in)
+	if answer.Scan() && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer.Text()))) {
+		return nil
+	}
+	return errors.Join(errors.New("the lease was not freed: answer yes, or use --yes"), answer.Err())
 }
