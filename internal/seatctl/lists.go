@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -17,7 +19,7 @@ import (
 type filter struct {
 	Event  *string `help:"Only of this event."`
 	User   *string `help:"Only of this user."`
-	Status string  `help:"Only with this status."`
+	Status *string `help:"Only with this status: ON_SALE, CLOSED or CANCELLED."`
 	Limit  int     `default:"50" help:"Maximum number of items; 0 for all."`
 }
 
@@ -28,6 +30,27 @@ func (f filter) parse() (event, user *holdfast.ID, err error) {
 		user, err = parseID("--user", f.User)
 	}
 	return event, user, err
+}
+
+// status is "" for a flag that is not given.
+func (f filter) status() string {
+	if f.Status == nil {
+		return ""
+	}
+	return *f.Status
+}
+
+// checkStatus refuses a status that no item can have. nil is a flag that is not given.
+func checkStatus[T ~string](given *string, allowed []T) error {
+	if given == nil || slices.Contains(allowed, T(*given)) {
+		return nil
+	}
+	names := make([]string, len(allowed))
+	for i, status := range allowed {
+		names[i] = string(status)
+	}
+	last := len(names) - 1
+	return fmt.Errorf("--status %q is not a status: use %s or %s", *given, strings.Join(names[:last], ", "), names[last])
 }
 
 func parseID(flag string, text *string) (*holdfast.ID, error) {
@@ -60,8 +83,8 @@ func readPages[T any](limit int, read func(holdfast.Page) ([]T, string, error)) 
 }
 
 type eventsCmd struct {
-	Status string `help:"Only with this status: ON_SALE, CLOSED or CANCELLED."`
-	Limit  int    `default:"50" help:"Maximum number of items; 0 for all."`
+	Status *string `help:"Only with this status: ON_SALE, CLOSED or CANCELLED."`
+	Limit  int     `default:"50" help:"Maximum number of items; 0 for all."`
 }
 
 // eventLine is an event as it is printed, exported and imported.
@@ -83,6 +106,9 @@ func newEventLine(e holdfast.Event) eventLine {
 	}
 }
 
+// Validate is called by the parser.
+func (e *eventsCmd) Validate() error { return checkStatus(e.Status, holdfast.EventStatuses()) }
+
 func (e *eventsCmd) run(ctx context.Context, s *session) (int, error) {
 	all, err := readPages(0, func(p holdfast.Page) ([]holdfast.Event, string, error) { return s.Seats.ListEvents(ctx, p) })
 	if err != nil {
@@ -90,7 +116,7 @@ func (e *eventsCmd) run(ctx context.Context, s *session) (int, error) {
 	}
 	var lines []eventLine
 	for _, event := range all {
-		if (e.Status == "" || e.Status == string(event.Status)) && (e.Limit == 0 || len(lines) < e.Limit) {
+		if (e.Status == nil || *e.Status == string(event.Status)) && (e.Limit == 0 || len(lines) < e.Limit) {
 			lines = append(lines, newEventLine(event))
 		}
 	}
@@ -103,13 +129,16 @@ type locksCmd struct {
 	filter `embed:""`
 }
 
+// Validate is called by the parser.
+func (f *locksCmd) Validate() error { return checkStatus(f.Status, holdfast.LockStatuses()) }
+
 func (f *locksCmd) run(ctx context.Context, s *session) (int, error) {
 	event, user, err := f.parse()
 	if err != nil {
 		return exitUsage, err
 	}
 	all, err := readPages(f.Limit, func(p holdfast.Page) ([]holdfast.Lock, string, error) {
-		return s.Seats.ListLocks(ctx, holdfast.LockFilter{EventID: event, UserID: user, Status: holdfast.LockStatus(f.Status)}, p)
+		return s.Seats.ListLocks(ctx, holdfast.LockFilter{EventID: event, UserID: user, Status: holdfast.LockStatus(f.status())}, p)
 	})
 	if err != nil {
 		return exitFailed, err
@@ -138,13 +167,16 @@ type bookingsCmd struct {
 	filter `embed:""`
 }
 
+// Validate is called by the parser.
+func (f *bookingsCmd) Validate() error { return checkStatus(f.Status, holdfast.BookingStatuses()) }
+
 func (f *bookingsCmd) run(ctx context.Context, s *session) (int, error) {
 	event, user, err := f.parse()
 	if err != nil {
 		return exitUsage, err
 	}
 	all, err := readPages(f.Limit, func(p holdfast.Page) ([]holdfast.Booking, string, error) {
-		return s.Bookings.ListBookings(ctx, holdfast.BookingFilter{EventID: event, UserID: user, Status: holdfast.BookingStatus(f.Status)}, p)
+		return s.Bookings.ListBookings(ctx, holdfast.BookingFilter{EventID: event, UserID: user, Status: holdfast.BookingStatus(f.status())}, p)
 	})
 	if err != nil {
 		return exitFailed, err

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/holdfast-dev/holdfast/internal/app"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -62,8 +64,13 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if os.Getenv("LOG_LEVEL") == "" && !telemetry.IsTerminal(os.Stderr) { // do not show progress to scripts
 		os.Setenv("LOG_LEVEL", "warn")
 	}
-	const description = "Checks and repairs Holdfast's database. Every flag can be set in the environment."
-	parsed, err := config.ParseInto(&c, &c.Config, "seatctl", description, args)
+	const description = "Checks and repairs Holdfast's database. Settings can be set in the environment too."
+	ended := -1 // the exit code, once --help or --version has been answered
+	parsed, err := config.ParseInto(&c, &c.Config, "seatctl", description, args,
+		kong.Help(printHelp), kong.Writers(out, errs), kong.Exit(func(code int) { ended = code }))
+	if ended >= 0 {
+		return ended
+	}
 	if err != nil {
 		printError(errs, err)
 		return exitUsage

@@ -1,0 +1,119 @@
+package seatctl_test
+
+import (
+	"bytes"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/seatctl"
+)
+
+var variablePattern = regexp.MustCompile(`\$([A-Z_]+)`)
+
+func help(t *testing.T, command ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := seatctl.Main(append(command, "--help"), strings.NewReader(""), &out, &errs); code != 0 || errs.Len() > 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	return out.String()
+}
+
+// A command's help lists the settings that the command uses, and no others.
+func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
+	t.Parallel()
+	database := []string{"MONGODB_URI", "MONGODB_DATABASE"}
+	leases := append([]string{"JOB_LEASES", "LEASE_TTL", "REDIS_ENABLED", "REDIS_URL", "REDIS_HOST", "REDIS_PORT",
+		"REDIS_TLS", "REDIS_USERNAME", "REDIS_PASSWORD"}, database...)
+	run := append([]string{"POD_NAME", "DISABLE_CRONS_ON_REDIS_DOWN", "LOG_LEVEL", "LOG_FORMAT"}, leases...)
+	with := func(names []string, more ...string) []string { return slices.Concat(names, more) }
+	sweep := with(run, "SWEEP_BATCH", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION")
+	for command, want := range map[string][]string{
+		"":         database,
+		"events":   database,
+		"locks":    database,
+		"bookings": database,
+		"export":   database,
+		"import":   database,
+		"jobs": with(leases, "LOCK_EXPIRY_INTERVAL", "BOOKING_EXPIRY_INTERVAL", "RECONCILE_INTERVAL",
+			"ENDED_RETENTION"),
+		"doctor": with(leases, "LOCK_EXPIRY_INTERVAL", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION",
+			"RECONCILE_MAX_DURATION", "RECOVERY_MAX_DURATION", "ENDED_RETENTION"),
+		"leases":         leases,
+		"leases free":    leases,
+		"recover":        with(run, "SWEEP_BATCH", "RECOVERY_MAX_DURATION"),
+		"sweep":          sweep,
+		"sweep locks":    sweep,
+		"sweep bookings": sweep,
+		"retention":      with(run, "SWEEP_BATCH", "ENDED_RETENTION"),
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			found := map[string]bool{}
+			for _, match := range variablePattern.FindAllStringSubmatch(help(t, strings.Fields(command)...), -1) {
+				found[match[1]] = true
+			}
+			slices.Sort(want)
+			if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
+				t.Errorf("got %v\nwant %v", got, want)
+			}
+		})
+	}
+}
+
+// An operator who asks for help about a command reads first what only this command has.
+func TestHelp_BeginsWithTheFlagsOfTheCommand(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string][]string{
+		"":            {"Commands:", "doctor", "Flags of every command:", "--help", "--version", "--output", "Settings:", "--mongodb-uri"},
+		"locks":       {"Flags:", "--event", "--user", "--status", "--limit", "Flags of every command:", "Settings:", "--mongodb-uri"},
+		"recover":     {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
+		"leases free": {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			rest := help(t, strings.Fields(command)...)
+			for _, next := range want {
+				_, after, found := strings.Cut(rest, next)
+				if !found {
+					t.Fatalf("%s is absent, or not in its place: %s", next, rest)
+				}
+				rest = after
+			}
+		})
+	}
+}
+
+func TestVersion_IsPrintedWithoutSettings(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	code := seatctl.Main([]string{"--version"}, strings.NewReader(""), &out, &errs)
+	if code != 0 || !strings.HasPrefix(out.String(), "devel") || errs.Len() > 0 {
+		t.Errorf("exit code %d: %s %s", code, &out, &errs)
+	}
+}
+
+// An unknown status would list nothing, as if nothing had it.
+func TestLists_RefuseAnUnknownStatus(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"events":   "use ON_SALE, CLOSED or CANCELLED",
+		"locks":    "use ACTIVE, CONSUMED, EXPIRED or RELEASED",
+		"bookings": "use INITIATED, PAYMENT_PENDING, CONFIRMED, EXPIRED or CANCELLED",
+	} {
+		for _, status := range []string{"ON_SAIL", "active", ""} {
+			t.Run(command+" "+status, func(t *testing.T) {
+				t.Parallel()
+				var out, errs bytes.Buffer
+				args := []string{"--mongodb-uri", "mongodb://127.0.0.1:1/?replicaSet=none", command, "--status", status}
+				code := seatctl.Main(args, strings.NewReader(""), &out, &errs)
+				if code != 2 || !strings.Contains(errs.String(), want) || out.Len() > 0 {
+					t.Errorf("exit code %d: %s %s", code, &out, &errs)
+				}
+			})
+		}
+	}
+}
