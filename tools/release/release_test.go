@@ -1,4 +1,5 @@
-// Package release_test builds a release of this machine's target, and checks what it has.
+// Package release_test builds a release of a small program for this machine's target, and
+// checks what it has.
 package release_test
 
 import (
@@ -24,6 +25,7 @@ func command(t *testing.T, folder, name string, args ...string) (string, error) 
 }
 
 func TestRelease_HasProgramsOfTheVersionWithChecksumsAndBills(t *testing.T) {
+	t.Setenv("PROGRAMS", "./internal/version/testdata/program")
 	const version = "v0.0.0-test"
 	if out, err := command(t, root, "bash", "scripts/release", version, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
 		t.Fatal(err, out)
@@ -51,27 +53,40 @@ func TestRelease_HasProgramsOfTheVersionWithChecksumsAndBills(t *testing.T) {
 	if out, err := command(t, folder, "tar", "-xzf", name+".tar.gz", "-C", unpacked); err != nil {
 		t.Fatal(err, out)
 	}
-	for _, program := range []string{"api", "worker", "seatctl"} {
-		t.Run(program, func(t *testing.T) {
-			out, err := command(t, unpacked, filepath.Join(unpacked, name, program), "--version")
-			if err != nil || strings.TrimSpace(out) != version {
-				t.Errorf("--version: %v %q", err, out)
-			}
-			raw, err := os.ReadFile(filepath.Join(unpacked, name, program+".cdx.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var bill struct {
-				Metadata   struct{ Component struct{ Version string } }
-				Components []struct{ Name, Version string }
-			}
-			if err := json.Unmarshal(raw, &bill); err != nil {
-				t.Fatal(err)
-			}
-			if bill.Metadata.Component.Version != version || len(bill.Components) < 10 {
-				t.Errorf("the bill of materials says %q, with %d components", bill.Metadata.Component.Version, len(bill.Components))
-			}
-		})
+	out, err := command(t, unpacked, filepath.Join(unpacked, name, "program"))
+	if err != nil || strings.TrimSpace(out) != version {
+		t.Errorf("the program's version: %v %q", err, out)
+	}
+	raw, err := os.ReadFile(filepath.Join(unpacked, name, "program.cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bill struct {
+		Metadata   struct{ Component struct{ Version string } }
+		Components []struct{ Name, Version string }
+	}
+	if err := json.Unmarshal(raw, &bill); err != nil {
+		t.Fatal(err)
+	}
+	if bill.Metadata.Component.Version != version || len(bill.Components) == 0 || bill.Components[0].Version != runtime.Version() {
+		t.Errorf("the bill of materials is of %q, with %v", bill.Metadata.Component.Version, bill.Components)
+	}
+}
+
+func TestRelease_HasAllPrograms(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile(filepath.Join(root, "scripts/release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := filepath.Glob(filepath.Join(root, "cmd/*"))
+	if err != nil || len(programs) != 3 {
+		t.Fatal(programs, err)
+	}
+	for _, program := range programs {
+		if name := "./cmd/" + filepath.Base(program); !strings.Contains(string(script), name) {
+			t.Errorf("%s is not in a release", name)
+		}
 	}
 }
 
