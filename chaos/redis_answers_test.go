@@ -70,7 +70,7 @@ func (s redisRefusal) refuses(ctx context.Context, r *redis.Client) bool {
 }
 
 // Redis answers, but refuses to write: a fail-closed worker starts no run, and goes on by itself
-// when Redis writes again.
+// when Redis writes again. Meanwhile /readyz says what Redis answers.
 func TestWorkers_WaitWhileRedisRefuses(t *testing.T) {
 	t.Parallel()
 	for _, state := range redisRefusals {
@@ -85,6 +85,10 @@ func TestWorkers_WaitWhileRedisRefuses(t *testing.T) {
 			if !poll(10*time.Second, 10*time.Millisecond, func() bool { return state.refuses(t.Context(), r) }) {
 				t.Fatalf("Redis does not answer %s", state.answer)
 			}
+			if state.answer != "LOADING" { // It ends by itself.
+				does := "refuses (" + state.answer + ")"
+				ws.awaitReadiness(readiness{status: "degraded", redis: does, leases: "waiting: Redis " + does})
+			}
 			if state.answer != "OOM" { // A full Redis still renews the leader's lease.
 				ws.awaitMetric("holdfast_leader 0")
 			}
@@ -98,6 +102,7 @@ func TestWorkers_WaitWhileRedisRefuses(t *testing.T) {
 			}
 			ws.awaitCompletedRuns("after")
 			ws.awaitMetric("holdfast_leader 1")
+			ws.awaitReadiness(readiness{status: "ok", redis: "ok", leases: "ok: redis"})
 			ws.stop()
 			ws.checkNoLeases()
 		})

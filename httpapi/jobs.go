@@ -55,7 +55,7 @@ func newRunBody(r jobs.Record) runBody {
 
 type leaseBody struct {
 	Name      string `json:"name" example:"locks:holdfast:lock-expiry"`
-	State     string `json:"state" enum:"free,held,unknown" doc:"unknown: the lease store does not answer."`
+	State     string `json:"state" enum:"free,held,unknown" doc:"unknown: the lease store does not answer, or refuses."`
 	Holder    string `json:"holder,omitempty" doc:"<pod>/<pid>/<random>"`
 	ExpiresAt string `json:"expiresAt,omitempty" format:"date-time" doc:"When the lease ends unless it is renewed. Absent if it has no end."`
 }

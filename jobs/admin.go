@@ -24,7 +24,7 @@ type LeaseState struct {
 }
 
 // States returns the state of all jobs, and the leader's lease. If the lease
-// store does not answer for the leader's lease, it is not asked for the jobs'.
+// store can't read the leader's lease, it is not asked for the jobs'.
 func (r *Runner) States(ctx context.Context) (states []State, leader LeaseState, err error) {
 	leader = r.leaseState(ctx, lease.Leader)
 	for _, job := range r.jobs {
@@ -124,7 +124,7 @@ func (r *Runner) FreeLease(ctx context.Context, name string) (LeaseState, error)
 	key := lease.Of(name)
 	h, err := r.Leases.Free(ctx, key)
 	if err != nil {
-		return LeaseState{}, holdfast.Refuse(holdfast.CodeUnavailable, "The lease store does not answer; retry.").By(err)
+		return LeaseState{}, holdfast.Refuse(holdfast.CodeUnavailable, "The lease store %s; retry.", lease.Describe(err)).By(err)
 	}
 	r.Log.WarnContext(ctx, "Lease freed manually", slog.String("lockKey", key), slog.String("holder", h.Holder))
 	return LeaseState{Name: key, Known: true, Holding: h}, nil

@@ -14,10 +14,10 @@ import (
 // elector campaigns for the leader's lease in the background and answers gocron
 // from memory.
 type elector struct {
-	runner    *Runner
-	until     atomic.Pointer[time.Time] // leader until then, by the monotonic clock
-	storeDown atomic.Bool               // the last attempt found the store unavailable
-	noLeases  atomic.Bool               // there is no election: this process always schedules
+	runner   *Runner
+	until    atomic.Pointer[time.Time] // leader until then, by the monotonic clock
+	storeErr atomic.Pointer[error]     // why the last attempt found the store unavailable; nil: it did not
+	noLeases atomic.Bool               // there is no election: this process always schedules
 }
 
 // ErrNotLeader means that another process schedules, or that none can.
@@ -25,7 +25,7 @@ var ErrNotLeader = errors.New("this process does not lead")
 
 // IsLeader returns nil if this process schedules. It makes no query.
 func (e *elector) IsLeader(context.Context) error {
-	if e.holdsLease() || e.noLeases.Load() || (e.storeDown.Load() && e.runner.RunWithoutStore) {
+	if e.holdsLease() || e.noLeases.Load() || (e.storeErr.Load() != nil && e.runner.RunWithoutStore) {
 		return nil
 	}
 	return ErrNotLeader
@@ -76,8 +76,11 @@ func (e *elector) campaign(ctx context.Context, logged *loggedState) (l lease.Le
 		return nil, time.Time{}, 0
 	}
 	r.Metrics.acquired(lease.Leader, err, took)
-	_, unavailable := lease.IsUnavailable(err)
-	if e.storeDown.Swap(unavailable) && !unavailable {
+	var storeErr *error
+	if _, unavailable := lease.IsUnavailable(err); unavailable {
+		storeErr = &err
+	}
+	if e.storeErr.Swap(storeErr) != nil && storeErr == nil {
 		r.Log.InfoContext(ctx, "The lease store is available again", slog.String("lockKey", lease.Leader))
 	}
 	line := leaseLine{key: lease.Leader, acquired: err == nil, duration: took}

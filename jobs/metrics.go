@@ -92,7 +92,7 @@ type modeCollector struct{ runner *Runner }
 var (
 	modeMetric = prometheus.NewDesc("holdfast_lease_mode",
 		"1 for the current mode: redis, mongo, none, waiting, single-instance.", []string{"mode"}, nil)
-	redisMetric = prometheus.NewDesc("holdfast_redis_up", "1 if Redis answers; absent if leases are not in Redis.", nil, nil)
+	redisMetric = prometheus.NewDesc("holdfast_redis_up", "1 if Redis answers and keeps leases; absent if leases are not in Redis.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -101,9 +101,17 @@ const (
 
 var modes = []Mode{ModeRedis, ModeMongo, ModeNone, ModeWaiting, ModeSingleInstance}
 
-// Mode asks whether the lease store answers. The error is the store's.
+// Mode asks whether the lease store answers, and whether the leases can be acquired. The
+// error is the store's.
 func (r *Runner) Mode(ctx context.Context) (Mode, error) {
-	err := r.Leases.Ping(ctx)
+	names := []string{lease.Leader}
+	for _, j := range r.jobs {
+		names = append(names, lease.Of(j.Name))
+	}
+	err := r.Leases.Ping(ctx, names...)
+	if last := r.elector.storeErr.Load(); err == nil && last != nil {
+		err = *last
+	}
 	switch {
 	case err == nil:
 		return Mode(r.Leases.Kind()), nil

@@ -27,10 +27,11 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 	}
 	var leases sync.WaitGroup // a Redis that does not answer must not use up MongoDB's time
 	var mode jobs.Mode
-	leases.Go(func() { mode, _ = a.Jobs.Mode(ctx) })
+	var leasesErr error
+	leases.Go(func() { mode, leasesErr = a.Jobs.Mode(ctx) })
 	a.checkMongo(ctx, &ready)
 	leases.Wait()
-	a.checkLeases(mode, &ready)
+	a.checkLeases(mode, leasesErr, &ready)
 	return ready
 }
 
@@ -60,10 +61,11 @@ func (a *App) mongoDBIsUp() bool {
 	return a.DB.Ping(ctx) == nil
 }
 
-// checkLeases reports which leases keep a job from running twice at a time, and why.
-func (a *App) checkLeases(mode jobs.Mode, ready *httpapi.Readiness) {
+// checkLeases reports which leases keep a job from running twice at a time, and why. err is
+// the store's, if it is unavailable.
+func (a *App) checkLeases(mode jobs.Mode, err error, ready *httpapi.Readiness) {
 	store, why := a.Config.LeaseStore()
-	away := map[string]string{lease.KindRedis: "Redis", lease.KindMongo: "MongoDB"}[store] + " does not answer"
+	away := map[string]string{lease.KindRedis: "Redis", lease.KindMongo: "MongoDB"}[store] + " " + lease.Describe(err)
 	ready.Checks["leases"] = map[jobs.Mode]string{
 		jobs.ModeRedis:          "ok: redis (" + why + ")",
 		jobs.ModeMongo:          "ok: mongo (" + why + ")",
@@ -75,7 +77,7 @@ func (a *App) checkLeases(mode jobs.Mode, ready *httpapi.Readiness) {
 	if store == lease.KindRedis {
 		ready.Checks["redis"] = "ok"
 		if mode != jobs.ModeRedis {
-			ready.Checks["redis"] = "does not answer"
+			ready.Checks["redis"] = lease.Describe(err)
 		}
 	}
 }

@@ -211,9 +211,9 @@ func checkMemberClocks(ctx context.Context, s *session) (found []finding) {
 
 func checkLeases(ctx context.Context, s *session) (found []finding) {
 	store, reason := s.Config.LeaseStore()
-	if err := s.Jobs.Leases.Ping(ctx); err != nil {
-		return []finding{problem("leases", store+" ("+reason+") does not answer: "+err.Error(),
-			"start it, or correct its settings; jobs wait until it answers")}
+	if _, err := s.Jobs.Mode(ctx); err != nil {
+		return []finding{problem("leases", store+" ("+reason+") "+lease.Describe(err)+": "+err.Error(),
+			"start it, correct its settings, or free the lease that is of a WRONGTYPE; jobs wait until then")}
 	}
 	states, leader, err := s.Jobs.States(ctx)
 	if err != nil {

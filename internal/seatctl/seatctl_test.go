@@ -120,7 +120,7 @@ var damages = map[string]struct {
 	"no leader": {damage: func(*testing.T, *testenv.Env, holdfast.ID) {},
 		detail: "no process schedules the jobs", action: "start a worker", args: []string{"--job-leases", "mongo"}},
 	"no Redis": {damage: func(*testing.T, *testenv.Env, holdfast.ID) {},
-		detail: "does not answer", action: "start it", args: []string{"--job-leases", "redis", "--redis-url", "redis://127.0.0.1:1"}},
+		detail: "does not answer", action: "start it,", args: []string{"--job-leases", "redis", "--redis-url", "redis://127.0.0.1:1"}},
 }
 
 // Doctor reports a healthy database as such, and reports each kind of damage with an

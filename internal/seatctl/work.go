@@ -151,7 +151,7 @@ func (*jobsCmd) run(ctx context.Context, s *session) (int, error) {
 func describeLease(l jobs.LeaseState) string {
 	switch {
 	case !l.Known:
-		return "unknown: the lease store does not answer"
+		return "unknown: the lease store does not answer, or refuses"
 	case !l.Held():
 		return "free"
 	case l.Until.IsZero():

@@ -9,6 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // Kinds of stores.
@@ -49,8 +54,9 @@ type Store interface {
 	// Free removes a lease and returns its former holder. A former
 	// holder that is alive notices the loss at its next renewal.
 	Free(ctx context.Context, name string) (Holding, error)
-	// Ping returns nil if the store answers.
-	Ping(ctx context.Context) error
+	// Ping returns nil if the store answers, and the named leases can be acquired
+	// once they are free.
+	Ping(ctx context.Context, names ...string) error
 }
 
 // Lease is a lease that this process acquired.
@@ -103,6 +109,32 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string { return e.Reason + ": " + e.Cause.Error() }
+
+// Describe says what an unavailable store does, such as "does not answer" or "refuses
+// (OOM)". Unlike the error's text it contains no data and no address.
+func Describe(err error) string {
+	if unavailable, ok := IsUnavailable(err); ok {
+		if class := unavailable.class(); class != "" {
+			return "refuses (" + class + ")"
+		}
+	}
+	return "does not answer"
+}
+
+// class names the kind of error that the store answered with, such as OOM of Redis or
+// "error 121" of MongoDB. It is empty if the store did not answer.
+func (e *UnavailableError) class() string {
+	var answer redis.Error
+	if e.Reason == RedisError && errors.As(e.Cause, &answer) {
+		class, _, _ := strings.Cut(answer.Error(), " ")
+		return class
+	}
+	var server mongo.ServerError
+	if mongodb.RejectedByServer(e.Cause) && errors.As(e.Cause, &server) && len(server.ErrorCodes()) > 0 {
+		return "error " + strconv.Itoa(server.ErrorCodes()[0])
+	}
+	return ""
+}
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }

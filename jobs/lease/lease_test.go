@@ -296,7 +296,7 @@ func TestRedis_UnavailabilityIsDetectedWithinASecond(t *testing.T) {
 				return err
 			})
 		}
-		check(what+": ping", s.Ping)
+		check(what+": ping", func(ctx context.Context) error { return s.Ping(ctx, "run") })
 		check(what+": read", func(ctx context.Context) error {
 			_, err := s.Read(ctx, "run")
 			return err

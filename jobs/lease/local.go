@@ -19,7 +19,7 @@ func NewLocal() *Local { return &Local{held: map[string]*localLease{}} }
 func (s *Local) Kind() string { return KindNone }
 
 // Ping returns nil.
-func (s *Local) Ping(context.Context) error { return nil }
+func (s *Local) Ping(context.Context, ...string) error { return nil }
 
 // Acquire tries once; see Store. The lease has no TTL: it ends with the process.
 func (s *Local) Acquire(_ context.Context, name, holder string) (Lease, error) {

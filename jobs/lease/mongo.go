@@ -39,8 +39,9 @@ func NewMongo(db *mongodb.DB, terms Terms) *Mongo { return &Mongo{db, terms} }
 // Kind is KindMongo.
 func (m *Mongo) Kind() string { return KindMongo }
 
-// Ping returns nil if MongoDB accepts writes.
-func (m *Mongo) Ping(ctx context.Context) error { return mongoError(m.db.Ping(ctx)) }
+// Ping returns nil if MongoDB has a writable primary. It writes nothing, and any document
+// can become a lease; see Acquire.
+func (m *Mongo) Ping(ctx context.Context, _ ...string) error { return mongoError(m.db.Ping(ctx)) }
 
 func (m *Mongo) leases() *mongo.Collection { return m.db.Collection(Collection) }
 

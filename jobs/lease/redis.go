@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -50,11 +51,30 @@ func (r *Redis) Close() error { return r.client.Close() }
 // Kind is KindRedis.
 func (r *Redis) Kind() string { return KindRedis }
 
-// Ping returns nil if Redis answers.
-func (r *Redis) Ping(ctx context.Context) error {
+// pingKey is written by Ping, for pingTTL. It is no lease.
+const (
+	pingKey = Prefix + "ping"
+	pingTTL = time.Millisecond
+)
+
+// Ping returns nil if Redis writes, and can read the named leases; see Store. A Redis that
+// is full, or a replica, answers PING but refuses to write.
+func (r *Redis) Ping(ctx context.Context, names ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	return redisError(r.client.Ping(ctx).Err())
+	commands, _ := r.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its error
+		p.Set(ctx, pingKey, "", pingTTL)
+		for _, name := range names {
+			p.Get(ctx, name)
+		}
+		return nil
+	})
+	for _, command := range commands {
+		if err := command.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			return redisError(fmt.Errorf("%v %v: %w", command.Args()[0], command.Args()[1], err))
+		}
+	}
+	return nil
 }
 
 // separator stands between the holder and the acquisition's token in a value.
@@ -121,6 +141,9 @@ func (r *Redis) Read(ctx context.Context, name string) (Holding, error) {
 // Free removes a lease; see Store.
 func (r *Redis) Free(ctx context.Context, name string) (Holding, error) {
 	_, holding, err := r.read(ctx, name, func(p redis.Pipeliner) { p.Del(ctx, name) })
+	if redis.HasErrorPrefix(err, "WRONGTYPE") { // it was no lease, and is deleted all the same
+		return Holding{Holder: unknownHolder}, nil
+	}
 	return holding, err
 }
 

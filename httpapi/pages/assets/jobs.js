@@ -21,7 +21,7 @@ export async function showJobs() {
 // describeHolder returns the holder of a lease, or free if no process holds it.
 function describeHolder(lease, free) {
   if (lease.state === "held") return lease.holder;
-  return lease.state === "unknown" ? "unknown: the lease store does not answer" : free;
+  return lease.state === "unknown" ? "unknown: the lease store does not answer, or refuses" : free;
 }
 
 function createJobRow(job) {
