@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// orphanIdleTimeout is how long a transaction must have been idle to count as orphaned.
+	// OrphanIdleTimeout is how long a transaction must have been idle to count as orphaned.
 	// The transaction of a live process is idle for milliseconds between two commands.
-	orphanIdleTimeout = 5 * time.Second
+	OrphanIdleTimeout = 5 * time.Second
 	endOrphansTimeout = 5 * time.Second
 )
 
 // EndOrphans ends the transactions of our application, on this database and by this user,
-// that have been idle for more than orphanIdleTimeout. It returns their number. If the
+// that have been idle for more than OrphanIdleTimeout. It returns their number. If the
 // process of one is alive, it repeats its transaction.
 func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, endOrphansTimeout)
@@ -31,7 +31,7 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 		{{Key: "$match", Value: bson.D{
 			{Key: "type", Value: "idleSession"},
 			{Key: "appName", Value: db.appName},
-			{Key: "transaction.timeInactiveMicros", Value: bson.D{{Key: "$gt", Value: orphanIdleTimeout.Microseconds()}}},
+			{Key: "transaction.timeInactiveMicros", Value: bson.D{{Key: "$gt", Value: OrphanIdleTimeout.Microseconds()}}},
 		}}},
 		{{Key: "$project", Value: bson.D{{Key: "id", Value: "$lsid.id"}}}},
 	})

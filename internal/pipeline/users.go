@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/groupcommit"
@@ -20,8 +19,9 @@ type UserLookup func(ctx context.Context, userIDs []ID) (unknown map[ID]*holdfas
 // refused when the batch is decided again.
 const errUnknownUsers = mongodb.AbortError("the batch has commands of unknown users")
 
-// lookupTimeout is below the timeout of a transaction.
-const lookupTimeout = 10 * time.Second
+// lookupTimeout bounds the search. A transaction that waits for it holds its event, and another
+// process ends it as an orphan if it has been idle for too long.
+const lookupTimeout = mongodb.OrphanIdleTimeout / 2
 
 // lookup is the search for a batch's users, concurrent with its transaction.
 type lookup struct {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -123,6 +125,21 @@ func TestUsers_EachIsLookedUpOnceInABatch(t *testing.T) {
 	if len(lookups) > 0 {
 		t.Errorf("and then %v", <-lookups)
 	}
+}
+
+// A transaction that waits for its users does not look like that of a dead process.
+func TestUsers_ALookupEndsBeforeItsTransactionCountsAsOrphaned(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p := newProcess(t, w, withUsers(func(ctx context.Context, _ []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		deadline, bounded := ctx.Deadline()
+		if !bounded || time.Until(deadline) >= mongodb.OrphanIdleTimeout {
+			t.Errorf("the lookup may last until %v", deadline)
+		}
+		return nil, nil
+	}))
+	eventID := w.Event(10)
+	submit(t, p, eventID, acquire(eventID, 1, ""))
 }
 
 func TestUsers_ALookupThatFailsKeepsNoSeats(t *testing.T) {

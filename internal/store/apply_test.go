@@ -238,7 +238,7 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from))) })
 			before := f.document("bookings", f.booking)
-			c.write.ID, c.write.From = f.booking, c.from
+			c.write.ID, c.write.From, c.write.UpdatedAt = f.booking, c.from, ends
 			if _, err := f.apply(inventory.Plan{Bookings: []inventory.BookingWrite{c.write}}); err != nil {
 				t.Fatal(err)
 			}
@@ -246,8 +246,8 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 			if got := changed(before, after); !reflect.DeepEqual(normal(got), c.want) {
 				t.Errorf("changed %v, want %v", got, c.want)
 			}
-			if _, dated := after["updatedAt"]; !dated {
-				t.Error("it has no date of change")
+			if dated := after["updatedAt"]; dated != bson.NewDateTimeFromTime(ends) {
+				t.Errorf("it was changed at %v", dated)
 			}
 		})
 	}

@@ -211,7 +211,7 @@ func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 }
 
 func bookingUpdate(w inventory.BookingWrite) bson.D {
-	set := bson.D{{Key: "status", Value: string(w.To)}}
+	set := bson.D{{Key: "status", Value: string(w.To)}, {Key: "updatedAt", Value: w.UpdatedAt}}
 	if !w.PaymentExpiresAt.IsZero() {
 		set = append(set, bson.E{Key: "paymentExpiresAt", Value: w.PaymentExpiresAt})
 	}
@@ -221,5 +221,5 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 	if w.RunID != "" {
 		set = append(set, bson.E{Key: "runId", Value: w.RunID})
 	}
-	return bson.D{{Key: "$set", Value: set}, mongodb.TouchDate}
+	return bson.D{{Key: "$set", Value: set}}
 }

@@ -166,6 +166,7 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		if !w.PaymentExpiresAt.IsZero() {
 			b.PaymentExpiresAt = w.PaymentExpiresAt
 		}
+		b.UpdatedAt = w.UpdatedAt
 		if w.PaymentReference != "" {
 			b.PaymentReference = w.PaymentReference
 		}

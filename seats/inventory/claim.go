@@ -182,7 +182,6 @@ func (c Confirm) decide(d *decision) Result {
 		PaymentReference: c.Reference,
 		WindowOpen:       !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
 	})
-	b.PaymentReference = c.Reference
 	return Result{Booking: &b}
 }
 

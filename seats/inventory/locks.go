@@ -154,12 +154,17 @@ func (d *decision) liveBookings(lock ID) (live []holdfast.Booking) {
 	return live
 }
 
-// moveBooking plans the next status of a booking, and returns the booking after it.
+// moveBooking plans the next status of a booking, and returns the booking as the plan leaves it,
+// in every field. Its time of change is that of the decision, which never goes back.
 func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) holdfast.Booking {
 	w.ID, w.From = b.ID, b.Status
 	w.To, _ = b.Status.Next(a)
+	w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
 	d.plan.Bookings = append(d.plan.Bookings, w)
-	b.Status = w.To
+	b.Status, b.UpdatedAt = w.To, w.UpdatedAt
+	if w.PaymentReference != "" {
+		b.PaymentReference = w.PaymentReference
+	}
 	if !w.PaymentExpiresAt.IsZero() {
 		b.PaymentExpiresAt = w.PaymentExpiresAt
 	}

@@ -87,6 +87,7 @@ type BookingWrite struct {
 	WindowOpen       bool      // guard: its payment window has not passed at the write
 	PaymentExpiresAt time.Time // zero: unchanged
 	PaymentReference string    // "": unchanged
+	UpdatedAt        time.Time
 	RunID            string
 }
 

@@ -85,7 +85,6 @@ func (c Cancel) decide(d *decision) Result {
 		d.consume(lock, LockWrite{Guard: AtRevision, ClearBooking: lock.BookingID == b.ID})
 	}
 	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
-	b.UpdatedAt = d.state.Now
 	return Result{Booking: &b}
 }
 

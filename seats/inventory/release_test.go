@@ -163,3 +163,27 @@ func TestCancel_OpenOnlyRefusesAConfirmedBooking(t *testing.T) {
 	wantCode(t, s.one(t, cancel), "")
 	s.wantBooking(t, 1, holdfast.BookingCancelled)
 }
+
+// The clock of another primary may be behind: the time of a change never goes back, and what is
+// answered is what is stored.
+func TestBookings_AreNotChangedBeforeTheirLastChange(t *testing.T) {
+	for name, c := range map[string]inventory.Command{
+		"confirm": inventory.Confirm{BookingID: bookingID(1)}, "cancel": cancel,
+	} {
+		for _, before := range []time.Time{in(-time.Hour), in(time.Hour)} {
+			t.Run(fmt.Sprintf("%s %v", name, before), func(t *testing.T) {
+				s := aBooking("PAYMENT_PENDING")
+				b := s.bookings[bookingID(1)]
+				b.UpdatedAt, b.PaymentReference = before, "of other software"
+				want := s.now
+				if before.After(want) {
+					want = before
+				}
+				r := s.one(t, c)
+				if r.Booking != *s.bookings[bookingID(1)] || !r.Booking.UpdatedAt.Equal(want) {
+					t.Errorf("answered %+v, stored %+v, want the time %v", r.Booking, s.bookings[bookingID(1)], want)
+				}
+			})
+		}
+	}
+}
