@@ -28,7 +28,7 @@ func TestUnguarded_EventsAreAnsweredInTime(t *testing.T) {
 		"a revision beyond all numbers": {"rev", 1e300, ""},
 		"a status that is empty":        {"status", "", holdfast.CodeEventNotOnSale},
 		"a status that is a number":     {"status", 5, holdfast.CodeEventNotOnSale},
-		"a limit that is a fraction":    {"maxSeatsPerUser", 2.5, ""},
+		"a limit that is a fraction":    {"maxSeatsPerUser", 2.5, holdfast.CodeSeatLimitReached},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
