@@ -46,7 +46,7 @@ type App struct {
 func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
 	engine, err := core.Connect(ctx, core.Options{
-		URI: c.MongoDBURI, Settings: c.Engine(), Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
+		URI: string(c.MongoDBURI), Settings: c.Engine(), Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
 		Observe: core.Observer{
 			Database: mongodb.Observer{
 				Transaction: func(o mongodb.Outcome, attempts int) {

@@ -22,13 +22,13 @@ import (
 // Config holds all settings. The API and the worker have the same ones, so that
 // both accept the same flags.
 type Config struct {
-	MongoDBURI      string `name:"mongodb-uri" env:"MONGODB_URI" help:"Connection string of a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0."`
+	MongoDBURI      Secret `name:"mongodb-uri" env:"MONGODB_URI" help:"Connection string of a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0."`
 	MongoDBDatabase string `name:"mongodb-database" env:"MONGODB_DATABASE" default:"holdfast" help:"Database that holds all collections."`
 
 	HTTPAddr      string        `name:"http-addr" env:"HTTP_ADDR" default:"127.0.0.1:8080" help:"Address that the API listens on; without API_KEYS it must be a loopback address."`
 	MetricsAddr   string        `name:"metrics-addr" env:"METRICS_ADDR" help:"Separate address for /metrics, /livez and /readyz. The worker's default is 127.0.0.1:8081, or the next free port."`
 	ShutdownDelay time.Duration `name:"shutdown-delay" env:"SHUTDOWN_DELAY" default:"5s" help:"How long the API goes on after SIGTERM, with /readyz at 503, so that load balancers stop sending requests; 0s for none."`
-	APIKeys       string        `name:"api-keys" env:"API_KEYS" help:"Comma-separated keys name:scope:secret; the scopes are booking and admin."`
+	APIKeys       Secret        `name:"api-keys" env:"API_KEYS" help:"Comma-separated keys name:scope:secret; the scopes are booking and admin."`
 
 	LockExpiryInterval    time.Duration `name:"lock-expiry-interval" env:"LOCK_EXPIRY_INTERVAL" default:"1m" help:"How often due locks are expired."`
 	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
@@ -135,7 +135,7 @@ func (c *Config) check() error {
 }
 
 func (c *Config) checkAddresses() (err error) {
-	if c.Keys, err = parseKeys(c.APIKeys); err != nil {
+	if c.Keys, err = parseKeys(string(c.APIKeys)); err != nil {
 		return err
 	}
 	if err := c.Access.check(c.Keys); err != nil {

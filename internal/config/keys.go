@@ -23,11 +23,14 @@ type Key struct {
 	Secret Secret
 }
 
-// Secret is text that must not be logged.
+// Secret is text that must not be logged, such as a password or an address that contains one.
 type Secret string
 
 // String hides the secret.
 func (Secret) String() string { return "(hidden)" }
+
+// MarshalText hides the secret in JSON too, also where it is a part of something.
+func (Secret) MarshalText() ([]byte, error) { return []byte("(hidden)"), nil }
 
 // LogValue hides the secret.
 func (Secret) LogValue() slog.Value { return slog.StringValue("(hidden)") }

@@ -21,12 +21,12 @@ type Leases struct {
 	PodName   string        `name:"pod-name" env:"POD_NAME" help:"Name of this process as a holder of leases; the host name if empty."`
 
 	RedisEnabled  *bool  `name:"redis-enabled" env:"REDIS_ENABLED" help:"Keep leases in Redis; true if REDIS_URL or REDIS_HOST is set."`
-	RedisURL      string `name:"redis-url" env:"REDIS_URL" help:"Address of Redis, such as redis://user:password@localhost:6379/0; overrides the settings below."`
+	RedisURL      Secret `name:"redis-url" env:"REDIS_URL" help:"Address of Redis, such as redis://user:password@localhost:6379/0; overrides the settings below."`
 	RedisHost     string `name:"redis-host" env:"REDIS_HOST" help:"Host of Redis; localhost if empty."`
 	RedisPort     int    `name:"redis-port" env:"REDIS_PORT" default:"6379" help:"Port of Redis."`
 	RedisTLS      bool   `name:"redis-tls" env:"REDIS_TLS" default:"false" help:"Connect to Redis with TLS."`
 	RedisUsername string `name:"redis-username" env:"REDIS_USERNAME" help:"User name for Redis."`
-	RedisPassword string `name:"redis-password" env:"REDIS_PASSWORD" help:"Password for Redis."`
+	RedisPassword Secret `name:"redis-password" env:"REDIS_PASSWORD" help:"Password for Redis."`
 
 	DisableCronsOnRedisDown bool `name:"disable-crons-on-redis-down" env:"DISABLE_CRONS_ON_REDIS_DOWN" default:"true" negatable:"" help:"While Redis is down, jobs wait; if false, this process runs them as a single instance."`
 
@@ -69,14 +69,14 @@ func (l *Leases) check() (err error) {
 
 func (l *Leases) redisOptions() (*redis.Options, error) {
 	if l.RedisURL != "" {
-		o, err := redis.ParseURL(l.RedisURL)
+		o, err := redis.ParseURL(string(l.RedisURL))
 		if err != nil { // the error may quote the password, so it is not wrapped
 			return nil, errors.New("REDIS_URL is not a valid address: use redis://user:password@host:port/database, or rediss:// for TLS")
 		}
 		return o, nil
 	}
 	host := cmp.Or(l.RedisHost, "localhost")
-	o := &redis.Options{Addr: net.JoinHostPort(host, strconv.Itoa(l.RedisPort)), Username: l.RedisUsername, Password: l.RedisPassword}
+	o := &redis.Options{Addr: net.JoinHostPort(host, strconv.Itoa(l.RedisPort)), Username: l.RedisUsername, Password: string(l.RedisPassword)}
 	if l.RedisTLS {
 		o.TLSConfig = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	}

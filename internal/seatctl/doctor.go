@@ -183,7 +183,7 @@ func checkClock(ctx context.Context, s *session) []finding {
 // checkMemberClocks finds members of the replica set whose clocks differ. Expiry goes by the
 // primary's clock, so after a failover what was due may be due no longer, and the other way round.
 func checkMemberClocks(ctx context.Context, s *session) (found []finding) {
-	clocks, err := s.DB.MemberClocks(ctx, s.Config.MongoDBURI)
+	clocks, err := s.DB.MemberClocks(ctx, string(s.Config.MongoDBURI))
 	if err != nil {
 		return failedCheck("clocks of the members", err)
 	}
