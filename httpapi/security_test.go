@@ -1,0 +1,112 @@
+package httpapi_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+)
+
+// Text that is an expression or an operator of MongoDB is stored and found as it is, or refused.
+func TestInput_IsNeverAQuery(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, id := s.event(10), ids.New().String()
+	for _, text := range []string{"$totalSeats", "$$ROOT", "{$ne: ''}"} {
+		t.Run(text, func(t *testing.T) {
+			s := s.in(t)
+			user := s.want(s.call("POST", "/api/users", fields{"name": text, "email": "u" + ids.New().String() + "@example.com"}), 201, "")
+			lock := s.want(s.call("POST", "/api/locks",
+				fields{"eventId": event, "userId": user.text("id"), "seats": 1, "idempotencyKey": text}), 201, "")
+			booking := s.want(s.call("POST", "/api/bookings",
+				fields{"userId": user.text("id"), "lockId": lock.text("id"), "eventId": event, "paymentTtlSeconds": 60}), 201, "")
+			confirmed := s.want(s.call("POST", "/api/bookings/"+booking.text("id")+"/confirm", fields{"paymentReference": text}), 200, "")
+			renamed := s.want(s.call("PATCH", "/api/events/"+event, fields{"name": text}), 200, "")
+			if user.text("name") != text || confirmed.text("paymentReference") != text || renamed.text("name") != text {
+				t.Errorf("%s\n%s\n%s", user.raw, confirmed.raw, renamed.raw)
+			}
+		})
+	}
+	operator := fields{"$ne": ""}
+	for _, body := range []fields{
+		{"eventId": operator, "userId": id, "seats": 1}, {"eventId": event, "userId": operator, "seats": 1},
+		{"eventId": event, "userId": id, "seats": operator}, {"eventId": event, "userId": id, "seats": 1, "idempotencyKey": operator},
+	} {
+		s.want(s.call("POST", "/api/locks", body), 422, "VALIDATION_FAILED")
+	}
+	for _, query := range []string{"userId[$ne]=" + id, "userId={$ne:''}", "status[$ne]=ACTIVE", "status=$ne"} {
+		if a := s.call("GET", "/api/locks?"+query, nil); a.status != 422 && a.status != 400 {
+			t.Errorf("%s: %d %s", query, a.status, a.raw)
+		}
+	}
+}
+
+// What a client sends by mistake, such as a secret in the wrong place, is in no error, and no
+// answer sets a cookie.
+func TestErrors_DoNotEchoTheRequest(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	const mark = "zqx7mark"
+	for _, c := range []struct {
+		method, path string
+		body         any
+	}{
+		{"GET", "/" + mark, nil},
+		{"GET", "/api/events/" + mark, nil},
+		{"GET", "/api/locks?userId=" + mark, nil},
+		{"GET", "/api/locks?status=" + mark, nil},
+		{"GET", "/api/locks?pageToken=" + mark, nil},
+		{"POST", "/api/locks", mark},
+		{"POST", "/api/locks", fields{"eventId": mark, "userId": mark, "seats": mark, "idempotencyKey": mark + "\x00"}},
+		{"POST", "/api/users", fields{"name": mark, "email": mark}},
+		{"PATCH", "/api/events/" + ids.New().String(), fields{"status": mark}},
+		{"POST", "/api/admin/jobs/" + mark + "/run", nil},
+		{mark, "/api/events", nil},
+	} {
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			a := s.in(t).call(c.method, c.path, c.body, "Authorization", "Bearer "+mark, "Cookie", "a="+mark)
+			if a.status < 400 || strings.Contains(a.raw, mark) {
+				t.Errorf("%d %s", a.status, a.raw)
+			}
+			if cookie := a.header.Get("Set-Cookie"); cookie != "" {
+				t.Errorf("the cookie %q", cookie)
+			}
+		})
+	}
+}
+
+// A page is a file of the binary, so that it has no data and needs no key. What an operator
+// enters is kept for the tab only.
+func TestPages_AreFilesWithoutDataOrCookies(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, func(services *httpapi.Services, _ *core.Settings) { services.Demo = true })
+	s.event(10)
+	kept := regexp.MustCompile(`localStorage|indexedDB|\.cookie|caches\.|serviceWorker`)
+	for path, file := range map[string]string{
+		"/console": "console.html", "/demo": "demo.html", "/assets/api.js": "assets/api.js",
+		"/assets/console.js": "assets/console.js", "/assets/demo.js": "assets/demo.js",
+	} {
+		t.Run(path, func(t *testing.T) {
+			text, err := os.ReadFile("pages/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := s.in(t).call("GET", path, nil)
+			if a.status != 200 || a.raw != string(text) || a.header.Get("Set-Cookie") != "" {
+				t.Errorf("%d %v, %d bytes instead of %d", a.status, a.header, len(a.raw), len(text))
+			}
+			if found := kept.FindString(a.raw); found != "" {
+				t.Errorf("the page uses %s", found)
+			}
+			for _, part := range []string{"connect-src 'self'", "trusted-types 'none'"} {
+				if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, part) {
+					t.Errorf("the policy %q lacks %s", policy, part)
+				}
+			}
+		})
+	}
+}
