@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) (err error) {
 		}()
 		uri = mongod.URI
 	}
-	env := []string{"MONGODB_URI=" + uri, "DEMO=" + cmp.Or(os.Getenv("DEMO"), "true")}
+	env := processEnv(uri)
 	processes := make([]*devserver.Process, 0, 2)
 	stop := func() {
 		for _, p := range slices.Backward(processes) {
@@ -89,6 +89,15 @@ func run(ctx context.Context, args []string) (err error) {
 		return endedError("API", processes[0])
 	case <-processes[1].Done():
 		return endedError("worker", processes[1])
+	}
+}
+
+// processEnv is the environment of the API and the worker. No load balancer has to learn that
+// they stop, so Ctrl-C does not wait for one.
+func processEnv(uri string) []string {
+	return []string{
+		"MONGODB_URI=" + uri, "DEMO=" + cmp.Or(os.Getenv("DEMO"), "true"),
+		"SHUTDOWN_DELAY=" + cmp.Or(os.Getenv("SHUTDOWN_DELAY"), "0s"),
 	}
 }
 
