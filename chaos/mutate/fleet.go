@@ -21,7 +21,7 @@ var fleetMutations = []mutation{
 		tests: "RunAtBoot_APassThatLeftDocuments"},
 	{name: "a former version changes the schema back", file: "internal/core/core.go",
 		from:  "if err != nil || found.Version > SchemaVersion {\n\t\treturn nil, err\n\t}\n\tif degraded, err",
-		to:    "if err != nil {\n\t\treturn nil, err\n\t}\n\tif degraded, err",
+		to:    "if err != nil || found.Version < 0 {\n\t\treturn nil, err\n\t}\n\tif degraded, err",
 		tests: "EnsureSchema_LeavesALaterVersion"},
 	{name: "the version of the schema can fall", file: "internal/mongodb/meta.go",
 		from: `bson.D{{Key: "$max", Value: bson.A{"$version", to}}}`,
