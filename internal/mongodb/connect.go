@@ -42,6 +42,7 @@ const (
 	Done        Outcome = "done"
 	Refused     Outcome = "refused"
 	Conflict    Outcome = "conflict"
+	Rejected    Outcome = "rejected"
 	Unavailable Outcome = "unavailable"
 	Unknown     Outcome = "unknown"
 )

@@ -4,11 +4,13 @@
 //
 // # Transactions
 //
-// InTx runs a function in a transaction. It has one of five outcomes:
+// InTx runs a function in a transaction. It has one of six outcomes:
 //
 //	done         the function's value; the change is majority-committed
 //	refused      the function's own error; nothing was written
 //	conflict     CodeUnavailable: attempts or time ran out; nothing was written
+//	rejected     CodeUnavailable: the server rejected a command, for example because of a
+//	             document of other software; nothing was written
 //	unavailable  CodeUnavailable: no writable server in time; nothing was written
 //	unknown      CodeOutcomeUnknown: the commit was sent, repeated and not answered;
 //	             the change may have been made, or may still be made

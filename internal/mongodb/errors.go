@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -20,7 +21,11 @@ func Translate(err error) error {
 	if err == nil || !isDriver(err) {
 		return err
 	}
-	return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
+	message := "The request failed and changed nothing; try again."
+	if _, rejected := Rejection(err); rejected {
+		message = "MongoDB rejected the request and changed nothing; if it does so again, report the time to the operator."
+	}
+	return holdfast.Refuse(holdfast.CodeUnavailable, "%s", message).By(err)
 }
 
 // UnknownOutcome is Translate for writes outside of a transaction. An error of such a write
@@ -37,9 +42,12 @@ func UnknownOutcome(err error) error {
 // IsDuplicate reports whether a unique index refused the write.
 func IsDuplicate(err error) bool { return mongo.IsDuplicateKeyError(err) }
 
-// ConflictError says that conflicts with other transactions used up the time or the
-// attempts. Nothing was changed.
+// ConflictError says that conflicts with other transactions, or an outage, used up the time
+// or the attempts. The cause is the last attempt's. Nothing was changed.
 func ConflictError(cause error) error {
+	if isOutage(cause) {
+		return holdfast.Refuse(holdfast.CodeUnavailable, "The database is not available, and nothing was changed; try again.").By(cause)
+	}
 	return holdfast.Refuse(holdfast.CodeUnavailable, "Too many changes at the same time; try again.").By(cause)
 }
 
@@ -53,6 +61,30 @@ func unknownOutcome(cause error) error {
 func isDriver(err error) bool {
 	var abort AbortError
 	return holdfast.CodeOf(err) == "" && !errors.As(err, &abort)
+}
+
+// outageCodes are answers of a server that is no primary, or stops.
+var outageCodes = []int{91, 189, 10058, 10107, 11600, 11602, 13435, 13436}
+
+// isOutage reports whether no server answered, or only one that can't write now.
+func isOutage(err error) bool {
+	var server mongo.ServerError
+	if !errors.As(err, &server) {
+		return false
+	}
+	codes := server.ErrorCodes()
+	noAnswer := len(codes) == 0 || codes[0] == 0 // the driver's own error, such as a server selection
+	return noAnswer || mongo.IsNetworkError(err) || slices.ContainsFunc(outageCodes, server.HasErrorCode)
+}
+
+// Rejection returns the code of a server that answered and rejected the request for what it
+// is, or for a document that it met, such as TypeMismatch. It is no outage and no conflict.
+func Rejection(err error) (code int, ok bool) {
+	var server mongo.ServerError
+	if !RejectedByServer(err) || isOutage(err) || !errors.As(err, &server) {
+		return 0, false
+	}
+	return server.ErrorCodes()[0], true
 }
 
 // RejectedByServer reports whether a server answered the write and rejected it: nothing

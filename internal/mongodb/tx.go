@@ -111,25 +111,44 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			return Unknown, attempt, unknownOutcome(err)
 		}
 		if !repeatable(err) {
-			if isDriver(err) || holdfast.HasCode(err, holdfast.CodeUnavailable) {
-				return Unavailable, attempt, Translate(err)
-			}
-			return Refused, attempt, err
+			return failedOutcome(err), attempt, Translate(err)
 		}
 		if attempt == txAttempts {
-			return Conflict, attempt, ConflictError(err)
+			return exhaustedOutcome(err), attempt, ConflictError(err)
 		}
 		if now := db.clock(); now.After(nextSearch) {
 			db.endOrphansQuietly(ctx)
 			nextSearch = db.clock().Add(orphanSearchInterval)
 		}
 		if pause(ctx, wait/2+rand.N(wait)) != nil {
-			return Conflict, attempt, ConflictError(err)
+			return exhaustedOutcome(err), attempt, ConflictError(err)
 		}
 		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
 			wait = min(wait, fastRetryDelay)
 		}
 	}
+}
+
+// failedOutcome is the outcome of a transaction whose error is not repeatable.
+func failedOutcome(err error) Outcome {
+	_, rejected := Rejection(err)
+	switch {
+	case isDriver(err) && rejected:
+		return Rejected
+	case isDriver(err) || holdfast.HasCode(err, holdfast.CodeUnavailable):
+		return Unavailable
+	default:
+		return Refused
+	}
+}
+
+// exhaustedOutcome is the outcome of a transaction whose time or attempts are used up. err
+// is the last attempt's.
+func exhaustedOutcome(err error) Outcome {
+	if isOutage(err) {
+		return Unavailable
+	}
+	return Conflict
 }
 
 // detachWithGrace returns a context that ends graceTimeout after ctx does. A cancelled

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -129,9 +128,8 @@ func (e *UnavailableError) class() string {
 		class, _, _ := strings.Cut(answer.Error(), " ")
 		return class
 	}
-	var server mongo.ServerError
-	if mongodb.RejectedByServer(e.Cause) && errors.As(e.Cause, &server) && len(server.ErrorCodes()) > 0 {
-		return "error " + strconv.Itoa(server.ErrorCodes()[0])
+	if code, rejected := mongodb.Rejection(e.Cause); rejected {
+		return "error " + strconv.Itoa(code)
 	}
 	return ""
 }
