@@ -19,7 +19,7 @@ var mutations = slices.Concat(
 	acquireMutations, releaseMutations, bookingMutations, repairMutations,
 	jobMutations, streamMutations,
 	requestMutations,
-	admissionMutations,
+	admissionMutations, truthMutations,
 	fleetMutations,
 	saleMutations,
 	outcomeMutations,
