@@ -39,7 +39,7 @@ func TestWorkers_ConnectToRedisByTLSWithAPassword(t *testing.T) {
 	ws.settings = append(ws.settings, "REDIS_PASSWORD=hushhush")
 	ws.start("pod-0")
 	ws.awaitReady()
-	ws.awaitReadiness(readiness{status: "degraded", redis: "does not answer", leases: "waiting: Redis does not answer"})
+	ws.awaitReadiness(readiness{status: "degraded", redis: "refuses (WRONGPASS)", leases: "waiting: Redis refuses (WRONGPASS)"})
 	p := ws.processes["pod-0"]
 	if err := p.stop(t); err != nil {
 		t.Error(err)
