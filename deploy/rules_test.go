@@ -28,6 +28,7 @@ func processMetrics(t *testing.T) (names []string) {
 	t.Helper()
 	m := telemetry.NewMetrics()
 	m.RegisterListeners(func() int { return 0 })
+	m.RegisterBodies(func() int { return 0 })
 	m.RegisterMongoDB(func() bool { return true })
 	jobs.New(jobs.Options{
 		Log:     slog.New(slog.DiscardHandler),

@@ -232,6 +232,7 @@ func TestAdmission_UnauthenticatedCallersHaveARatePerAddress(t *testing.T) {
 		request := httptest.NewRequestWithContext(t.Context(), "GET", path, http.NoBody)
 		request.RemoteAddr = address
 		request.Header.Set("Authorization", "Bearer "+key)
+		request.Header.Set("X-Forwarded-For", ids.New().String()) // anybody can send it, so that it is not read
 		recorder := httptest.NewRecorder()
 		s.server.Config.Handler.ServeHTTP(recorder, request)
 		a := answer{status: recorder.Code, header: recorder.Result().Header, raw: recorder.Body.String()}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"os"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/recovery"
 )
 
 // Text that is an expression or an operator of MongoDB is stored and found as it is, or refused.
@@ -47,7 +49,7 @@ func TestInput_IsNeverAQuery(t *testing.T) {
 
 // What a client sends by mistake, such as a secret in the wrong place, is in no error, and no
 // answer sets a cookie.
-func TestErrors_DoNotEchoTheRequest(t *testing.T) {
+func TestErrors_DoNotRepeatValues(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	const mark = "zqx7mark"
@@ -63,6 +65,8 @@ func TestErrors_DoNotEchoTheRequest(t *testing.T) {
 		{"POST", "/api/locks", mark},
 		{"POST", "/api/locks", fields{"eventId": mark, "userId": mark, "seats": mark, "idempotencyKey": mark + "\x00"}},
 		{"POST", "/api/users", fields{"name": mark, "email": mark}},
+		{"POST", "/api/users", fields{"name": "A", "email": "a@example.com", "colour": mark}},
+		{"GET", "/api/locks?colour=" + mark, nil},
 		{"PATCH", "/api/events/" + ids.New().String(), fields{"status": mark}},
 		{"POST", "/api/admin/jobs/" + mark + "/run", nil},
 		{mark, "/api/events", nil},
@@ -76,6 +80,21 @@ func TestErrors_DoNotEchoTheRequest(t *testing.T) {
 				t.Errorf("the cookie %q", cookie)
 			}
 		})
+	}
+}
+
+// The stack of a panic is for the log.
+func TestErrors_OfAPanicHaveNoStack(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, func(services *httpapi.Services, _ *core.Settings) {
+		services.Plan = func(context.Context) (recovery.Plan, error) { panic("zqx7mark") }
+	})
+	a := s.want(s.call("GET", "/api/admin/survey", nil), 503, "UNAVAILABLE")
+	if strings.Contains(a.raw, "zqx7mark") || strings.Contains(a.raw, "goroutine") {
+		t.Errorf("%s", a.raw)
+	}
+	if len(s.w.Log.Lines("A request panicked")) != 1 {
+		t.Error("the log has no line of the panic")
 	}
 }
 

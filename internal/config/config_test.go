@@ -129,3 +129,17 @@ func TestRetention_IsOffOrAtLeastADay(t *testing.T) {
 		}
 	}
 }
+
+// Without keys every client may do everything, so that a token would protect nothing.
+func TestParse_RequiresKeysBesideTokens(t *testing.T) {
+	t.Setenv("MONGODB_URI", "mongodb://localhost/?replicaSet=x")
+	for _, name := range []string{"JWT_SECRET", "JWKS_FILE"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("API_KEYS", "")
+			t.Setenv(name, strings.Repeat("x", 32))
+			if _, err := config.Parse("test", "", nil); err == nil || !strings.Contains(err.Error(), "set API_KEYS too") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -2,6 +2,8 @@ package devserver_test
 
 import (
 	"context"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +94,37 @@ func TestStartMongod_KeepsItsDataOnAnotherPort(t *testing.T) {
 	}
 	if len(uris) != 2 {
 		t.Logf("both starts had the same port: %v", uris)
+	}
+}
+
+// A server that listens on every address answers on this one too, on Linux.
+func TestStart_ListensOnLoopbackOnly(t *testing.T) {
+	t.Parallel()
+	mongod, err := devserver.StartMongod(t.Context(), devserver.MongodOptions{Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(mongod.Stop)
+	redis, err := devserver.StartRedis(t.Context(), devserver.RedisOptions{Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Stop)
+	for _, address := range []string{mongod.URI, redis.URL} {
+		parsed, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dialer net.Dialer
+		for host, answers := range map[string]bool{"127.0.0.1": true, "127.0.0.2": false} {
+			conn, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(host, parsed.Port()))
+			if (err == nil) != answers {
+				t.Errorf("%s at %s: %v", address, host, err)
+			}
+			if err == nil {
+				_ = conn.Close()
+			}
+		}
 	}
 }
 

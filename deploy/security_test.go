@@ -1,0 +1,133 @@
+package deploy_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// claims are the sentences of SECURITY.md, each with the tests that show that it is so. A
+// sentence that asks people for something, or says what is out of scope, has "advice" instead.
+const claims = "testdata/security.txt"
+
+var (
+	sentenceEnd = regexp.MustCompile(`([.?!])\s+([A-Z` + "`" + `0-9*])`)
+	tableRule   = regexp.MustCompile(`^\|[-|]+\|$`)
+)
+
+// sentencesOf returns the sentences of a page, and the rows of its tables. Code and headings are
+// no sentences, and neither is the head of a table.
+func sentencesOf(page string) (all []string) {
+	var block []string
+	end := func() {
+		text := strings.Join(strings.Fields(strings.Join(block, " ")), " ")
+		if block = nil; text == "" {
+			return
+		}
+		for sentence := range strings.SplitSeq(sentenceEnd.ReplaceAllString(text, "$1\n$2"), "\n") {
+			all = append(all, sentence)
+		}
+	}
+	lines := strings.Split(fencePattern.ReplaceAllString(page, ""), "\n")
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "|"):
+			end()
+			if isHead := i+1 < len(lines) && tableRule.MatchString(lines[i+1]); !isHead && !tableRule.MatchString(line) {
+				all = append(all, line)
+			}
+			continue
+		case strings.HasPrefix(line, "#"), strings.TrimSpace(line) == "":
+			end()
+			continue
+		case strings.HasPrefix(line, "- "):
+			end()
+			line = line[2:]
+		}
+		block = append(block, line)
+	}
+	end()
+	return all
+}
+
+// A sentence that is new or changed needs a test, and a test that goes takes its sentences along.
+func TestDocs_EachSentenceAboutSecurityHasATest(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shownBy := map[string][]string{}
+	for entry := range strings.SplitSeq(strings.TrimSpace(string(list)), "\n\n") {
+		tests, sentence, _ := strings.Cut(entry, "\n")
+		shownBy[sentence] = strings.Fields(tests)
+	}
+	code := allText(readFiles(t, ".go"))
+	var tests []string
+	for _, declaration := range testPattern.FindAllStringSubmatch(code, -1) {
+		tests = append(tests, declaration[1])
+	}
+	for _, sentence := range sentencesOf(string(page)) {
+		names := shownBy[sentence]
+		if len(names) == 0 {
+			t.Errorf("SECURITY.md says, and %s names no test of it:\n%s", claims, sentence)
+		}
+		for _, name := range names {
+			if name != "advice" && !slices.Contains(tests, name) {
+				t.Errorf("%s does not exist, which shows: %s", name, sentence)
+			}
+		}
+		delete(shownBy, sentence)
+	}
+	for sentence := range shownBy {
+		t.Errorf("%s has a sentence that SECURITY.md does not have:\n%s", claims, sentence)
+	}
+}
+
+// A number or a means that the page names is the one of the code.
+func TestDocs_SecurityNamesWhatTheCodeHas(t *testing.T) {
+	t.Parallel()
+	read := func(path string) string {
+		text, err := os.ReadFile("../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	page := strings.Join(strings.Fields(read("SECURITY.md")), " ")
+	for _, row := range []struct{ says, file, has string }{
+		{"SHA-256 hashes, compared in constant time", "httpapi/access.go", `subtle\.ConstantTimeCompare\(hash\[:\], k\.hash\[:\]\) == 1`},
+		{"at most 4 KiB long", "httpapi/tokens.go", `maxTokenBytes = 4096\b`},
+		{"| connections | 16,384,", "internal/app/process.go", `maxConnections = 16384\b`},
+		{"three quarters of the files", "internal/app/process.go", `share = 4\b`},
+		{"above half of that", "internal/app/process.go", `s\.maxOpen/2\b`},
+		{"| requests in flight | 4,096 |", "httpapi/limits.go", `defaultInFlight = 4096\b`},
+		{"| request bodies on their way | 4,096;", "httpapi/admission.go", `defaultBodies = 4096\b`},
+		{"(default 50/s)", "internal/config/access.go", `RATE_LIMIT_PER_ADDRESS" default:"50/s"`},
+		{"| requests that wait for one event | 20,000 |", "internal/groupcommit/options.go", `defaultMaxWaiting = 20_000\b`},
+		{"| transactions in flight | 48 |", "internal/groupcommit/options.go", `defaultMaxInFlight += 48\b`},
+		{"| request body, headers | 64 KiB, 32 KiB |", "httpapi/server.go", `maxBodyBytes = 64 << 10\b`},
+		{"| request body, headers | 64 KiB, 32 KiB |", "httpapi/server.go", `maxHeaderBytes += 32 << 10\b`},
+		{"| items on a page | 500 |", "time.go", `MaxPageSize += 500\b`},
+		{"`scripts/test` runs `go mod verify` and gosec", "scripts/test", `(?m)^go mod verify$`},
+		{"`scripts/test` runs `go mod verify` and gosec", "scripts/test", `golangci-lint run \./\.\.\.`},
+		{"`scripts/test` runs `go mod verify` and gosec", ".golangci.yml", `(?m)^ +- gosec$`},
+		{"for the browser tests, in `package-lock.json`", "tools/browser/package.json", `"playwright-core": "[0-9.]+"`},
+		{"for the browser tests, in `package-lock.json`", "tools/browser/package-lock.json", `"integrity": "sha512-`},
+		{"this `mongod` is past its end of life", "internal/devserver/fetch.go", `"MongoDB 6\.0\.`},
+		{"`scripts/sbom` writes a CycloneDX bill of materials", "scripts/sbom", `go run \./internal/sbom `},
+	} {
+		if !strings.Contains(page, row.says) {
+			t.Errorf("SECURITY.md does not say %q", row.says)
+		}
+		if !regexp.MustCompile(row.has).MatchString(read(row.file)) {
+			t.Errorf("SECURITY.md says %q, but %s does not have %s", row.says, row.file, row.has)
+		}
+	}
+}
