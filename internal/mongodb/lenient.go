@@ -74,15 +74,20 @@ func (t *Text) UnmarshalBSONValue(kind byte, data []byte) error {
 }
 
 // Date is a date in UTC, or the zero time. A date before the year 1 or after 9999, which
-// RFC 3339 can't write, is the first or the last one that it can.
-type Date struct{ time.Time }
+// RFC 3339 can't write, is the first or the last one that it can. Stored is the date as it
+// is, for conditions.
+type Date struct {
+	time.Time
+	Stored bson.DateTime
+}
 
 const firstMilli, lastMilli = -62_135_596_800_000, 253_402_300_799_999
 
 // UnmarshalBSONValue reads any value.
 func (d *Date) UnmarshalBSONValue(kind byte, data []byte) error {
-	d.Time = time.Time{}
+	*d = Date{}
 	if ms, ok := (bson.RawValue{Type: bson.Type(kind), Value: data}).DateTimeOK(); ok {
+		d.Stored = bson.DateTime(ms)
 		if d.Time = time.UnixMilli(max(firstMilli, min(ms, lastMilli))).UTC(); d.IsZero() { // a date, although it is Go's zero time
 			d.Time = d.Add(time.Nanosecond)
 		}

@@ -266,7 +266,7 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 		return failedCheck("overdue locks", err)
 	}
 	tolerance := 2*s.Config.LockExpiryInterval + s.Config.LeaseTTL // one tick may be missed
-	if len(page) == 0 || now.Sub(page[0].ExpiresAt) < tolerance {
+	if len(page) == 0 || now.Sub(page[0].ExpiresAt.Time()) < tolerance {
 		return []finding{ok("overdue locks", "none")}
 	}
 	n, err := s.Store.CountDueLocks(ctx, 0)
@@ -274,7 +274,7 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 		return failedCheck("overdue locks", err)
 	}
 	return []finding{problem("overdue locks",
-		fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt).Round(time.Second)),
+		fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt.Time()).Round(time.Second)),
 		"find out why no worker sweeps; seatctl sweep expires them now. Their seats are on sale even before that").counted(n)}
 }
 

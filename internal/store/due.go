@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -15,7 +14,7 @@ import (
 // DueLock is a due lock that a sweep found.
 type DueLock struct {
 	ID, EventID ID
-	ExpiresAt   time.Time
+	ExpiresAt   bson.DateTime
 }
 
 // Name is the lock in a log line.
@@ -43,7 +42,7 @@ func (d poisonDoc) poison() Poison {
 
 // After is a position in the order (time, ID) of a sweep's pages.
 type After struct {
-	At time.Time
+	At bson.DateTime
 	ID ID
 }
 
@@ -71,7 +70,7 @@ func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock
 		mongodb.Limit(limit),
 	})
 	return all(docs, func(d lockDoc) DueLock {
-		return DueLock{ID: d.ID, EventID: d.EventID, ExpiresAt: d.ExpiresAt.Time}
+		return DueLock{ID: d.ID, EventID: d.EventID, ExpiresAt: d.ExpiresAt.Stored}
 	}), mongodb.Translate(err)
 }
 
@@ -96,7 +95,7 @@ func (s *Store) CountDueLocks(ctx context.Context, limit int64) (int64, error) {
 // DueBooking is a due booking that a sweep found.
 type DueBooking struct {
 	inventory.BookingRef
-	ExpiresAt time.Time // of its payment window; zero for an INITIATED one
+	ExpiresAt bson.DateTime // of its payment window; zero for an INITIATED one
 	// EventID is the event whose seats its lock still takes. It is zero if the lock has
 	// ended or does not exist.
 	EventID ID
@@ -179,7 +178,7 @@ func (s *Store) withLocks(ctx context.Context, docs []bookingDoc) ([]DueBooking,
 	}
 	found := make([]DueBooking, 0, len(docs))
 	for _, d := range docs {
-		b := DueBooking{BookingRef: inventory.BookingRef{Booking: d.ID, Lock: d.LockID}, ExpiresAt: d.PaymentExpiresAt.Time}
+		b := DueBooking{BookingRef: inventory.BookingRef{Booking: d.ID, Lock: d.LockID}, ExpiresAt: d.PaymentExpiresAt.Stored}
 		if lock, exists := locks[d.LockID]; exists && lock.lock().Status == holdfast.LockActive {
 			b.EventID, b.Poison = lock.EventID, lock.lock().Seats == 0
 		}

@@ -1,9 +1,7 @@
 package store_test
 
 import (
-	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,21 +133,5 @@ func field(name string, value any) bson.E { return bson.E{Key: name, Value: valu
 // watched opens the database with a monitor of its commands.
 func watched(t *testing.T, w *env, m *event.CommandMonitor) *env {
 	t.Helper()
-	var opened atomic.Bool // the commands of Open are not watched
-	process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
-		o.Monitor = &event.CommandMonitor{
-			Started: func(ctx context.Context, e *event.CommandStartedEvent) {
-				if m.Started != nil && opened.Load() {
-					m.Started(ctx, e)
-				}
-			},
-			Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) {
-				if m.Succeeded != nil && opened.Load() {
-					m.Succeeded(ctx, e)
-				}
-			},
-		}
-	})
-	opened.Store(true)
-	return process
+	return testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Monitor = m })
 }

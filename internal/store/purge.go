@@ -72,15 +72,15 @@ func (s *Store) walkEnded(
 
 // behind continues the walk after the lock.
 func (d endedDoc) behind(age string) bson.D {
-	byID := After{At: d.ExpiresAt.Time, ID: d.ID}.filter(byExpiry)
+	byID := After{At: d.ExpiresAt.Stored, ID: d.ID}.filter(byExpiry)
 	if age == byExpiry {
 		return byID
 	}
 	return bson.D{
-		{Key: byChange, Value: bson.D{{Key: "$gte", Value: d.UpdatedAt.Time}}},
+		{Key: byChange, Value: bson.D{{Key: "$gte", Value: d.UpdatedAt.Stored}}},
 		{Key: "$or", Value: bson.A{
-			bson.D{{Key: byChange, Value: bson.D{{Key: "$gt", Value: d.UpdatedAt.Time}}}},
-			mongodb.And(mongodb.Is(byChange, d.UpdatedAt.Time), byID),
+			bson.D{{Key: byChange, Value: bson.D{{Key: "$gt", Value: d.UpdatedAt.Stored}}}},
+			mongodb.And(mongodb.Is(byChange, d.UpdatedAt.Stored), byID),
 		}},
 	}
 }

@@ -18,11 +18,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast"
@@ -179,7 +181,8 @@ func New(t testing.TB) *Env {
 	return e
 }
 
-// Open returns services on a database, which several Envs may share.
+// Open returns services on a database, which several Envs may share. A command monitor sees
+// no command of Open itself.
 func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) *Env {
 	t.Helper()
 	e := &Env{T: t, URI: uri, Log: &Log{}, transactions: map[mongodb.Outcome]int{}}
@@ -194,6 +197,9 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 	for _, c := range change {
 		c(&o)
 	}
+	var opened atomic.Bool
+	defer opened.Store(true)
+	o.Monitor = since(&opened, o.Monitor)
 	db, err := mongodb.Connect(t.Context(), uri, database, o)
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +217,30 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 		}
 	})
 	return e
+}
+
+// since passes on the commands that are sent after a database was opened.
+func since(opened *atomic.Bool, m *event.CommandMonitor) *event.CommandMonitor {
+	if m == nil {
+		return nil
+	}
+	return &event.CommandMonitor{
+		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
+			if m.Started != nil && opened.Load() {
+				m.Started(ctx, e)
+			}
+		},
+		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) {
+			if m.Succeeded != nil && opened.Load() {
+				m.Succeeded(ctx, e)
+			}
+		},
+		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {
+			if m.Failed != nil && opened.Load() {
+				m.Failed(ctx, e)
+			}
+		},
+	}
 }
 
 // Core opens an engine on a database, like one more process.
