@@ -108,13 +108,13 @@ func endGroup[T document](
 		p.setEventAside(event)
 		p.setAside(ctx, len(items), "MongoDB rejects every change of the event", "event "+event.String(), slog.Any("error", err))
 		return nil
-	case mongodb.RejectedByServer(err) && len(items) > 1:
+	case mongodb.RejectedForDocument(err) && len(items) > 1:
 		half := len(items) / 2
 		if err := endGroup(ctx, p, event, items[:half], end); err != nil {
 			return err
 		}
 		return endGroup(ctx, p, event, items[half:], end)
-	case mongodb.RejectedByServer(err):
+	case mongodb.RejectedForDocument(err):
 		p.applied(event, 0, 0)
 		p.setAside(ctx, 1, "MongoDB rejects its change", items[0].Name(), slog.Any("eventId", event), slog.Any("error", err))
 		return nil

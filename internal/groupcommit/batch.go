@@ -66,24 +66,21 @@ func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
 	return b
 }
 
-// split returns the parts of a rejected batch that are to be committed one by one: its
-// groups, or the commands of its only group; nil if there is one command.
+// split returns the halves of a rejected batch: of its groups, or of the commands of its only
+// group; nil if there is one command.
 func split[K comparable, C, R any](groups []group[K, C, R]) [][]group[K, C, R] {
-	var parts [][]group[K, C, R]
-	if len(groups) > 1 {
-		for _, g := range groups {
-			parts = append(parts, []group[K, C, R]{g})
-		}
-		return parts
+	if half := len(groups) / 2; half > 0 {
+		return [][]group[K, C, R]{groups[:half], groups[half:]}
 	}
 	only := groups[0]
-	if len(only.requests) == 1 {
+	half := len(only.requests) / 2
+	if half == 0 {
 		return nil
 	}
-	for _, r := range only.requests {
-		parts = append(parts, []group[K, C, R]{{lane: only.lane, requests: []*request[C, R]{r}}})
+	part := func(requests []*request[C, R]) []group[K, C, R] {
+		return []group[K, C, R]{{lane: only.lane, requests: requests}}
 	}
-	return parts
+	return [][]group[K, C, R]{part(only.requests[:half]), part(only.requests[half:])}
 }
 
 // fits reports whether there is exactly one outcome for each command.

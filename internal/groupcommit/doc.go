@@ -29,7 +29,7 @@
 //	Commit returns           then
 //	outcomes                 each caller gets its result; Undecided commands go first in the next batch
 //	error, IsUnknown         settle: Commit is called again with the same commands and Settling set
-//	error, IsRejected        split: each group by itself, then each command by itself
+//	error, IsRejected        split: one half after the other, down to the command at fault
 //	any other error          each caller gets that error
 //
 // A caller's context never ends a commit: the transaction serves other callers too.

@@ -29,8 +29,8 @@ type Options[K comparable, C, R any] struct {
 	// commands and Batch.Settling set, until it succeeds or SettleTimeout is over.
 	IsUnknown func(error) bool
 	// IsRejected reports whether the batch was rejected as a whole and nothing was
-	// written. One command may be at fault, so the queue then commits each group by
-	// itself, and if that is rejected too, each command by itself.
+	// written, and whether a part of it may succeed. One command may be at fault, so the
+	// queue then commits the halves, and the halves of a half that is rejected too.
 	IsRejected func(error) bool
 	// Orphaned receives a result whose caller had given up while the commit was in
 	// flight; nil is not called. It runs on the key's committer: it may call Post,

@@ -87,6 +87,34 @@ func Rejection(err error) (code int, ok bool) {
 	return server.ErrorCodes()[0], true
 }
 
+// documentCodes are the errors of MongoDB that the content of a document can cause.
+var documentCodes = []int{
+	2,                          // BadValue
+	9,                          // FailedToParse
+	14,                         // TypeMismatch
+	15,                         // Overflow
+	22,                         // InvalidBSON
+	28,                         // PathNotViable
+	52,                         // DollarPrefixedFieldName
+	56,                         // EmptyFieldName
+	57,                         // DottedFieldName
+	66,                         // ImmutableField
+	121,                        // DocumentValidationFailure
+	171,                        // CannotIndexParallelArrays
+	241,                        // ConversionFailure
+	10334, 17280, 17419, 17420, // a document or a key that is too large
+	11000, 11001, 12582, // DuplicateKey
+	16554, 16555, 16556, 31034, // arithmetic on a value that is no number; an invalid string
+}
+
+// RejectedForDocument reports whether a server answered the write and rejected it because of a
+// document: nothing was written, and a write without that document may succeed. A full disk, a
+// quota or an interruption concern every write.
+func RejectedForDocument(err error) bool {
+	var server mongo.ServerError
+	return RejectedByServer(err) && errors.As(err, &server) && slices.ContainsFunc(documentCodes, server.HasErrorCode)
+}
+
 // RejectedByServer reports whether a server answered the write and rejected it: nothing
 // was written, and another write may succeed.
 func RejectedByServer(err error) bool {

@@ -46,7 +46,7 @@ func New(s *store.Store, o Options) *Pipeline {
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
 		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
-		IsRejected: IsRejected,
+		IsRejected: isDivisible,
 		Orphaned:   p.releaseOrphan,
 		Unsettled:  p.releaseUnsettled,
 		Log:        s.DB().Log(),
@@ -59,7 +59,13 @@ func New(s *store.Store, o Options) *Pipeline {
 // IsRejected reports whether one command of a batch, or a document of it, can be the cause of
 // its failure. Other commands may succeed.
 func IsRejected(err error) bool {
-	return errors.Is(err, errUnmatchable) || errors.As(err, new(store.RejectedEventError)) || mongodb.RejectedByServer(err)
+	return errors.Is(err, errUnmatchable) || errors.As(err, new(store.RejectedEventError)) || mongodb.RejectedForDocument(err)
+}
+
+// isDivisible reports whether a part of a rejected batch may succeed. All commands that write an
+// event that can't be changed fail alike.
+func isDivisible(err error) bool {
+	return IsRejected(err) && !errors.As(err, new(store.RejectedEventError))
 }
 
 // Submit queues a command at its event and waits for its result, at most until ctx ends.

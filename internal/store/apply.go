@@ -102,7 +102,7 @@ func (e RejectedEventError) Error() string { return "the event can't be changed:
 func (e RejectedEventError) Unwrap() error { return e.cause }
 
 func rejectedEvent(err error) error {
-	if mongodb.RejectedByServer(err) {
+	if mongodb.RejectedForDocument(err) {
 		return RejectedEventError{err}
 	}
 	return err
