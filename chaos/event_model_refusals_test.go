@@ -42,6 +42,8 @@ func (s eventState) mayRefuseLockChange(in opInput, out opOutput) bool {
 	switch out.code {
 	case "LOCK_EXPIRED":
 		return l.status == 'E' || (l.status == 'A' && out.mayHavePassed(l.expires))
+	case "BOOKING_EXPIRED":
+		return l.status == 'A' && l.booking != 0 && in.op != opRelease && out.mayHavePassed(l.window)
 	case "LOCK_RELEASED":
 		return l.status == 'R' && in.op != opRelease
 	case "LOCK_CONSUMED":

@@ -279,7 +279,7 @@ func (s eventState) changeLock(in opInput, out opOutput) (eventState, bool) {
 	if in.op == opBook && l.status == 'C' && !in.indeterminate {
 		return s.withBookingID(in.lock, out.id)
 	}
-	if l.status != 'A' || out.hadPassed(l.expires) {
+	if l.status != 'A' || out.hadPassed(l.expires) || (in.op != opRelease && out.hadPassed(l.window)) {
 		return s, false
 	}
 	switch in.op {

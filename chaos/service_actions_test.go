@@ -92,8 +92,11 @@ func (m *serviceModel) Extend(t *rapid.T) {
 		return
 	}
 	got, err := m.env.Seats.ExtendLock(m.env.Ctx(), l.id, holdfast.Until{For: 90 * time.Minute})
-	code := l.endedCode()
-	if code == "" && m.saleStatus == holdfast.Cancelled {
+	code, has := l.endedCode(), m.liveBooking(l)
+	switch {
+	case code == "" && has != nil && has.due:
+		code = holdfast.CodeBookingExpired
+	case code == "" && m.saleStatus == holdfast.Cancelled:
 		code = holdfast.CodeEventNotOnSale
 	}
 	if expectCode(t, "extend", err, code) {
@@ -137,6 +140,8 @@ func (m *serviceModel) Book(t *rapid.T) {
 	})
 	has, code := m.liveBooking(l), l.endedCode()
 	switch {
+	case has != nil && has.due && code == "":
+		code = holdfast.CodeBookingExpired
 	case has != nil && (code == "" || code == holdfast.CodeLockConsumed):
 		expectCode(t, "book", err, "")
 		if made || b.ID != has.id || b.Status != has.status {
