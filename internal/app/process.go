@@ -165,7 +165,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.draining.Store(true)
 	_ = s.listener.Close() // Serve returns the error too
 	s.awaitClients(ctx)
-	if err := s.Shutdown(ctx); err != nil {
+	if err := s.Shutdown(ctx); err != nil && !errors.Is(err, net.ErrClosed) { // the listener is closed already
 		return errors.Join(err, s.Close())
 	}
 	return nil
