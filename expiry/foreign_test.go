@@ -111,7 +111,7 @@ func TestSweepLocks_FullPageWithARejectedLock(t *testing.T) {
 }
 
 // Locks and bookings whose _id is no ObjectID are set aside. They hide no others behind
-// them, and hold their event up for nobody.
+// them, and delay no other lock of their event.
 func TestSweeps_SetForeignIDsAside(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

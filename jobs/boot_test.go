@@ -96,7 +96,7 @@ func TestRunAtBoot_AProcessThatJoinsALiveOneDoesNotRepeatARecentPass(t *testing.
 		t.Errorf("%d heartbeats are left by a process that stopped", n)
 	}
 	b.start()
-	b.want(3, "nobody else is alive")
+	b.want(3, "no other process is alive")
 }
 
 // A process was killed and starts again: the heartbeat that it left has not expired, and must

@@ -130,6 +130,6 @@ func TestFindUser_IgnoresCase(t *testing.T) {
 		t.Errorf("%+v, %v, %v; want %+v", u, found, err, made)
 	}
 	if _, found, err := w.Users.FindUser(w.Ctx(), "bob@example.com"); err != nil || found {
-		t.Errorf("nobody: %v, %v", found, err)
+		t.Errorf("unknown email: %v, %v", found, err)
 	}
 }

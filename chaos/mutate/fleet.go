@@ -15,7 +15,7 @@ var fleetMutations = []mutation{
 		from:  `bson.D{{Key: "$ne", Value: reasonTimeLimit}}`,
 		to:    `bson.D{{Key: "$ne", Value: "-" + reasonTimeLimit}}`,
 		tests: "RunAtBoot_APassThatRanOutOfTime"},
-	{name: "a pass that left documents over satisfies nobody", file: "jobs/exclusive.go",
+	{name: "a pass that left documents over satisfies no other process", file: "jobs/exclusive.go",
 		from:  "case errors.Is(err, ErrLeftOver):",
 		to:    "case errors.Is(err, ErrLeftOver) && advanced && !advanced:",
 		tests: "RunAtBoot_APassThatLeftDocuments"},

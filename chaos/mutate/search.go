@@ -131,7 +131,7 @@ func (s *search) testsOf(pkg string) string {
 
 // findByNemesis runs the nemesis with one seed after the other, each of which must pass without
 // the mutation. Only what a checker reports counts: if the test fails otherwise, such as for a
-// server that does not start, nobody knows why.
+// server that does not start, the cause is unknown.
 func (s *search) findByNemesis(ctx context.Context, dir string, m mutation) (foundBy, message string, err error) {
 	for _, seed := range s.Seeds {
 		env := []string{fmt.Sprintf("CHAOS_SEED=%d", seed), fmt.Sprintf("CHAOS_ROUNDS=%d", s.Rounds), "CHAOS_ONLY=" + m.faults}

@@ -100,7 +100,7 @@ func (l *Limiter) redisAnswers(ctx context.Context) bool {
 	return false
 }
 
-// probe asks Redis to count a request of nobody, because a Redis may answer and refuse to write.
+// probe counts a request under a key of its own, because a Redis may answer and refuse to write.
 func (l *Limiter) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/event"
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast"
@@ -217,30 +216,6 @@ func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) 
 		}
 	})
 	return e
-}
-
-// since passes on the commands that are sent after a database was opened.
-func since(opened *atomic.Bool, m *event.CommandMonitor) *event.CommandMonitor {
-	if m == nil {
-		return nil
-	}
-	return &event.CommandMonitor{
-		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
-			if m.Started != nil && opened.Load() {
-				m.Started(ctx, e)
-			}
-		},
-		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) {
-			if m.Succeeded != nil && opened.Load() {
-				m.Succeeded(ctx, e)
-			}
-		},
-		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {
-			if m.Failed != nil && opened.Load() {
-				m.Failed(ctx, e)
-			}
-		},
-	}
 }
 
 // Core opens an engine on a database, like one more process.
