@@ -80,12 +80,18 @@ func (c *Client) call(ctx context.Context, r request, out any) (header http.Head
 			return nil, err
 		}
 	}
+	unknown := false // whether an attempt may have been executed
 	attempt := func() (http.Header, error) {
 		header, err := c.send(ctx, r, body, out)
 		if err == nil {
 			return header, nil
 		}
-		if ctx.Err() != nil || c.retryTimeout == 0 || !r.mayRetry(err) {
+		mayRetry := r.mayRetry(err)
+		if unknown {
+			err = notSettled(err)
+		}
+		unknown = unknown || r.mayHaveWritten(err)
+		if ctx.Err() != nil || c.retryTimeout == 0 || !mayRetry {
 			return header, backoff.Permanent(err)
 		}
 		var refusal *Error
@@ -113,6 +119,27 @@ func (r request) mayRetry(err error) bool {
 	default:
 		return false
 	}
+}
+
+// mayHaveWritten reports whether a request that failed may have been executed.
+func (r request) mayHaveWritten(err error) bool {
+	if r.method == http.MethodGet || errors.Is(err, syscall.ECONNREFUSED) {
+		return false
+	}
+	code := CodeOf(err)
+	return code == "" || code == OutcomeUnknown
+}
+
+// notSettled is the error of an attempt that was not executed, after one whose outcome is
+// unknown: so is the call's.
+func notSettled(err error) error {
+	var refusal *Error
+	if !errors.As(err, &refusal) || refusal.Code != Unavailable && refusal.Code != TooManyRequests {
+		return err
+	}
+	e := *refusal
+	e.Code, e.Detail = OutcomeUnknown, "An earlier attempt may have been executed, and this one was not: "+e.Detail
+	return &e
 }
 
 // send sends a request once.

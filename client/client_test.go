@@ -262,6 +262,38 @@ func TestClient_RetriesHaveOneEffect(t *testing.T) {
 	}
 }
 
+// An attempt that was not executed says nothing about an earlier one that got no answer.
+func TestClient_UnavailableDoesNotHideAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"UNAVAILABLE", "TOO_MANY_REQUESTS"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			var down atomic.Bool
+			var attempts atomic.Int64
+			s := open(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+				switch {
+				case !down.Load():
+					api.ServeHTTP(w, r)
+				case attempts.Add(1) == 1:
+					api.ServeHTTP(httptest.NewRecorder(), r)
+					panic(http.ErrAbortHandler)
+				default:
+					http.Error(w, `{"code":"`+code+`","detail":"later"}`, http.StatusServiceUnavailable)
+				}
+			}, client.WithRetryTimeout(500*time.Millisecond))
+			event, user := s.createSale(t)
+			down.Store(true)
+			_, err := s.AcquireLock(t.Context(), client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 3})
+			if !client.Is(err, client.OutcomeUnknown) || attempts.Load() < 2 {
+				t.Errorf("%d attempts: %v", attempts.Load(), err)
+			}
+			if _, err := s.GetEvent(t.Context(), event.ID); !client.Is(err, client.Code(code)) {
+				t.Errorf("a read: %v", err)
+			}
+		})
+	}
+}
+
 func rateLimited(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, `{"code":"TOO_MANY_REQUESTS","detail":"slow down"}`, http.StatusTooManyRequests)

@@ -84,6 +84,10 @@ const defaultRetryAfter = "1"
 // the text claims nothing about it.
 const detailInternal = "The server could not process the request. Retry it; if it fails again, report the X-Request-Id to the operator."
 
+// detailUnknown is detailInternal for a request that writes.
+const detailUnknown = "It is not known whether the request was executed. Repeat it with the same idempotency key; " +
+	"if it fails again, report the X-Request-Id to the operator."
+
 // Problem is an error response (RFC 9457).
 type Problem struct {
 	Type   string                `json:"type" example:"about:blank" doc:"Always about:blank; see code."`
@@ -146,16 +150,20 @@ func newProblem(status int, code holdfast.Code, detail string) *Problem {
 	}
 }
 
-// problemOf turns an error of a service into a response. Nothing of an error
-// without a known code is sent to the client.
-func problemOf(err error) *Problem {
+// problemOf turns an error into a response, if nothing was written before it: the error of a
+// read, or of a check. Nothing of an error without a known code is sent to the client.
+func problemOf(err error) *Problem { return outcomeOf(http.MethodGet, err) }
+
+// outcomeOf is problemOf for the error of a request that may have written. An error without a
+// known code proves nothing.
+func outcomeOf(method string, err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
 		return p
 	}
 	var f *holdfast.Error
 	if !errors.As(err, &f) || statusByCode[f.Code] == 0 {
-		p = newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable, detailInternal)
+		p = newFailure(method)
 		p.cause = err
 		return p
 	}
@@ -163,6 +171,15 @@ func problemOf(err error) *Problem {
 	p.cause = f.Cause
 	p.addDetails(f.Details)
 	return p
+}
+
+// newFailure answers a request that failed for an unknown reason.
+func newFailure(method string) *Problem {
+	code, detail := holdfast.CodeOutcomeUnknown, detailUnknown
+	if method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions {
+		code, detail = holdfast.CodeUnavailable, detailInternal
+	}
+	return newProblem(http.StatusServiceUnavailable, code, detail)
 }
 
 // addDetails adds the typed details of an error as members of the problem.
@@ -184,24 +201,22 @@ func (p *Problem) addDetails(details any) {
 }
 
 // newHumaError builds the responses to requests that huma refuses. It repeats no
-// input of the client.
-func newHumaError(status int, detail string, errs ...error) huma.StatusError {
+// input of the client. A status without a code is a failure, perhaps one after the handler.
+func newHumaError(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	code, known := codeByStatus[status]
 	if !known {
-		code, status, detail = holdfast.CodeUnavailable, http.StatusServiceUnavailable, detailInternal
-	} else if status != statusByCode[code] {
-		status = statusByCode[code]
+		return newFailure(ctx.Method())
 	}
-	if len(errs) > 0 && status < http.StatusInternalServerError {
+	if len(errs) > 0 {
 		detail = "The request is invalid. Correct the parts listed in errors."
 	}
-	p := newProblem(status, code, detail)
+	p := newProblem(statusByCode[code], code, detail)
 	for _, err := range errs {
 		var d huma.ErrorDetailer
 		switch {
 		case errors.As(err, &d):
 			p.Errors = append(p.Errors, holdfast.FieldError{Where: d.ErrorDetail().Location, What: d.ErrorDetail().Message})
-		case err != nil && status < http.StatusInternalServerError:
+		case err != nil:
 			p.Errors = append(p.Errors, holdfast.FieldError{Where: "body", What: err.Error()})
 		}
 	}

@@ -88,12 +88,20 @@ type api struct {
 	surveySemaphore   semaphore // a survey reads all locks and bookings
 }
 
-// setHumaGlobals guards huma's global variables.
-var setHumaGlobals sync.Once
+// setHumaGlobals sets huma's global variables. NewError describes errors in the OpenAPI document.
+var setHumaGlobals = sync.OnceFunc(func() {
+	huma.NewErrorWithContext, huma.ValidateStrictCasing = newHumaError, true
+	huma.NewError = func(int, string, ...error) huma.StatusError { return &Problem{} }
+})
 
 // New returns the API's handler.
 func New(s Services) http.Handler {
-	setHumaGlobals.Do(func() { huma.NewError, huma.ValidateStrictCasing = newHumaError, true })
+	h, _ := newAPI(s)
+	return h
+}
+
+func newAPI(s Services) (http.Handler, *api) {
+	setHumaGlobals()
 	conf := huma.DefaultConfig("Holdfast", version.String())
 	conf.Info.Description = "A client locks seats of an event for a few minutes, books them and pays. " +
 		"Seats that are not paid for in time go back on sale. " +
@@ -130,7 +138,7 @@ func New(s Services) http.Handler {
 	h = guardOrigin(h, ring)
 	h = a.instrument(h, mux)
 	h = a.withCaller(h, ring)
-	return withRequestID(h)
+	return withRequestID(h), a
 }
 
 // registerPublicRoutes adds the routes that need no key. /metrics needs one if
@@ -196,7 +204,7 @@ func (a *api) instrument(next http.Handler, mux *http.ServeMux) http.Handler {
 				a.Log.ErrorContext(r.Context(), "A request panicked",
 					slog.String("requestId", requestID(r.Context())), slog.Any("error", p), slog.String("stack", string(debug.Stack())))
 				if recorder.status == 0 {
-					writeProblem(recorder, problemOf(fmt.Errorf("panic: %v", p)))
+					writeProblem(recorder, outcomeOf(r.Method, fmt.Errorf("panic: %v", p)))
 				}
 			}
 			method, route := methodLabel(r), routeLabel(mux, r)
@@ -279,7 +287,7 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 		defer cancel()
 		out, err := handle(ctx, in)
 		if err != nil {
-			p := problemOf(err)
+			p := outcomeOf(op.Method, err)
 			logServerError(ctx, a.Log, p)
 			return nil, p
 		}

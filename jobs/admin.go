@@ -66,7 +66,8 @@ func (r *Runner) Failures(ctx context.Context, limit int) ([]Record, error) {
 // the finished run or, after timeout or the end of ctx, the run in progress,
 // which goes on until it ends or Stop is called. CodeRunning: another run is in
 // progress; the field holder names its process. holdfast.CodeUnavailable: the
-// lease is unavailable, and the job did not run.
+// lease is unavailable, and the job did not run. holdfast.CodeOutcomeUnknown: the run had not
+// acquired its lease in time; it may start later.
 func (r *Runner) RunNow(ctx context.Context, name string, timeout time.Duration) (Record, error) {
 	job, found := r.job(name)
 	if !found {
@@ -98,7 +99,7 @@ func (r *Runner) RunNow(ctx context.Context, name string, timeout time.Duration)
 	case result := <-ended:
 		return result.Record, refusal(result.SkipErr)
 	default: // it is still acquiring its lease
-		return Record{}, holdfast.Refuse(holdfast.CodeUnavailable, "The job has not started yet; see its runs.").By(ctx.Err())
+		return Record{}, holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The job has not started yet, and may start; see its runs.").By(ctx.Err())
 	}
 }
 
@@ -114,7 +115,7 @@ func refusal(skipErr error) error {
 }
 
 // FreeLease removes a lease and returns its former holder,
-// which is empty if it was free. name is a job, or a lease that belongs to no
+// which is empty if it was free. holdfast.CodeOutcomeUnknown: the lease may be removed. name is a job, or a lease that belongs to no
 // job, such as leader. A run in progress is cancelled when its process next
 // renews the lease.
 func (r *Runner) FreeLease(ctx context.Context, name string) (LeaseState, error) {
@@ -124,7 +125,8 @@ func (r *Runner) FreeLease(ctx context.Context, name string) (LeaseState, error)
 	key := lease.Of(name)
 	h, err := r.Leases.Free(ctx, key)
 	if err != nil {
-		return LeaseState{}, holdfast.Refuse(holdfast.CodeUnavailable, "The lease store %s; retry.", lease.Describe(err)).By(err)
+		return LeaseState{}, holdfast.Refuse(holdfast.CodeOutcomeUnknown,
+			"The lease store %s, and the lease may be freed; retry.", lease.Describe(err)).By(err)
 	}
 	r.Log.WarnContext(ctx, "Lease freed manually", slog.String("lockKey", key), slog.String("holder", h.Holder))
 	return LeaseState{Name: key, Known: true, Holding: h}, nil

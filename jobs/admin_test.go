@@ -90,13 +90,36 @@ func TestRunNow_IsRefusedWhileRedisIsDown(t *testing.T) {
 	if _, err := p.RunNow(t.Context(), "j", time.Minute); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
 		t.Error(err)
 	}
-	if _, err := p.FreeLease(t.Context(), "j"); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
+	if _, err := p.FreeLease(t.Context(), "j"); !holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) {
 		t.Error(err)
 	}
 	states, leader, err := p.States(t.Context())
 	if err != nil || states[0].Lease.Known || leader.Known {
 		t.Errorf("%+v, %+v, %v", states, leader, err)
 	}
+}
+
+// A run that waits for its lease when the request ends may start afterwards.
+func TestRunNow_ThatHasNotStartedYetHasAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	acquiring, acquire := make(chan struct{}), make(chan struct{})
+	p := open(t, env, []jobs.Job{job("j", succeed)}, func(o *jobs.Options) {
+		o.Leases = hookedStore{Store: o.Leases, beforeAcquire: func(string) {
+			close(acquiring)
+			<-acquire
+		}}
+	})
+	request, giveUp := context.WithCancel(t.Context())
+	go func() {
+		<-acquiring
+		giveUp()
+	}()
+	if _, err := p.RunNow(request, "j", time.Minute); !holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) {
+		t.Error(err)
+	}
+	close(acquire)
+	testenv.WaitFor(t, func() bool { return len(p.runs(t, "j")) == 1 })
 }
 
 func TestRuns_AreListedNewestFirst(t *testing.T) {

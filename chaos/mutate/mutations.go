@@ -19,7 +19,7 @@ var mutations = slices.Concat(
 	acquireMutations, releaseMutations, bookingMutations, repairMutations,
 	jobMutations, streamMutations,
 	requestMutations,
-	admissionMutations, truthMutations,
+	admissionMutations, truthMutations, proofMutations,
 	fleetMutations,
 	saleMutations,
 	outcomeMutations,

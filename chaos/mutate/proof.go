@@ -1,0 +1,14 @@
+package main
+
+// proofMutations remove what ties an answer to its proof.
+var proofMutations = []mutation{
+	{name: "a failed write without a code counts as undone", file: "httpapi/server.go",
+		from: "p := outcomeOf(op.Method, err)", to: "p := problemOf(err)",
+		tests: "TestOutcomes_OfErrorsWithoutACode"},
+	{name: "a handler that panicked has written nothing", file: "httpapi/server.go",
+		from: `outcomeOf(r.Method, fmt.Errorf("panic: %v", p))`, to: `problemOf(fmt.Errorf("panic: %v", p))`,
+		tests: "TestOutcomes_OfRoutesThatWrite"},
+	{name: "the client's last attempt hides an unknown one", file: "client/client.go",
+		from: "if unknown {", to: "if unknown && false {",
+		tests: "TestClient_UnavailableDoesNotHide"},
+}
