@@ -14,8 +14,8 @@ import (
 )
 
 // Load reads an event and the other needs of a decision in one snapshot: the one of the
-// context's transaction, or of one aggregation that sees all writes acknowledged before. A
-// zero eventID means the event of the first booking or lock that is needed.
+// context's transaction, or of one aggregation that sees all writes acknowledged before. The
+// sales of due locks are read after it, if a lock is due. A zero eventID means the event of the first booking or lock that is needed.
 //
 // If a fence is needed, the event is written first: see inventory.State.Fenced.
 func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
@@ -39,6 +39,9 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 		fenced, err = s.loadJoined(ctx, eventID, n, &found)
 	}
 	if err != nil {
+		return inventory.State{}, err
+	}
+	if err := s.loadDueSold(ctx, &found); err != nil {
 		return inventory.State{}, err
 	}
 	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
@@ -99,6 +102,7 @@ type loaded struct {
 	Keys     []lockDoc    `bson:"keys"`
 	Holdings []holdingDoc `bson:"holdings"`
 	Due      []dueDoc     `bson:"due"`
+	DueSold  []soldDoc    `bson:"-"` // the sales of the due locks
 	Sold     []soldDoc    `bson:"sold"`
 	Taken    []takenDoc   `bson:"taken"`
 }
@@ -109,13 +113,9 @@ type holdingDoc struct {
 	Locks int64         `bson:"locks"`
 }
 
-// dueDoc has the due locks, and the sales of them. There is none if no lock is due.
 type dueDoc struct {
-	Locks []struct {
-		ID    ID            `bson:"_id"`
-		Seats mongodb.Whole `bson:"seats"`
-	} `bson:"locks"`
-	Sold []soldDoc `bson:"sold"`
+	ID    ID            `bson:"_id"`
+	Seats mongodb.Whole `bson:"seats"`
 }
 
 // soldDoc is a CONFIRMED booking.
@@ -175,21 +175,25 @@ func parts(eventID ID, n inventory.Needs) []part {
 	return list
 }
 
-// dueOf reads the due locks of the event, and their sales. If no lock is due, it looks for no
-// booking.
+// dueOf reads the due locks of the event.
 func dueOf(ofEvent bson.D, n inventory.Needs) []bson.D {
 	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
-	var stages []bson.D
 	if len(n.DueAmong) > 0 {
-		stages = []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(endable), mongodb.Only("seats")}
-	} else {
-		stages = []bson.D{
-			mongodb.Match(isDue...), mongodb.Match(endable),
-			mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"),
-		}
+		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(endable), mongodb.Only("seats")}
 	}
-	return append(stages, mongodb.Group(nil, bson.E{Key: "locks", Value: bson.D{{Key: "$push", Value: "$$ROOT"}}}),
-		mongodb.JoinBy("sold", bookingsName, "locks._id", "seatLockId", sales...))
+	return []bson.D{
+		mongodb.Match(isDue...), mongodb.Match(endable), mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"),
+	}
+}
+
+// loadDueSold reads the sales of the due locks that were found, most often none. It may read a
+// later state than the locks: the plan that ends them looks once more, see checkSales.
+func (s *Store) loadDueSold(ctx context.Context, found *loaded) (err error) {
+	if len(found.Due) == 0 {
+		return nil
+	}
+	found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID })))
+	return err
 }
 
 // sales keeps the CONFIRMED ones of bookings, and of them the lock's ID. An index covers it.
@@ -297,11 +301,9 @@ func (l loaded) state(n inventory.Needs) inventory.State {
 	l.fillLocks(&s, n)
 	if n.Due > 0 || len(n.DueAmong) > 0 {
 		list := []inventory.DueLock{}
-		for _, due := range l.Due {
-			sold := countByLock(due.Sold)
-			for _, d := range due.Locks {
-				list = append(list, inventory.DueLock{ID: d.ID, Seats: d.Seats.N, Sold: sold[d.ID] > 0})
-			}
+		sold := countByLock(l.DueSold)
+		for _, d := range l.Due {
+			list = append(list, inventory.DueLock{ID: d.ID, Seats: d.Seats.N, Sold: sold[d.ID] > 0})
 		}
 		s.Due = &list
 	}

@@ -40,7 +40,7 @@ var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), numberOrAbsent("maxS
 
 // isNoList is for conditions on a value: they would match a list that has the value too.
 func isNoList(field string) bson.D {
-	return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}}
+	return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: isList}}}}
 }
 
 func sameStatus(status holdfast.EventStatus) bson.D {
