@@ -2,7 +2,7 @@ package mongodb
 
 import (
 	"math"
-	"strconv"
+	"math/big"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -31,8 +31,8 @@ func (w *Whole) UnmarshalBSONValue(kind byte, data []byte) error {
 	case bson.TypeDouble:
 		w.fromFloat(v.Double())
 	case bson.TypeDecimal128:
-		if f, err := strconv.ParseFloat(v.Decimal128().String(), 64); err == nil {
-			w.fromFloat(f)
+		if r, ok := new(big.Rat).SetString(v.Decimal128().String()); ok && r.IsInt() && r.Num().IsInt64() {
+			*w = Whole{N: r.Num().Int64(), Valid: true}
 		}
 	default:
 	}

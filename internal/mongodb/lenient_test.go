@@ -18,13 +18,17 @@ func TestWhole_ReadsWholeNumbersOfEveryType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	almostSeven, err := bson.ParseDecimal128("7.000000000000000000000000000000001")
+	if err != nil {
+		t.Fatal(err)
+	}
 	seven, wrong := mongodb.Whole{N: 7, Valid: true}, mongodb.Whole{Wrong: true}
 	for _, c := range []struct {
 		value any
 		want  mongodb.Whole
 	}{
 		{int32(7), seven}, {int64(7), seven}, {7.0, seven}, {decimal, seven},
-		{7.5, wrong}, {"7", wrong}, {1e300, wrong}, {bson.A{7}, wrong}, {nil, wrong}, {mongodb.MaxWhole + 1, wrong},
+		{7.5, wrong}, {almostSeven, wrong}, {"7", wrong}, {1e300, wrong}, {bson.A{7}, wrong}, {nil, wrong}, {mongodb.MaxWhole + 1, wrong},
 	} {
 		t.Run(fmt.Sprintf("%v (%T)", c.value, c.value), func(t *testing.T) {
 			raw, err := bson.Marshal(bson.D{{Key: "n", Value: c.value}})

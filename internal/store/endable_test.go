@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // A due lock can be ended, or there is a reason why not, whatever its fields hold. The filter and
@@ -20,9 +21,14 @@ import (
 func TestDueLocks_AreEndableOrHaveAReason(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
+	event := ids.New()
+	w.Insert("events", bson.D{{Key: "_id", Value: event}, {Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 0}})
 	what := map[string]string{} // by _id, in extended JSON
 	insert := func(id any, field string, value any) {
-		doc := bson.D{{Key: "_id", Value: id}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Minute)}}
+		doc := bson.D{
+			{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "status", Value: "ACTIVE"},
+			{Key: "expiresAt", Value: time.Now().Add(-time.Minute)},
+		}
 		if field != "seats" {
 			doc = append(doc, bson.E{Key: "seats", Value: 1})
 		}
@@ -63,6 +69,21 @@ func TestDueLocks_AreEndableOrHaveAReason(t *testing.T) {
 	}
 	if len(due) < 20 || len(refused) < 100 {
 		t.Errorf("%d locks can be ended and %d can't: the values don't try the rule", len(due), len(refused))
+	}
+	ofEvent, err := w.Store.Load(w.Ctx(), event, inventory.Needs{Due: len(what)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lock := range *ofEvent.Due {
+		found[idText(t, lock.ID)]--
+	}
+	for _, lock := range due {
+		if id := idText(t, lock.ID); found[id] != 0 {
+			t.Errorf("%s is due, but a reclaim does not find it", what[id])
+		}
+	}
+	if len(*ofEvent.Due) != len(due) {
+		t.Errorf("a reclaim finds %d locks, a sweep %d", len(*ofEvent.Due), len(due))
 	}
 	if n, err := w.Store.CountDueLocks(w.Ctx(), 0); err != nil || n != int64(len(due)) {
 		t.Errorf("counted %d due locks (%v), found %d", n, err, len(due))
@@ -118,7 +139,7 @@ func anyValues(t *testing.T) []any {
 		}
 		values = append(values, decimal)
 	}
-	for _, text := range []string{"1.5", "1.0", "100E-2", "NaN", "Infinity", "-Infinity", "9E6000", "1E-6000", "0.5", "2E3"} {
+	for _, text := range []string{"1.5", "1.0", "100E-2", "NaN", "Infinity", "-Infinity", "9E6000", "1E-6000", "0.5", "2E3", "1.000000000000000000000000000000001"} {
 		decimal, err := bson.ParseDecimal128(text)
 		if err != nil {
 			t.Fatal(err)

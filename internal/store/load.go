@@ -41,7 +41,7 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	if err != nil {
 		return inventory.State{}, err
 	}
-	if err := s.loadDueSold(ctx, &found); err != nil {
+	if err := s.completeDue(ctx, eventID, n, &found); err != nil {
 		return inventory.State{}, err
 	}
 	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
@@ -116,6 +116,12 @@ type holdingDoc struct {
 type dueDoc struct {
 	ID    ID            `bson:"_id"`
 	Seats mongodb.Whole `bson:"seats"`
+	Rev   mongodb.Whole `bson:"rev"`
+}
+
+// isEndable is the rule of endable.
+func (d dueDoc) isEndable() bool {
+	return !d.ID.IsZero() && d.Seats.Valid && d.Seats.N >= 1 && !d.Rev.Wrong && d.Rev.N < mongodb.MaxWhole
 }
 
 // soldDoc is a CONFIRMED booking.
@@ -163,7 +169,7 @@ func parts(eventID ID, n inventory.Needs) []part {
 		add("holdings", locksName, func(l *loaded) any { return &l.Holdings }, holdingsOf(ofEvent, n.Holdings)...)
 	}
 	if len(n.DueAmong) > 0 || n.Due > 0 {
-		add("due", locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n)...)
+		add("due", locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n, nil)...)
 	}
 	if len(n.Sold) > 0 {
 		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold)...)
@@ -175,24 +181,29 @@ func parts(eventID ID, n inventory.Needs) []part {
 	return list
 }
 
-// dueOf reads the due locks of the event.
-func dueOf(ofEvent bson.D, n inventory.Needs) []bson.D {
+// dueOf reads the due locks of the event that match a filter.
+func dueOf(ofEvent bson.D, n inventory.Needs, filter bson.D) []bson.D {
 	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
 	if len(n.DueAmong) > 0 {
-		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...), mongodb.Match(endable), mongodb.Only("seats")}
+		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong), filter)...), mongodb.Only("seats", "rev")}
 	}
 	return []bson.D{
-		mongodb.Match(isDue...), mongodb.Match(endable), mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats"),
+		mongodb.Match(append(isDue, filter)...), mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats", "rev"),
 	}
 }
 
-// loadDueSold reads the sales of the due locks that were found, most often none. It may read a
-// later state than the locks: the plan that ends them looks once more, see checkSales.
-func (s *Store) loadDueSold(ctx context.Context, found *loaded) (err error) {
-	if len(found.Due) == 0 {
-		return nil
+// completeDue reads what most loads have no use for, because no lock is due: the locks that can be
+// ended instead of those that can't, and the sales of the due locks. It may read a later state than
+// the locks: the plan that ends them looks once more, see lockGuard and checkSales.
+func (s *Store) completeDue(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (err error) {
+	if slices.ContainsFunc(found.Due, func(d dueDoc) bool { return !d.isEndable() }) {
+		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), dueOf(mongodb.Is("eventId", eventID), n, endable)); err != nil {
+			return err
+		}
 	}
-	found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID })))
+	if len(found.Due) > 0 {
+		found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID })))
+	}
 	return err
 }
 
