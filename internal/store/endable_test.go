@@ -123,13 +123,16 @@ func idText(t *testing.T, id any) string {
 func anyValues(t *testing.T) []any {
 	t.Helper()
 	values := []any{
-		"1", "", true, false, bson.Null{}, bson.D{}, bson.D{{Key: "a", Value: 1}}, bson.A{}, bson.A{1}, bson.A{1, 2}, bson.A{bson.A{1}}, bson.A{"1", 3},
+		"1", "", true, false, bson.Null{}, bson.D{}, bson.D{{Key: "a", Value: 1}}, bson.A{}, bson.A{1}, bson.A{1, 2}, bson.A{bson.A{1}},
+		bson.A{"1", 3},
 		holdfast.ID{}, bson.NewObjectID(), bson.NewDateTimeFromTime(time.Now()), bson.DateTime(0), bson.Timestamp{T: 1}, bson.Regex{Pattern: "1"},
-		bson.Binary{Data: []byte{1}}, bson.Binary{Data: []byte{0}}, bson.JavaScript("1"), bson.Symbol("symbol"), bson.MinKey{}, bson.MaxKey{}, bson.Undefined{},
+		bson.Binary{Data: []byte{1}}, bson.Binary{Data: []byte{0}}, bson.JavaScript("1"), bson.Symbol("symbol"), bson.MinKey{}, bson.MaxKey{},
+		bson.Undefined{},
 		math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 1e300, -1e300, math.SmallestNonzeroFloat64,
 	}
 	for _, n := range []int64{
-		0, 1, 2, -1, math.MaxInt32, math.MinInt32, mongodb.MaxWhole - 1, mongodb.MaxWhole, mongodb.MaxWhole + 1, -mongodb.MaxWhole, -mongodb.MaxWhole - 1,
+		0, 1, 2, -1, math.MaxInt32, math.MinInt32, mongodb.MaxWhole - 1, mongodb.MaxWhole, mongodb.MaxWhole + 1,
+		-mongodb.MaxWhole, -mongodb.MaxWhole - 1,
 		math.MaxInt64, math.MinInt64,
 	} {
 		values = append(values, n, float64(n), float64(n)+0.5)
@@ -139,7 +142,9 @@ func anyValues(t *testing.T) []any {
 		}
 		values = append(values, decimal)
 	}
-	for _, text := range []string{"1.5", "1.0", "100E-2", "NaN", "Infinity", "-Infinity", "9E6000", "1E-6000", "0.5", "2E3", "1.000000000000000000000000000000001"} {
+	for _, text := range []string{
+		"1.5", "1.0", "100E-2", "NaN", "Infinity", "-Infinity", "9E6000", "1E-6000", "0.5", "2E3", "1.000000000000000000000000000000001",
+	} {
 		decimal, err := bson.ParseDecimal128(text)
 		if err != nil {
 			t.Fatal(err)
