@@ -104,10 +104,11 @@ func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 	if err != nil || len(unknown) == 0 {
 		return nil, err
 	}
-	if err := s.db.Barrier(ctx); err != nil {
+	at, err := s.db.Barrier(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return s.unknown(ctx, userIDs)
+	return s.unknown(mongodb.WithReadTime(ctx, at), userIDs)
 }
 
 func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.Error, error) {

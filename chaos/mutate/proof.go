@@ -11,4 +11,13 @@ var proofMutations = []mutation{
 	{name: "the client's last attempt hides an unknown one", file: "client/client.go",
 		from: "if unknown {", to: "if unknown && false {",
 		tests: "TestClient_UnavailableDoesNotHide"},
+	{name: "a confirmed refusal reads at any time", file: "internal/mongodb/confirm.go",
+		from: "return do(WithReadTime(ctx, at))", to: "return do(WithReadTime(ctx, ReadTime{}))",
+		tests: "TestConfirmRefusal_TheReadHasTheTime"},
+	{name: "a key's creation is read at any time", file: "internal/mongodb/create.go",
+		from: "ctx = WithReadTime(ctx, at)", to: "ctx = WithReadTime(ctx, ReadTime{})",
+		tests: "TestConfirmRefusal_TheReadHasTheTime"},
+	{name: "a batch reads before its callers' proofs", file: "internal/pipeline/callers.go",
+		from: "ctx = mongodb.WithReadTime(ctx, c.read)", to: "_ = c.read",
+		pkg: "./internal/mongodb", tests: "TestConfirmRefusal_TheReadHasTheTime"},
 }

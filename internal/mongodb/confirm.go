@@ -20,17 +20,19 @@ import (
 
 // ConfirmRefusal calls do. If do refuses, and doubtful says that the refusal may come from
 // old data, it waits until the primary has confirmed its role (see Barrier), and calls do
-// again. Within a transaction do is called once: the commit confirms the role.
+// again, with reads that are not older (see WithReadTime). Within a transaction do is called
+// once: the commit confirms the role.
 func ConfirmRefusal[T any](ctx context.Context, db *DB, doubtful func(error) bool, do func(ctx context.Context) (T, error)) (T, error) {
 	value, err := do(ctx)
 	if err == nil || !doubtful(err) || mongo.SessionFromContext(ctx) != nil {
 		return value, err
 	}
-	if err := db.Barrier(ctx); err != nil {
+	at, err := db.Barrier(ctx)
+	if err != nil {
 		var zero T
 		return zero, err
 	}
-	return do(ctx)
+	return do(WithReadTime(ctx, at))
 }
 
 // IsRefusal reports whether a rule refuses because of the stored state. A failure of the
@@ -46,15 +48,21 @@ const barrierTimeout = 5 * time.Second
 // barrierName is a collection that does not exist: any collection would do.
 const barrierName = "barrier"
 
-// Barrier is a linearizable read: the majority confirms the primary's role. Reads after
-// Barrier are not older than its call.
-func (db *DB) Barrier(ctx context.Context) error {
+// Barrier is a linearizable read: the majority confirms the primary's role. It returns the
+// time of the read. WithReadTime ties the reads that follow to it: another primary may answer
+// them, or the same one after it was deposed.
+func (db *DB) Barrier(ctx context.Context) (ReadTime, error) {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
-	err := db.Collection(barrierName, options.Collection().SetReadConcern(readconcern.Linearizable())).
-		FindOne(ctx, bson.D{{Key: "_id", Value: nil}}).Err()
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		return nil
+	session, err := db.client.StartSession()
+	if err != nil {
+		return ReadTime{}, Translate(err)
 	}
-	return Translate(err)
+	defer session.EndSession(ctx)
+	err = db.Collection(barrierName, options.Collection().SetReadConcern(readconcern.Linearizable())).
+		FindOne(mongo.NewSessionContext(ctx, session), bson.D{{Key: "_id", Value: nil}}).Err()
+	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
+		return ReadTime{}, Translate(err)
+	}
+	return ReadTime{*session.OperationTime()}, nil
 }

@@ -91,7 +91,7 @@ func TestBarrier_IsALinearizableRead(t *testing.T) {
 			}
 		}}
 	})
-	if err := process.DB.Barrier(t.Context()); err != nil {
+	if _, err := process.DB.Barrier(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if level.Load() != "linearizable" {

@@ -81,9 +81,11 @@ func (db *DB) insertKey(ctx context.Context, c Creation) error {
 // createdBefore finds the document that an earlier request with the key made. The unique
 // index may know a key that the majority does not have yet; Barrier waits for it.
 func (db *DB) createdBefore(ctx context.Context, c Creation) (holdfast.ID, error) {
-	if err := db.Barrier(ctx); err != nil {
+	at, err := db.Barrier(ctx)
+	if err != nil {
 		return holdfast.ID{}, err
 	}
+	ctx = WithReadTime(ctx, at)
 	earlier, found, err := First[struct {
 		CreatedID holdfast.ID `bson:"createdId"`
 		Hash      Text        `bson:"requestHash"`

@@ -77,13 +77,25 @@ func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, 
 func All[T any](
 	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, o ...options.Lister[options.AggregateOptions],
 ) ([]T, error) {
+	items := []T{}
+	err := AllInto(ctx, c, pipeline, &items, o...)
+	return items, err
+}
+
+// AllInto is All for a list whose type the caller chooses: items points to it.
+func AllInto(
+	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, items any, o ...options.Lister[options.AggregateOptions],
+) error {
+	ctx, end, err := readAfter(ctx, c.Database().Client())
+	if err != nil {
+		return err
+	}
+	defer end()
 	cursor, err := c.Aggregate(ctx, pipeline, o...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	items := []T{}
-	err = cursor.All(ctx, &items)
-	return items, err
+	return cursor.All(ctx, items)
 }
 
 // First is All for the first document; found is false if there is none.
@@ -104,6 +116,11 @@ func Each[T any](
 	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error,
 ) error {
 	wireSize := int32(min(size, math.MaxInt32)) //nolint:gosec // G115: min bounds it
+	ctx, end, err := readAfter(ctx, c.Database().Client())
+	if err != nil {
+		return err
+	}
+	defer end()
 	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(projection).SetBatchSize(wireSize))
 	if err != nil {
 		return err

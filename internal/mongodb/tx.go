@@ -98,6 +98,9 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		return Unavailable, 0, Translate(err)
 	}
 	defer endSession(ctx, session)
+	if err := advance(ctx, session); err != nil {
+		return Unavailable, 0, Translate(err)
+	}
 
 	start := db.clock()
 	nextSearch := start.Add(orphanSearchDelay)

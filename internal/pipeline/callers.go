@@ -8,14 +8,27 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/groupcommit"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// queued is a command in the queue, with its caller's trace.
+// queued is a command in the queue, with its caller's trace and the time that its reads must
+// not be older than.
 type queued struct {
 	inventory.Command
 	span trace.SpanContext
+	read mongodb.ReadTime
+}
+
+// withReadTime returns a context whose reads are not older than any caller wants.
+func withReadTime(ctx context.Context, b *groupcommit.Batch[ID, queued]) context.Context {
+	for _, g := range b.Groups {
+		for _, c := range g.Commands {
+			ctx = mongodb.WithReadTime(ctx, c.read)
+		}
+	}
+	return ctx
 }
 
 // commandsOf marks the commands whose callers have given up by now.

@@ -73,7 +73,7 @@ func isDivisible(err error) bool {
 // gives up.
 func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
-		result, err := p.queue.Submit(ctx, eventID, queued{c, trace.SpanContextFromContext(ctx)})
+		result, err := p.queue.Submit(ctx, eventID, queued{c, trace.SpanContextFromContext(ctx), mongodb.ReadTimeOf(ctx)})
 		if err != nil {
 			return inventory.Result{}, explain(err, c)
 		}
@@ -83,7 +83,7 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 
 // commit carries out a batch of the queue.
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
-	ctx, end := traced(mongodb.WithFastRetry(ctx), b)
+	ctx, end := traced(mongodb.WithFastRetry(withReadTime(ctx, b)), b)
 	defer end()
 	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
 	for _, g := range b.Groups {

@@ -68,9 +68,9 @@ func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, f
 
 // aggregate reads the event and its parts at a time; nil: at the latest that is acknowledged.
 func (s *Store) aggregate(ctx context.Context, eventID ID, n inventory.Needs, at *bson.Timestamp, found *loaded) (exists bool, err error) {
-	snapshot := bson.D{{Key: "level", Value: "snapshot"}}
+	snapshot := mongodb.Snapshot(ctx)
 	if at != nil {
-		snapshot = append(snapshot, bson.E{Key: "atClusterTime", Value: *at})
+		snapshot = bson.D{{Key: "level", Value: "snapshot"}, {Key: "atClusterTime", Value: *at}}
 	}
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
 	for _, p := range parts(eventID, n) {
@@ -239,11 +239,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 		}
 	}
 	for _, p := range parts(eventID, n) {
-		cursor, err := s.db.Collection(p.collection).Aggregate(ctx, append(p.stages, mongodb.WithNow))
-		if err != nil {
-			return err
-		}
-		if err := cursor.All(ctx, p.into(found)); err != nil {
+		if err := mongodb.AllInto(ctx, s.db.Collection(p.collection), append(p.stages, mongodb.WithNow), p.into(found)); err != nil {
 			return err
 		}
 	}
