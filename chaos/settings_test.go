@@ -32,6 +32,9 @@ func TestProcesses_RefuseWrongSettings(t *testing.T) {
 		"JOB_LEASES=etcd":                      "job-leases",
 		"JOB_LEASES=redis REDIS_ENABLED=false": "change one of them",
 		"ENDED_RETENTION=-1s":                  "ENDED_RETENTION",
+		"SEAL_AFTER=0s":                        "SEAL_AFTER",
+		"SEAL_AFTER=-720h":                     "SEAL_AFTER",
+		"SEAL_AFTER=never":                     "seal-after",
 	} {
 		t.Run(setting, func(t *testing.T) {
 			settings := append([]string{"MONGODB_URI=mongodb://127.0.0.1:1/?replicaSet=x"}, strings.Fields(setting)...)

@@ -41,3 +41,11 @@ func (r *Reported) IsNew(finding string, now time.Time) bool {
 	r.last[finding] = now
 	return true
 }
+
+// Knows reports whether IsNew was called with a finding within the last day.
+func (r *Reported) Knows(finding string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.last[finding]
+	return known && now.Sub(last) < reportInterval
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Retention is not urgent. Its only setting is the age.
+// Retention is not urgent. Its only settings are ages.
 const (
 	retentionInterval = 10 * time.Minute
 	retentionTimeout  = 30 * time.Minute
@@ -22,15 +22,11 @@ const (
 // jobs lists all jobs. A job is a name, an interval and a function.
 func (a *App) jobs() []jobs.Job {
 	c := a.Config
-	retention := jobs.Job{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain}
-	if a.retention == 0 {
-		retention.Interval = 0
-	}
 	return []jobs.Job{
 		{Name: "lock-expiry", Interval: c.LockExpiryInterval, MaxDuration: c.LockExpiryMaxDuration, Do: a.sweepLocks},
 		{Name: "booking-expiry", Interval: c.BookingExpiryInterval, MaxDuration: c.BookingExpiryMaxDuration, Do: a.sweepBookings},
 		{Name: "reconcile", Interval: c.ReconcileInterval, MaxDuration: c.ReconcileMaxDuration, Do: a.reconcile},
-		retention,
+		{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain},
 		a.recoveryJob(),
 	}
 }
@@ -89,7 +85,17 @@ func (a *App) recovered(run jobs.Run, report recovery.Report, err error) (jobs.C
 	return jobs.Counts(report.Report), err
 }
 
+// retain removes what ended long ago, and then seals events that are over.
 func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-	report, err := a.Retention.Run(ctx, a.retention, run.Log)
-	return jobs.Counts(report), err
+	var purged expiry.Report
+	var err error
+	if a.retention > 0 || run.Trigger == jobs.Manual { // the log of a manual run says that it is off
+		purged, err = a.Retention.Run(ctx, a.retention, run.Log)
+	}
+	sealed, sealErr := a.Sealer.Run(ctx, a.Config.SealAfter, run.Log)
+	a.Metrics.EventsSealed.Add(float64(sealed.Applied))
+	if sealed.Found > 0 {
+		run.Advanced()
+	}
+	return jobs.Counts(purged.Add(sealed)), errors.Join(err, sealErr)
 }

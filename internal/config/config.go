@@ -34,6 +34,7 @@ type Config struct {
 	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
 	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are compared with the locks, and corrected."`
 	EndedRetention        Retention     `name:"ended-retention" env:"ENDED_RETENTION" help:"The job retention removes ended locks older than this, with their ended bookings and idempotency keys: off, 0, or at least 24h. Default: 720h for databases that this version or a later one created, off for older ones."`
+	SealAfter             time.Duration `name:"seal-after" env:"SEAL_AFTER" default:"720h" help:"The job retention seals events whose date is so long past, if nothing of them is open: recovery and reconcile then skip them. Any change of such an event removes the seal."`
 	SweepBatch            int           `name:"sweep-batch" env:"SWEEP_BATCH" default:"500" help:"Documents in one transaction of a sweep."`
 
 	LockDefaultTTL time.Duration `name:"lock-default-ttl" env:"LOCK_DEFAULT_TTL" default:"10m" help:"Lifetime of a lock if the request does not set one."`
@@ -123,7 +124,7 @@ func (c *Config) check() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"LOCK_EXPIRY_INTERVAL": c.LockExpiryInterval, "BOOKING_EXPIRY_INTERVAL": c.BookingExpiryInterval,
-		"RECONCILE_INTERVAL": c.ReconcileInterval, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
+		"RECONCILE_INTERVAL": c.ReconcileInterval, "SEAL_AFTER": c.SealAfter, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
 		"BOOKING_EXPIRY_MAX_DURATION": c.BookingExpiryMaxDuration, "RECOVERY_MAX_DURATION": c.RecoveryMaxDuration,
 		"RECONCILE_MAX_DURATION": c.ReconcileMaxDuration, "RECOVERY_BOOT_WAIT": c.RecoveryBootWait,
 	} {

@@ -67,6 +67,7 @@ type Core struct {
 	Bookings  *booking.Service
 	Sweeper   *expiry.Sweeper
 	Retention *expiry.Retention
+	Sealer    *expiry.Sealer
 	Recovery  *recovery.Recovery
 }
 
@@ -102,6 +103,7 @@ func New(db *mongodb.DB, o Options) *Core {
 	c.Bookings = booking.New(c.Pipeline, o.PaymentMaxTTL, o.Observe.Bookings)
 	c.Sweeper = &expiry.Sweeper{Pipeline: c.Pipeline, Batch: o.SweepBatch}
 	c.Retention = &expiry.Retention{Store: c.Store, Batch: o.SweepBatch}
+	c.Sealer = &expiry.Sealer{Store: c.Store}
 	c.Recovery = &recovery.Recovery{Pipeline: c.Pipeline, Sweeper: c.Sweeper, Corrected: o.Observe.Corrected, OnProgress: recovery.LogProgress}
 	return c
 }
@@ -118,7 +120,7 @@ func Collections() []mongodb.Collection {
 
 // SchemaVersion is the version of the schema that Collections describes. Raise it with each
 // change of a validator or an index: a process leaves a database of a later version as it is.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // EnsureSchema makes missing indexes and validators, and drops indexes of former versions. It
 // logs each change that MongoDB refuses, and returns these. A schema of a later version is left

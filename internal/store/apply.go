@@ -81,10 +81,10 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 	})
 }
 
-// Hold writes an event in the caller's transaction, and changes only its revision. Until
-// the transaction ends, no other one can change the event.
+// Hold writes an event in the caller's transaction: it raises the revision and removes the
+// seal. Until the transaction ends, no other one can change the event.
 func (s *Store) Hold(ctx context.Context, eventID ID) error {
-	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision})
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision, unseal})
 	return rejectedEvent(err)
 }
 

@@ -107,11 +107,16 @@ func (s *Store) EachLock(ctx context.Context, status holdfast.LockStatus, size i
 
 // EachSale calls handle with all CONFIRMED bookings, in batches of up to size.
 func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.BookingRef) error) error {
-	confirmed := mongodb.Is("status", string(holdfast.BookingConfirmed))
-	return mongodb.Translate(mongodb.Each(ctx, s.bookings(), confirmed, mongodb.Keys("_id", "seatLockId"), size,
+	return mongodb.Translate(s.eachSaleOf(ctx, nil, size, handle))
+}
+
+// eachSaleOf is EachSale for the bookings that match a filter. It does not translate errors.
+func (s *Store) eachSaleOf(ctx context.Context, filter bson.D, size int, handle func([]inventory.BookingRef) error) error {
+	confirmed := mongodb.And(filter, mongodb.Is("status", string(holdfast.BookingConfirmed)))
+	return mongodb.Each(ctx, s.bookings(), confirmed, mongodb.Keys("_id", "seatLockId"), size,
 		func(doc bson.Raw) inventory.BookingRef {
 			return inventory.BookingRef{Booking: mongodb.IDOf(doc, "_id"), Lock: mongodb.IDOf(doc, "seatLockId")}
-		}, handle))
+		}, handle)
 }
 
 // ActiveSales returns the sales whose lock is not CONSUMED: it is still ACTIVE, or it has

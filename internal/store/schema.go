@@ -24,6 +24,8 @@ func Collections() []mongodb.Collection {
 			Indexes: []mongodb.Index{
 				// Oversold events; there should be none.
 				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
+				// Passes over the events that are not sealed, or that are.
+				{Keys: mongodb.Keys(sealName, "_id")},
 			},
 		},
 		{
@@ -46,7 +48,9 @@ func Collections() []mongodb.Collection {
 			Validator: mongodb.OneOf("status", holdfast.BookingStatuses()...),
 			Indexes: []mongodb.Index{
 				{Keys: mongodb.Keys("seatLockId", "status")},
-				{Keys: mongodb.Keys("eventId", "status", "_id")},
+				// Lists by event; sales of the events that are not sealed, covered.
+				{Keys: mongodb.Keys("eventId", "status", "_id", "seatLockId")},
+				{Keys: mongodb.Keys(foreignEvent, "status", "_id"), Partial: bson.D{{Key: foreignEvent, Value: bson.D{{Key: "$exists", Value: true}}}}},
 				{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
 				// The sweep of due bookings; passes over one status.
 				{Keys: mongodb.Keys("paymentExpiresAt", "_id"), Partial: mongodb.Is("status", string(holdfast.BookingPending))},

@@ -73,9 +73,10 @@ func sameNumber(field string, n *int64) bson.D {
 // eventUpdate is the write of an event: a document of operators, or a pipeline.
 func eventUpdate(w inventory.EventWrite) any {
 	if w.Drift != nil {
-		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID)}}}
+		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID)}}, {{Key: "$unset", Value: sealName}}}
 	}
 	inc, set, unset := bson.D{{Key: "rev", Value: int64(1)}}, bson.D{}, bson.D{}
+	unset = append(unset, bson.E{Key: sealName, Value: ""})
 	addTo := func(field string, n int64) {
 		if n != 0 {
 			inc = append(inc, bson.E{Key: field, Value: n})
@@ -109,12 +110,9 @@ func eventUpdate(w inventory.EventWrite) any {
 	if c := w.Fields; c.MaxSeatsPerUser != nil {
 		set, unset = setOrUnset(set, unset, "maxSeatsPerUser", *c.MaxSeatsPerUser)
 	}
-	update := bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate}
+	update := bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate, {Key: "$unset", Value: unset}}
 	if len(set) > 0 {
 		update = append(update, bson.E{Key: "$set", Value: set})
-	}
-	if len(unset) > 0 {
-		update = append(update, bson.E{Key: "$unset", Value: unset})
 	}
 	return update
 }

@@ -20,6 +20,7 @@ type Metrics struct {
 	OrphansEnded     prometheus.Counter
 	Corrections      prometheus.Counter
 	OversoldEvents   prometheus.Gauge
+	EventsSealed     prometheus.Counter
 	PaidAndRefused   prometheus.Counter
 	RecoverySeconds  prometheus.Gauge
 	RecoveryComplete prometheus.Gauge
@@ -78,6 +79,7 @@ func NewMetrics() *Metrics {
 			"Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
 		Corrections:      counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
 		OversoldEvents:   gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
+		EventsSealed:     counter("events_sealed_total", "Events that are over and were sealed.").WithLabelValues(),
 		PaidAndRefused:   counter("paid_and_refused_total", "Refused confirmations with a payment reference.").WithLabelValues(),
 		RecoverySeconds:  gauge("recovery_duration_seconds", "Duration of the recovery pass when this process started."),
 		RecoveryComplete: gauge("recovery_completed", "1 once the recovery pass of this process's start has completed."),

@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// An event that is over and settled is sealed: recovery and reconcile skip it. The seal has
+// the event's final counts and its revision:
+//
+//	internal.sealed: {at, rev, totalSeats, availableSeats}
+//
+// Every plan that writes an event removes the seal in the same update, so a sealed event is
+// changed like any other. A fence keeps the seal, because it changes nothing that is counted.
+const sealName = "internal.sealed"
+
+// isSealed and isUnsealed match by the index that begins with the seal.
+var (
+	isSealed   = bson.D{{Key: sealName, Value: bson.D{{Key: "$ne", Value: nil}}}}
+	isUnsealed = mongodb.Is(sealName, nil)
+)
+
+// unseal is part of every update of an event by a plan.
+var unseal = bson.E{Key: "$unset", Value: bson.D{{Key: sealName, Value: ""}}}
+
+// sealPage is the number of locks or bookings in one read of a proof.
+const sealPage = 5000
+
+// OverEvents reads up to limit events that are not sealed and whose date is not after a time,
+// in the order of their IDs, after a position.
+func (s *Store) OverEvents(ctx context.Context, until time.Time, after ID, limit int) ([]inventory.Event, error) {
+	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+		mongodb.Match(isUnsealed, isOver(until), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
+		mongodb.Sort("_id"), mongodb.Limit(limit),
+	})
+	return all(docs, eventDoc.inventory), mongodb.Translate(err)
+}
+
+func isOver(until time.Time) bson.D {
+	return mongodb.And(bson.D{{Key: "eventDate", Value: bson.D{{Key: "$type", Value: "date"}, {Key: "$lte", Value: until}}}}, isNoList("eventDate"))
+}
+
+// SealResult says whether an event was sealed.
+type SealResult struct {
+	Sealed bool
+	// Contradiction says what has to be repaired first. It is empty if the event is sealed, has
+	// an open lock or booking, or has changed since it was read.
+	Contradiction string
+}
+
+// Seal seals an event that is over, if it proves that nothing of it is open, that the counter
+// agrees with the locks, and that sold locks and CONFIRMED bookings agree. event is what
+// OverEvents has read.
+//
+// The proof reads locks and bookings before the transaction that writes the seal, because an
+// event may have more locks than a transaction can read. It holds at the time of the seal: locks
+// and bookings can't change without an ACTIVE lock, an open booking or a write of the event. The
+// proof begins by finding none of the first two. The transaction writes the event if its
+// revision has not changed since, and looks for open locks and bookings once more.
+func (s *Store) Seal(ctx context.Context, event inventory.Event, until time.Time) (SealResult, error) {
+	if event.Unguarded || !event.HasTotal || !event.Valid() || event.Oversold > 0 {
+		return SealResult{Contradiction: "its counter or its revision can't be relied on"}, nil
+	}
+	if open, err := s.isOpen(ctx, event.ID); err != nil || open {
+		return SealResult{}, mongodb.Translate(err)
+	}
+	taken, contradiction, err := s.proveLocks(ctx, event.ID)
+	if err == nil && contradiction == "" {
+		contradiction, err = s.proveSales(ctx, event.ID)
+	}
+	switch {
+	case err != nil:
+		return SealResult{}, mongodb.Translate(err)
+	case contradiction != "":
+		return SealResult{Contradiction: contradiction}, nil
+	case event.Drift(taken) != 0:
+		return SealResult{Contradiction: "its counter does not agree with its locks"}, nil
+	}
+	err = mongodb.Do(ctx, s.db, func(ctx context.Context) error { return s.writeSeal(ctx, event, until) })
+	if errors.Is(err, ErrStale) {
+		return SealResult{}, nil
+	}
+	return SealResult{Sealed: err == nil}, err
+}
+
+// openStatuses are the bookings that may still be confirmed.
+func openStatuses() []holdfast.BookingStatus {
+	return slices.DeleteFunc(holdfast.LiveStatuses(), func(s holdfast.BookingStatus) bool { return s == holdfast.BookingConfirmed })
+}
+
+// isOpen reports whether an event has an ACTIVE lock or an open booking.
+func (s *Store) isOpen(ctx context.Context, id ID) (bool, error) {
+	active, err := s.locks().CountDocuments(ctx,
+		mongodb.And(mongodb.Is("eventId", id), mongodb.Is("status", string(holdfast.LockActive))), upTo(1))
+	if err != nil || active > 0 {
+		return true, err
+	}
+	for _, field := range []string{"eventId", foreignEvent} {
+		open, err := s.bookings().CountDocuments(ctx, mongodb.And(mongodb.Is(field, id), mongodb.In("status", openStatuses())), upTo(1))
+		if err != nil || open > 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// foreignEvent is the field in which bookings of other software name their event.
+const foreignEvent = "event"
+
+type takingLock struct {
+	id     ID
+	status holdfast.LockStatus
+	seats  mongodb.Whole
+}
+
+func readTakingLock(doc bson.Raw) takingLock {
+	lock := takingLock{id: mongodb.IDOf(doc, "_id")}
+	status, _ := doc.Lookup("status").StringValueOK()
+	lock.status = holdfast.LockStatus(status)
+	if seats, err := doc.LookupErr("seats"); err == nil {
+		_ = lock.seats.UnmarshalBSONValue(byte(seats.Type), seats.Value) // it never fails
+	}
+	return lock
+}
+
+// proveLocks adds up the locks that take seats of an event, by a covered index. Each CONSUMED
+// one has to have one CONFIRMED booking.
+func (s *Store) proveLocks(ctx context.Context, id ID) (taken int64, contradiction string, err error) {
+	taking := mongodb.And(mongodb.Is("eventId", id), mongodb.In("status", holdfast.TakingStatuses()))
+	err = mongodb.Each(ctx, s.locks(), taking, mongodb.Keys("_id", "status", "seats"), sealPage, readTakingLock, func(page []takingLock) error {
+		var consumed []ID
+		for _, lock := range page {
+			switch {
+			case lock.id.IsZero():
+				contradiction = "the _id of a lock is no ObjectID"
+			case !lock.seats.Valid || lock.seats.N < 1 || taken > mongodb.MaxWhole-lock.seats.N:
+				contradiction = "the seats of its locks can't be added up"
+			}
+			if contradiction != "" {
+				return errProved
+			}
+			taken += lock.seats.N
+			if lock.status == holdfast.LockConsumed {
+				consumed = append(consumed, lock.id)
+			}
+		}
+		orphans, doubles, err := s.OrphanConsumed(ctx, consumed)
+		if len(orphans)+len(doubles) > 0 {
+			contradiction = "a CONSUMED lock does not have one CONFIRMED booking"
+			return errProved
+		}
+		return err
+	})
+	if errors.Is(err, errProved) {
+		err = nil
+	}
+	return taken, contradiction, err
+}
+
+// errProved ends the reads of a proof that has found a contradiction.
+const errProved = mongodb.AbortError("the event can't be sealed")
+
+// proveSales looks for CONFIRMED bookings of an event whose lock is not CONSUMED.
+func (s *Store) proveSales(ctx context.Context, id ID) (contradiction string, err error) {
+	for _, field := range []string{"eventId", foreignEvent} {
+		err = s.eachSaleOf(ctx, mongodb.Is(field, id), sealPage, func(sales []inventory.BookingRef) error {
+			active, ended, err := s.ActiveSales(ctx, sales)
+			if len(active)+len(ended) > 0 {
+				contradiction = "the lock of a CONFIRMED booking is not CONSUMED"
+				return errProved
+			}
+			return err
+		})
+		if errors.Is(err, errProved) {
+			return contradiction, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// writeSeal writes the seal in the caller's transaction, or returns ErrStale.
+func (s *Store) writeSeal(ctx context.Context, event inventory.Event, until time.Time) error {
+	unchanged := eventGuard(event.ID, inventory.EventWrite{IfUnchanged: &event})
+	result, err := s.events().UpdateOne(ctx, mongodb.And(unchanged, isOver(until)), bson.D{
+		{Key: "$set", Value: bson.D{
+			{Key: sealName + ".rev", Value: event.Revision},
+			{Key: sealName + ".totalSeats", Value: event.TotalSeats},
+			{Key: sealName + ".availableSeats", Value: event.AvailableSeats},
+		}},
+		{Key: "$currentDate", Value: bson.D{{Key: sealName + ".at", Value: true}}},
+	})
+	switch {
+	case err != nil:
+		return rejectedEvent(err)
+	case result.MatchedCount == 0:
+		return ErrStale
+	}
+	open, err := s.isOpen(ctx, event.ID)
+	if err == nil && open {
+		return ErrStale
+	}
+	return err
+}
+
+// Unseal removes the seals of events, and returns how many there were.
+func (s *Store) Unseal(ctx context.Context, eventIDs []ID) (int, error) {
+	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (int, error) {
+		result, err := s.events().UpdateMany(ctx, mongodb.And(mongodb.In("_id", eventIDs), isSealed), bson.D{unseal})
+		if err != nil {
+			return 0, err
+		}
+		return int(result.ModifiedCount), nil
+	})
+}
