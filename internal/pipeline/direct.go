@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -33,10 +34,40 @@ func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEve
 	})
 }
 
+// maxRepairs bounds how often a repair is measured, before its transaction holds the event.
+const maxRepairs = 3
+
 // Repair compares an event's counter with its locks, and corrects it if it is wrong. The
 // correction is nil if it is right.
+//
+// The locks are added up before the transaction: an event may have more than a transaction has
+// time for. If a counter is no number, the event must not change until the write. A transaction
+// adds up the locks only if other processes change such an event all the time.
 func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
-	result, err := p.carryOut(ctx, eventID, inventory.Repair{RunID: runID}, readFirst)
+	defer p.memory.forget(eventID)
+	c := inventory.Repair{RunID: runID}
+	for range maxRepairs {
+		state, err := p.store.MeasureEvent(ctx, eventID)
+		if err != nil {
+			return nil, err
+		}
+		plan, result := p.Preview(state, c)
+		if plan.IsEmpty() {
+			return result.Correction, result.Err
+		}
+		if before := plan.Event.IfUnchanged; before != nil && before.Unguarded {
+			break
+		}
+		applied, err := p.store.Apply(ctx, []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
+		switch {
+		case err == nil:
+			inventory.Complete(plan, []inventory.Result{result}, applied[0].Now, applied[0].Event.Event)
+			return result.Correction, nil
+		case !errors.Is(err, store.ErrStale):
+			return nil, mongodb.Translate(err)
+		}
+	}
+	result, err := p.carryOut(ctx, eventID, c, holdFirst)
 	return result.Correction, err
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -56,7 +57,7 @@ type PoisonLocks struct {
 // so a suspect has to be measured.
 func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
 	ofPage := bson.D{{Key: "$gte", Value: page.events[0].ID}, {Key: "$lte", Value: page.Last()}}
-	sums, err := s.sums(ctx, bson.D{{Key: "eventId", Value: ofPage}})
+	sums, err := s.sums(ctx, bson.D{{Key: "eventId", Value: ofPage}}, holdfast.TakingStatuses())
 	if err != nil {
 		return Audit{}, mongodb.Translate(err)
 	}
@@ -77,15 +78,15 @@ func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
 	return found, nil
 }
 
-// Measure reads the events that exist and the seats that their locks take, in one snapshot.
-// It leaves out events whose locks have too many seats to add up.
+// Measure reads the events that exist and the seats that their locks take, in one snapshot
+// (see mongodb.AtSnapshot). It leaves out events whose locks have too many seats to add up.
 func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, error) {
-	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]inventory.State, error) {
+	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]inventory.State, error) {
 		events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), mongodb.WithNow})
 		if err != nil {
 			return nil, err
 		}
-		sums, err := s.sums(ctx, mongodb.In("eventId", eventIDs))
+		sums, err := s.sums(ctx, mongodb.In("eventId", eventIDs), holdfast.TakingStatuses())
 		states := make([]inventory.State, 0, len(events))
 		for _, d := range events {
 			if sums[d.ID].Seats.Wrong {
@@ -96,6 +97,21 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 		}
 		return states, err
 	})
+}
+
+// MeasureEvent is Measure for one event. It fails with RejectedEventError if the event's locks
+// have too many seats to add up.
+func (s *Store) MeasureEvent(ctx context.Context, id ID) (inventory.State, error) {
+	states, err := s.Measure(ctx, []ID{id})
+	if err != nil || len(states) > 0 {
+		return append(states, inventory.State{})[0], err
+	}
+	_, exists, err := s.readEvent(ctx, id)
+	if err != nil || exists {
+		return inventory.State{}, cmp.Or(mongodb.Translate(err), error(RejectedEventError{errUncountable}))
+	}
+	none := int64(0)
+	return inventory.State{Missing: true, Taken: &none}, nil
 }
 
 // EachLock calls handle with the IDs of all locks of a status, in batches of up to size.
@@ -190,24 +206,4 @@ func (s *Store) confirmed(ctx context.Context, lockIDs []ID) (map[ID]int, error)
 		})
 	delete(found, ID{}) // it names no lock
 	return found, err
-}
-
-type lockSum struct {
-	Event  ID            `bson:"_id"`
-	Seats  mongodb.Whole `bson:"seats"`
-	Poison int64         `bson:"poison"`
-}
-
-// sums adds up the locks of some events, by a covered index.
-func (s *Store) sums(ctx context.Context, ofEvents bson.D) (map[ID]lockSum, error) {
-	poison := bson.D{{Key: "$cond", Value: bson.A{wholeSeats, int64(0), int64(1)}}}
-	found, err := mongodb.All[lockSum](ctx, s.locks(), mongo.Pipeline{
-		mongodb.Match(ofEvents, mongodb.In("status", holdfast.TakingStatuses())),
-		mongodb.Group("$eventId", bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}, bson.E{Key: "poison", Value: mongodb.Sum(poison)}),
-	})
-	sums := make(map[ID]lockSum, len(found))
-	for _, sum := range found {
-		sums[sum.Event] = sum
-	}
-	return sums, err
 }

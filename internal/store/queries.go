@@ -161,7 +161,7 @@ func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]Even
 	if !after.IsZero() {
 		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$lt", Value: after}}}}
 	}
-	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
+	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
 		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 			mongodb.Match(filter), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit),
 		})
@@ -172,7 +172,7 @@ func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]Even
 		for _, d := range docs {
 			eventIDs = append(eventIDs, d.ID)
 		}
-		active, err := s.activeSums(ctx, eventIDs)
+		active, err := s.sums(ctx, mongodb.In("eventId", eventIDs), []holdfast.LockStatus{holdfast.LockActive})
 		summaries := make([]EventSummary, 0, len(docs))
 		for _, d := range docs {
 			sum := active[d.ID]
@@ -180,25 +180,6 @@ func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]Even
 		}
 		return summaries, err
 	})
-}
-
-type activeSum struct {
-	Event ID            `bson:"_id"`
-	Locks int64         `bson:"locks"`
-	Seats mongodb.Whole `bson:"seats"`
-}
-
-// activeSums adds up the ACTIVE locks of events, by a covered index.
-func (s *Store) activeSums(ctx context.Context, eventIDs []ID) (map[ID]activeSum, error) {
-	found, err := mongodb.All[activeSum](ctx, s.locks(), mongo.Pipeline{
-		mongodb.Match(mongodb.In("eventId", eventIDs), mongodb.Is("status", string(holdfast.LockActive))),
-		mongodb.Group("$eventId", bson.E{Key: "locks", Value: mongodb.Sum(int64(1))}, bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}),
-	})
-	sums := make(map[ID]activeSum, len(found))
-	for _, sum := range found {
-		sums[sum.Event] = sum
-	}
-	return sums, err
 }
 
 // Expiring reads up to limit ACTIVE locks, soonest expiry first, and the database's clock.

@@ -14,10 +14,13 @@ type ID = holdfast.ID
 
 // Store has the events, locks and bookings of one database. It is safe for concurrent use.
 // Its methods join a transaction of their context.
-type Store struct{ db *mongodb.DB }
+type Store struct {
+	db        *mongodb.DB
+	maxSummed int // the constant; fewer in tests
+}
 
 // New returns the store of db.
-func New(db *mongodb.DB) *Store { return &Store{db: db} }
+func New(db *mongodb.DB) *Store { return &Store{db: db, maxSummed: maxSummed} }
 
 // DB is the store's database.
 func (s *Store) DB() *mongodb.DB { return s.db }
