@@ -20,4 +20,7 @@ var proofMutations = []mutation{
 	{name: "a batch reads before its callers' proofs", file: "internal/pipeline/callers.go",
 		from: "ctx = mongodb.WithReadTime(ctx, c.read)", to: "_ = c.read",
 		pkg: "./internal/mongodb", tests: "TestConfirmRefusal_TheReadHasTheTime"},
+	{name: "a booking is confirmed although another one sold its lock", file: "seats/inventory/claim.go",
+		from: "d.sales[b.LockID] > 0 {", to: "d.sales[b.LockID] > 0 && false {",
+		tests: "TestClaim_OfABookingWhoseSeatsAnotherBookingSold"},
 }

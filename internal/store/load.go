@@ -28,8 +28,8 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 		err = s.loadEach(ctx, eventID, n, &found)
 	case eventID.IsZero() && len(n.Bookings) == 1:
 		err = s.loadByBooking(ctx, n, &found)
-		for _, b := range found.Bookings { // its lock was looked up with it
-			n.Locks = append(n.Locks, b.LockID)
+		for _, b := range found.Bookings { // its lock was looked up with it, and the lock's sales
+			n.Locks, n.Sold = append(n.Locks, b.LockID), append(n.Sold, b.LockID)
 		}
 	case eventID.IsZero() && len(n.Locks) == 1 && len(n.Bookings) == 0:
 		err = s.loadByLock(ctx, n, &found)
@@ -270,20 +270,22 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 	return err
 }
 
-// loadByBooking reads a booking with its lock and that lock's event.
+// loadByBooking reads a booking with its lock, that lock's event and its sales.
 func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
 	doc, exists, err := mongodb.First[struct {
 		Booking bookingDoc `bson:",inline"`
 		Locks   []lockDoc  `bson:"locks"`
 		Events  []eventDoc `bson:"events"`
+		Sold    []soldDoc  `bson:"sold"`
 	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("_id", n.Bookings[0])),
 		mongodb.JoinBy("locks", locksName, "seatLockId", "_id"),
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
+		mongodb.JoinBy("sold", bookingsName, "seatLockId", "seatLockId", sales...),
 		mongodb.WithNow,
 	})
 	if exists {
-		*found = loaded{Events: doc.Events, Locks: doc.Locks, Bookings: []bookingDoc{doc.Booking}}
+		*found = loaded{Events: doc.Events, Locks: doc.Locks, Bookings: []bookingDoc{doc.Booking}, Sold: doc.Sold}
 		found.Event.Now = doc.Booking.Now
 	}
 	return err

@@ -121,15 +121,15 @@ func (c Pay) decide(d *decision) Result {
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
-	now := d.state.Now
+	now, seen := d.state.Now, d.seenBy(b, lock)
 	action := holdfast.PayBooking
 	if b.Status == holdfast.BookingPending { // a repeat, which gets the same answer while booking and lock are live
-		if !b.Due(lock.Lock, now) && lock.Status == holdfast.LockActive {
+		if !b.Due(seen, now) && seen.Status == holdfast.LockActive {
 			return Result{Booking: &b}
 		}
 		action = holdfast.CancelBooking
 	}
-	if err := checkBooking(b, action, lock.Lock, now); err != nil {
+	if err := checkBooking(b, action, seen, now); err != nil {
 		d.bumpOpen(b, lock)
 		return Result{Err: err}
 	}
@@ -167,10 +167,11 @@ func (c Confirm) decide(d *decision) Result {
 		return Result{Booking: &b}
 	}
 	action := holdfast.ConfirmBooking
-	if b.Status == holdfast.BookingInitiated && b.Due(lock.Lock, d.state.Now) { // it expired before it could be paid for
+	seen := d.seenBy(b, lock)
+	if b.Status == holdfast.BookingInitiated && b.Due(seen, d.state.Now) { // it expired before it could be paid for
 		action = holdfast.CancelBooking
 	}
-	if err := checkBooking(b, action, lock.Lock, d.state.Now); err != nil {
+	if err := checkBooking(b, action, seen, d.state.Now); err != nil {
 		d.bumpOpen(b, lock)
 		return Result{Err: err}
 	}
@@ -208,6 +209,7 @@ func (c ConsumeSold) decide(d *decision) Result {
 }
 
 // bookingAndLock returns a booking and its lock. A lock that does not exist counts as expired.
+// It also asks for the lock's sales.
 func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists, read bool) {
 	b, exists, read = d.booking(id)
 	if !exists {
@@ -217,7 +219,20 @@ func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists,
 	if !hasLock {
 		lock = endedLock(b)
 	}
-	return b, lock, true, lockRead
+	_, salesRead := d.sales[b.LockID]
+	if !salesRead {
+		d.needs.Sold = append(d.needs.Sold, b.LockID)
+	}
+	return b, lock, true, lockRead && salesRead
+}
+
+// seenBy is the lock as its booking has to see it: if other software made a second booking of
+// the lock and confirmed it, the lock is sold to that one.
+func (d *decision) seenBy(b holdfast.Booking, lock Lock) holdfast.Lock {
+	if b.Status.IsOpen() && lock.Status == holdfast.LockActive && d.sales[b.LockID] > 0 {
+		lock.Status = holdfast.LockConsumed
+	}
+	return lock.Lock
 }
 
 // bumpOpen is bump for the lock of a booking, if the booking is open.

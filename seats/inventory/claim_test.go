@@ -356,3 +356,31 @@ func TestClaim_WhereTheEventDoesNotExist(t *testing.T) {
 		})
 	}
 }
+
+// Other software made two bookings of one lock, and confirmed one. The seats are sold once.
+func TestClaim_OfABookingWhoseSeatsAnotherBookingSold(t *testing.T) {
+	confirm, pay := inventory.Confirm{BookingID: bookingID(1)}, inventory.Pay{BookingID: bookingID(1), Window: holdfast.Until{For: time.Minute}}
+	for _, row := range []struct {
+		name    string
+		command inventory.Command
+		status  holdfast.BookingStatus
+		expires time.Duration
+		code    holdfast.Code
+	}{
+		{name: "confirm", command: confirm, status: "PAYMENT_PENDING", expires: time.Minute, code: "LOCK_CONSUMED"},
+		{name: "confirm, due", command: confirm, status: "PAYMENT_PENDING", expires: -time.Minute, code: "BOOKING_EXPIRED"},
+		{name: "confirm, INITIATED", command: confirm, status: "INITIATED", expires: time.Minute, code: "BOOKING_NOT_PAYABLE"},
+		{name: "pay", command: pay, status: "INITIATED", expires: time.Minute, code: "LOCK_CONSUMED"},
+		{name: "pay, again", command: pay, status: "PAYMENT_PENDING", expires: time.Minute, code: "LOCK_CONSUMED"},
+		{name: "pay, due", command: pay, status: "INITIATED", expires: -time.Minute, code: "BOOKING_EXPIRED"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStore(5).withLock(1, 2, "ACTIVE", in(row.expires)).withBooking(1, row.status, in(time.Minute))
+			other := *s.bookings[bookingID(1)]
+			other.ID, other.Status = bookingID(2), "CONFIRMED"
+			s.bookings[other.ID] = &other
+			wantCode(t, s.one(t, row.command), row.code)
+			s.wantBooking(t, 1, row.status)
+		})
+	}
+}

@@ -70,12 +70,20 @@ func (m *model) bookingCode(b *holdfast.Booking) holdfast.Code {
 	}
 }
 
+// bookingClaimCode is bookingCode, but a lock that another booking has sold counts as CONSUMED.
+func (m *model) bookingClaimCode(b *holdfast.Booking) holdfast.Code {
+	if code := m.bookingCode(b); code != "" || !m.isSold(b.LockID) {
+		return code
+	}
+	return "LOCK_CONSUMED"
+}
+
 func (m *model) pay(c inventory.Pay) outcome {
 	b := m.bookings[c.BookingID]
 	if b == nil {
 		return refused("BOOKING_NOT_FOUND")
 	}
-	if code := m.bookingCode(b); code != "" {
+	if code := m.bookingClaimCode(b); code != "" {
 		return refused(code)
 	}
 	if b.Status == "PAYMENT_PENDING" {
@@ -103,7 +111,7 @@ func (m *model) confirm(c inventory.Confirm) outcome {
 	if b.Status == "CONFIRMED" && (c.Reference == "" || c.Reference == b.PaymentReference) {
 		return answer(b)
 	}
-	code := m.bookingCode(b)
+	code := m.bookingClaimCode(b)
 	if b.Status == "INITIATED" && code != "BOOKING_EXPIRED" {
 		code = "BOOKING_NOT_PAYABLE"
 	}
