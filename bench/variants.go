@@ -214,7 +214,7 @@ func newLockDocument(event, user holdfast.ID, n int64, key string) bson.D {
 	return bson.D{
 		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 		{Key: "seats", Value: n}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: now.Add(10 * time.Minute)},
-		{Key: "requestHash", Value: "0123456789abcdef0123456789abcdef"}, {Key: "rev", Value: int64(0)},
+		{Key: "requestHash", Value: "0123456789abcdef0123456789abcdef"}, {Key: "internal", Value: bson.D{{Key: "rev", Value: int64(0)}}},
 		{Key: "createdAt", Value: now}, {Key: "updatedAt", Value: now}, {Key: "idempotencyKey", Value: key},
 	}
 }

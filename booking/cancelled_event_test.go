@@ -67,10 +67,12 @@ func TestCancelledEvent_ARefusalRaisesTheLocksRevision(t *testing.T) {
 	_, err := w.Seats.ExtendLock(w.Ctx(), lock.ID, testenv.Soon())
 	wantCode(t, err, holdfast.CodeEventNotOnSale)
 	var doc struct {
-		Rev int64 `bson:"rev"`
+		Internal struct {
+			Rev int64 `bson:"rev"`
+		} `bson:"internal"`
 	}
-	if err := w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: lock.ID}}).Decode(&doc); err != nil || doc.Rev == 0 {
-		t.Errorf("the revision is %d, %v", doc.Rev, err)
+	if err := w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: lock.ID}}).Decode(&doc); err != nil || doc.Internal.Rev == 0 {
+		t.Errorf("the revision is %d, %v", doc.Internal.Rev, err)
 	}
 	if after := w.Lock(lock.ID); after != lock {
 		t.Errorf("the lock is %+v, it was %+v", after, lock)

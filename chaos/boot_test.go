@@ -48,7 +48,7 @@ func TestBoot_TwentyProcessesWithAPoisonedEvent(t *testing.T) {
 	t.Parallel()
 	ws := startWorkers(t, lease.KindMongo, 0, "LOCK_EXPIRY_INTERVAL=1h", "BOOKING_EXPIRY_INTERVAL=1h", "RECOVERY_BOOT_WAIT=10m")
 	for _, event := range ws.createEvents(3) {
-		ws.env.Set("events", event, bson.D{{Key: "rev", Value: "3-abc"}, {Key: "availableSeats", Value: 7}})
+		ws.env.Set("events", event, bson.D{{Key: "internal", Value: "3-abc"}, {Key: "availableSeats", Value: 7}})
 	}
 	for i := range 20 {
 		ws.start(fmt.Sprintf("pod-%d", i))

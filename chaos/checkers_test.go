@@ -144,10 +144,12 @@ func (c *clients) checkReconcile(cl *cluster, rng *rand.Rand) {
 		return
 	}
 	var event struct {
-		Repairs int64 `bson:"fixes"`
+		Internal struct {
+			Repairs int64 `bson:"fixes"`
+		} `bson:"internal"`
 	}
 	err := cl.env.DB.Collection("events").FindOne(context.Background(), bson.D{{Key: "_id", Value: id}}).Decode(&event)
-	if err != nil || event.Repairs != 1 {
-		c.violation("reconcile", "a drift of one seat was repaired %d times, %v", event.Repairs, err)
+	if err != nil || event.Internal.Repairs != 1 {
+		c.violation("reconcile", "a drift of one seat was repaired %d times, %v", event.Internal.Repairs, err)
 	}
 }

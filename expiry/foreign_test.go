@@ -46,7 +46,7 @@ func TestSweeps_RejectedEventsStarveNoOthers(t *testing.T) {
 			w.Book(lock, testenv.Past())
 			w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-2 * time.Hour)}})
 		}
-		w.Set("events", broken[i], bson.D{{Key: "rev", Value: "3-abc"}})
+		w.Set("events", broken[i], bson.D{{Key: "internal", Value: "3-abc"}})
 	}
 	event := w.Event(100)
 	var good []holdfast.Lock
@@ -124,7 +124,7 @@ func TestSweeps_SetForeignIDsAside(t *testing.T) {
 			{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Hour)}})
 	}
 	for range 3 {
-		w.Insert("seatlocks", pastLock(ids.New(), event, 1, bson.E{Key: "rev", Value: "x"}))
+		w.Insert("seatlocks", pastLock(ids.New(), event, 1, bson.E{Key: "internal", Value: bson.D{{Key: "rev", Value: "x"}}}))
 		w.Insert("seatlocks", pastLock(ids.New(), event, bson.A{1}))
 	}
 	var good []holdfast.ID

@@ -23,12 +23,17 @@ type Sealer struct {
 // sealPageSize is the number of events in one read.
 const sealPageSize = 500
 
-// Run seals the events whose date is longer ago than age. The report counts these events:
+// Run seals the events whose date is longer ago than age, unless processes of the former version
+// may serve the database too. The report counts these events:
 // sealed, skipped because they are in use or have to be repaired first, and left for the next
 // run because of an error. An event that has to be repaired is logged once a day, and is
 // examined again after a day or when it has changed.
 func (s *Sealer) Run(ctx context.Context, age time.Duration, log *slog.Logger) (Report, error) {
 	var report Report
+	if s.Store.DB().LearnUpgrade(ctx); s.Store.DB().Shared() {
+		log.DebugContext(ctx, "[RETENTION JOB] No event is sealed before seatctl upgrade finish: the former version would not remove the seal")
+		return report, nil
+	}
 	now, err := s.Store.DB().Now(ctx)
 	if err != nil {
 		return report, err

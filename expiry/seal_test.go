@@ -129,11 +129,15 @@ func TestSeal_LeavesContradictions(t *testing.T) {
 		w.Insert("seatlocks", append(bson.D{{Key: "eventId", Value: id}, {Key: "status", Value: "CONSUMED"},
 			{Key: "expiresAt", Value: time.Now()}}, fields...))
 	}
-	add(func(id holdfast.ID, _ holdfast.Booking) { w.Set("events", id, bson.D{{Key: "availableSeats", Value: 7}}) })
+	add(func(id holdfast.ID, _ holdfast.Booking) {
+		w.Set("events", id, bson.D{{Key: "availableSeats", Value: 7}})
+	})
 	add(func(id holdfast.ID, _ holdfast.Booking) {
 		w.Set("events", id, bson.D{{Key: "availableSeats", Value: 0}, {Key: "oversold", Value: 1}, {Key: "totalSeats", Value: 1}})
 	})
-	add(func(id holdfast.ID, _ holdfast.Booking) { w.Set("events", id, bson.D{{Key: "rev", Value: "3-abc"}}) })
+	add(func(id holdfast.ID, _ holdfast.Booking) {
+		w.Set("events", id, bson.D{{Key: "internal.rev", Value: "3-abc"}})
+	})
 	add(func(_ holdfast.ID, sale holdfast.Booking) {
 		w.Set("bookings", sale.ID, bson.D{{Key: "status", Value: "CANCELLED"}})
 	})
@@ -144,7 +148,9 @@ func TestSeal_LeavesContradictions(t *testing.T) {
 		w.Insert("bookings", bson.D{{Key: "event", Value: id}, {Key: "seatLockId", Value: ids.New()}, {Key: "status", Value: "CONFIRMED"}})
 	})
 	add(func(id holdfast.ID, _ holdfast.Booking) { lock(id, bson.E{Key: "seats", Value: "many"}) })
-	add(func(id holdfast.ID, _ holdfast.Booking) { lock(id, bson.E{Key: "_id", Value: "x"}, bson.E{Key: "seats", Value: 1}) })
+	add(func(id holdfast.ID, _ holdfast.Booking) {
+		lock(id, bson.E{Key: "_id", Value: "x"}, bson.E{Key: "seats", Value: 1})
+	})
 	good, _ := settled(w)
 
 	sealer := &expiry.Sealer{Store: w.Store}
@@ -183,8 +189,11 @@ func TestSeal_IsRemovedByEveryChange(t *testing.T) {
 	}
 	name := "New name"
 	for what, change := range map[string]func(id holdfast.ID, sale holdfast.Booking){
-		"lock":   func(id holdfast.ID, _ holdfast.Booking) { w.Acquire(id, 1, testenv.Soon()) },
-		"cancel": func(_ holdfast.ID, sale holdfast.Booking) { _, err := w.Bookings.CancelBooking(w.Ctx(), sale.ID); must(err) },
+		"lock": func(id holdfast.ID, _ holdfast.Booking) { w.Acquire(id, 1, testenv.Soon()) },
+		"cancel": func(_ holdfast.ID, sale holdfast.Booking) {
+			_, err := w.Bookings.CancelBooking(w.Ctx(), sale.ID)
+			must(err)
+		},
 		"patch": func(id holdfast.ID, _ holdfast.Booking) {
 			_, err := w.Seats.UpdateEvent(w.Ctx(), id, holdfast.EventChange{Name: &name})
 			must(err)

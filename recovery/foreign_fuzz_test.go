@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,17 +100,20 @@ func templates(event holdfast.ID) map[string]bson.D {
 	return map[string]bson.D{
 		"events": {{Key: "_id", Value: nil}, {Key: "name", Value: "E"}, {Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 10},
 			{Key: "oversold", Value: 0}, {Key: "eventDate", Value: past}, {Key: "status", Value: "ON_SALE"}, {Key: "maxSeatsPerUser", Value: 5},
-			{Key: "rev", Value: 1}, {Key: "fixes", Value: 1}, {Key: "sweptRev", Value: 1}, {Key: "runId", Value: "r"},
+			{Key: "internal", Value: bson.D{}}, {Key: "internal.rev", Value: 1}, {Key: "internal.fixes", Value: 1},
+			{Key: "internal.sweptRev", Value: 1}, {Key: "rev", Value: int64(1)}, {Key: "fixes", Value: int64(1)}, {Key: "runId", Value: "r"},
 			{Key: "createdAt", Value: past}, {Key: "updatedAt", Value: past}},
 		"seatlocks": {{Key: "_id", Value: nil}, {Key: "eventId", Value: event}, {Key: "userId", Value: ids.New()}, {Key: "seats", Value: 1},
 			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: past}, {Key: "requestHash", Value: "h"},
 			{Key: "bookingId", Value: ids.New()},
-			{Key: "rev", Value: 1}, {Key: "runId", Value: "r"}, {Key: "endedBy", Value: "x"}, {Key: "createdAt", Value: past},
+			{Key: "internal", Value: bson.D{}}, {Key: "internal.rev", Value: 1}, {Key: "rev", Value: int64(1)},
+			{Key: "runId", Value: "r"}, {Key: "endedBy", Value: "x"}, {Key: "createdAt", Value: past},
 			{Key: "updatedAt", Value: past}},
 		"bookings": {{Key: "_id", Value: nil}, {Key: "userId", Value: ids.New()}, {Key: "eventId", Value: event},
 			{Key: "seatLockId", Value: ids.New()},
 			{Key: "seats", Value: 1}, {Key: "status", Value: "PAYMENT_PENDING"}, {Key: "paymentExpiresAt", Value: past},
-			{Key: "paymentReference", Value: "p"}, {Key: "createdAt", Value: past}, {Key: "updatedAt", Value: past}},
+			{Key: "paymentReference", Value: "p"}, {Key: "internal", Value: bson.D{{Key: "rev", Value: 1}}},
+			{Key: "createdAt", Value: past}, {Key: "updatedAt", Value: past}},
 	}
 }
 
@@ -129,5 +133,24 @@ func with(random *rand.Rand, doc bson.D, field int, value any) bson.D {
 			changed = append(changed, e)
 		}
 	}
-	return changed
+	return nested(changed)
+}
+
+// nested moves the fields whose names have the prefix of a sub-document into it. If there is
+// no such sub-document, they are dropped.
+func nested(doc bson.D) bson.D {
+	flat := bson.D{}
+	for _, e := range doc {
+		parent, child, isNested := strings.Cut(e.Key, ".")
+		if !isNested {
+			flat = append(flat, e)
+			continue
+		}
+		for i := range flat {
+			if sub, isDoc := flat[i].Value.(bson.D); isDoc && flat[i].Key == parent {
+				flat[i].Value = append(slices.Clone(sub), bson.E{Key: child, Value: e.Value})
+			}
+		}
+	}
+	return flat
 }

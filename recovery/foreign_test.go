@@ -27,8 +27,8 @@ func TestRun_GoesOnDespiteRejectedDocuments(t *testing.T) {
 		}
 		w.Set("seatlocks", sales[i].LockID, bson.D{{Key: "status", Value: "ACTIVE"}})
 	}
-	w.Set("seatlocks", sales[1].LockID, bson.D{{Key: "rev", Value: "x"}})
-	w.Set("events", broken, bson.D{{Key: "rev", Value: "3-abc"}, {Key: "fixes", Value: "x"}, {Key: "availableSeats", Value: 50}})
+	w.Set("seatlocks", sales[1].LockID, bson.D{{Key: "internal", Value: "x"}})
+	w.Set("events", broken, bson.D{{Key: "internal", Value: "x"}, {Key: "availableSeats", Value: 50}})
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 50}})
 	stale := w.Acquire(event, 1, testenv.Past())
 	report := w.Recover()

@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -321,10 +322,13 @@ func TestRun_IsNamedInTheDocumentsThatItChanges(t *testing.T) {
 	named := func(collection string, id holdfast.ID) {
 		t.Helper()
 		var doc struct {
-			RunID string `bson:"runId"`
+			RunID    string `bson:"runId"`
+			Internal struct {
+				RunID string `bson:"runId"`
+			} `bson:"internal"`
 		}
 		err := w.DB.Collection(collection).FindOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}).Decode(&doc)
-		if err != nil || doc.RunID != "run" {
+		if err != nil || cmp.Or(doc.RunID, doc.Internal.RunID) != "run" {
 			t.Errorf("%s %s names the run %q, %v", collection, id, doc.RunID, err)
 		}
 	}

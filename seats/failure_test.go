@@ -33,7 +33,7 @@ func TestAcquire_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = dead.Database(w.DB.Name()).Collection("events").UpdateOne(mongo.NewSessionContext(w.Ctx(), session),
-		bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+		bson.D{{Key: "_id", Value: event}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.rev", Value: 1}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,10 @@ func unendable(event holdfast.ID) []bson.D {
 		return append(bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "status", Value: "ACTIVE"},
 			{Key: "seats", Value: 1}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}}, more...)
 	}
-	locks := []bson.D{due(ids.New(), bson.E{Key: "rev", Value: "x"}), due(ids.New(), bson.E{Key: "rev", Value: nil}),
-		due(ids.New(), bson.E{Key: "rev", Value: int64(1<<63 - 1)})}
+	locks := []bson.D{due(ids.New(), bson.E{Key: "internal", Value: bson.D{{Key: "rev", Value: "x"}}}),
+		due(ids.New(), bson.E{Key: "internal", Value: nil}),
+		due(ids.New(), bson.E{Key: "internal", Value: bson.A{}}),
+		due(ids.New(), bson.E{Key: "internal", Value: bson.D{{Key: "rev", Value: int64(1<<63 - 1)}}})}
 	for _, id := range []any{"text", 7, 2.5, bson.D{{Key: "a", Value: 1}}, bson.Binary{Data: []byte("x")}, true,
 		time.Unix(1, 0), nil, holdfast.ID{}} {
 		locks = append(locks, due(id))

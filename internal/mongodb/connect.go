@@ -30,6 +30,7 @@ type DB struct {
 	clock   clock.Clock
 	observe Observer
 	orphans sync.Mutex // held while this process searches for orphans
+	upgrade upgrade
 
 	commitTimeout time.Duration
 }

@@ -104,7 +104,7 @@ var documentCodes = []int{
 	241,                        // ConversionFailure
 	10334, 17280, 17419, 17420, // a document or a key that is too large
 	11000, 11001, 12582, // DuplicateKey
-	16554, 16555, 16556, 31034, // arithmetic on a value that is no number; an invalid string
+	16554, 16555, 16556, 31034, 40400, // an expression on a value of another type; an invalid string
 }
 
 // RejectedForDocument reports whether a server answered the write and rejected it because of a

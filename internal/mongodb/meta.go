@@ -18,31 +18,39 @@ type Version struct {
 	Version int64
 	// Created is the version with which the database was created; 0 if it is older than versions.
 	Created int64
+	Upgrade Upgrade
 }
 
 type versionDoc struct {
 	Version Whole `bson:"version"`
 	Created Whole `bson:"created"`
+	Upgrade Text  `bson:"upgrade"`
 }
 
-func (d versionDoc) version() Version { return Version{d.Version.Or(0), d.Created.Or(0)} }
+func (d versionDoc) version() Version {
+	return Version{d.Version.Or(0), d.Created.Or(0), Upgrade(d.Upgrade)}
+}
 
 // RaiseVersion raises the version of the schema to at least a number, and returns what it is
-// then. isNew says that the database is being created.
+// then. isNew says that the database is being created: it needs no upgrade.
 func (db *DB) RaiseVersion(ctx context.Context, to int64, isNew bool) (Version, error) {
-	created := int64(0)
+	created, upgrade := int64(0), UpgradeRunning
 	if isNew {
-		created = to
+		created, upgrade = to, UpgradeFinished
 	}
 	raise := mongo.Pipeline{{{Key: "$set", Value: bson.D{
 		{Key: "version", Value: bson.D{{Key: "$max", Value: bson.A{"$version", to}}}},
 		{Key: "created", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$created", created}}}},
+		{Key: "upgrade", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$upgrade", string(upgrade)}}}},
 	}}}}
 	var doc versionDoc
 	err := db.Collection(metaCollection).FindOneAndUpdate(ctx, Is("_id", metaSchema), raise,
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&doc)
 	if IsDuplicate(err) { // another process has inserted it
 		return db.RaiseVersion(ctx, to, isNew)
+	}
+	if err == nil {
+		db.upgrade.note(doc.version().Upgrade)
 	}
 	return doc.version(), Translate(err)
 }
@@ -54,6 +62,14 @@ func (db *DB) SchemaVersion(ctx context.Context, collection string) (v Version, 
 	if err != nil {
 		return Version{}, false, Translate(err)
 	}
+	v, found, err := db.version(ctx)
+	return v, !exists && !found, err
+}
+
+func (db *DB) version(ctx context.Context) (v Version, found bool, err error) {
 	doc, found, err := First[versionDoc](ctx, db.Collection(metaCollection), mongo.Pipeline{Match(Is("_id", metaSchema))})
-	return doc.version(), !exists && !found, Translate(err)
+	if err == nil {
+		db.upgrade.note(doc.version().Upgrade)
+	}
+	return doc.version(), found, Translate(err)
 }

@@ -45,6 +45,7 @@ const (
 	codeLockTimeout     = 24
 	codeCannotCreateIdx = 67
 	codeIndexNotFound   = 27
+	codeInvalidDocument = 121
 
 	indexPrefix  = "hf_" // of the names of our indexes
 	ignoringCase = 2     // a collation's strength

@@ -31,7 +31,7 @@ func (r *otherWriter) monitor(w *env, eventID holdfast.ID) *event.CommandMonitor
 		const timeout = 300 * time.Millisecond // if the batch holds the event, the write would never end
 		ctx, cancel := context.WithTimeout(w.Ctx(), timeout)
 		defer cancel()
-		_, err := w.DB.Collection("events").UpdateByID(ctx, eventID, bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+		_, err := w.DB.Collection("events").UpdateByID(ctx, eventID, bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.rev", Value: 1}}}})
 		if err != nil {
 			r.lost.Add(1)
 		} else {

@@ -48,7 +48,7 @@ func changing(c holdfast.EventChange) func(holdfast.ID, holdfast.Booking) invent
 func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 	t.Parallel()
 	status, name := holdfast.Closed, "name"
-	closed, fewer := bson.D{{Key: "status", Value: "CLOSED"}}, bson.D{{Key: "availableSeats", Value: 4}, {Key: "rev", Value: 99}}
+	closed, fewer := bson.D{{Key: "status", Value: "CLOSED"}}, bson.D{{Key: "availableSeats", Value: 4}, {Key: "internal.rev", Value: 99}}
 	checkCosts(t, []costCase{
 		{
 			name: "acquire", command: acquiring(1, ""),

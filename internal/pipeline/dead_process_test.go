@@ -28,7 +28,7 @@ func holdLock(t *testing.T, w *env, id holdfast.ID) {
 		t.Fatal(err)
 	}
 	_, err = w.DB.Collection("seatlocks").UpdateByID(mongo.NewSessionContext(w.Ctx(), session), id,
-		bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.rev", Value: 1}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

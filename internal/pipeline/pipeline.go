@@ -180,9 +180,12 @@ func (r *run) do(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	for {
+		db := r.pipeline.store.DB()
+		db.LearnUpgrade(ctx)
+		shared := db.Shared()
 		var err error
 		if r.hold {
-			err = mongodb.Do(ctx, r.pipeline.store.DB(), r.attemptHolding)
+			err = mongodb.Do(ctx, db, r.attemptHolding)
 		} else {
 			err = r.attempt(ctx)
 		}
@@ -198,7 +201,7 @@ func (r *run) do(ctx context.Context) error {
 			if r.heldConflicts >= maxHeldConflicts {
 				return errUnmatchable
 			}
-		case errors.Is(err, errAbandoned):
+		case errors.Is(err, errAbandoned), db.RefusedAsFormer(ctx, err, shared):
 		case errors.Is(err, store.ErrKeyInUse):
 			if r.keyClash { // the keys were read: another unique index refuses a document
 				return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)

@@ -24,8 +24,8 @@ func TestUnguarded_EventsAreAnsweredInTime(t *testing.T) {
 		value any
 		code  holdfast.Code
 	}{
-		"a revision that is a fraction": {"rev", 1.5, ""},
-		"a revision beyond all numbers": {"rev", 1e300, ""},
+		"a revision that is a fraction": {"internal.rev", 1.5, ""},
+		"a revision beyond all numbers": {"internal.rev", 1e300, ""},
 		"a status that is empty":        {"status", "", holdfast.CodeEventNotOnSale},
 		"a status that is a number":     {"status", 5, holdfast.CodeEventNotOnSale},
 		"a limit that is a fraction":    {"maxSeatsPerUser", 2.5, holdfast.CodeSeatLimitReached},
@@ -61,7 +61,7 @@ func TestUnguarded_AnEventThatAPlanReliesOnIsHeld(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	eventID := w.Event(10)
-	w.Set("events", eventID, bson.D{{Key: "rev", Value: 1.5}, {Key: "maxSeatsPerUser", Value: 4}})
+	w.Set("events", eventID, bson.D{{Key: "internal.rev", Value: 1.5}, {Key: "maxSeatsPerUser", Value: 4}})
 	c := acquire(eventID, 3, "")
 	meanwhile := c
 	meanwhile.LockID = ids.New()
@@ -89,7 +89,7 @@ func TestUnguarded_ALockFailsAlone(t *testing.T) {
 			p := newProcess(t, w)
 			eventID := w.Event(100)
 			odd := w.Acquire(eventID, 1, testenv.Soon())
-			w.Set("seatlocks", odd.ID, bson.D{{Key: "rev", Value: revision}})
+			w.Set("seatlocks", odd.ID, bson.D{{Key: "internal.rev", Value: revision}})
 			release := w.HoldEvent(eventID.String()) // so that the commands come together
 			start := time.Now()
 			var callers sync.WaitGroup

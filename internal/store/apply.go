@@ -58,7 +58,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			if err != nil {
 				return nil, err
 			}
-			after := doc.inventory()
+			after := doc.inventory(s.shared())
 			applied[i].Event, applied[i].Now = &after, doc.UpdatedAt.Time
 			if !p.InTime(applied[i].Now) || !wasValid(after, *p.Event) {
 				return nil, ErrStale
@@ -84,7 +84,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 // Hold writes an event in the caller's transaction: it raises the revision and removes the
 // seal. Until the transaction ends, no other one can change the event.
 func (s *Store) Hold(ctx context.Context, eventID ID) error {
-	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{incRevision, unseal})
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{raiseRevision(s.shared()), unseal})
 	return rejectedEvent(err)
 }
 
@@ -126,7 +126,7 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 // writeEvent writes the event first, so the second of two transactions on it gets a
 // conflict at once. It raises the revision even if the counter stays; a Drift does not.
 func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (after eventDoc, err error) {
-	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w),
+	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w, s.shared()),
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&after)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		err = ErrStale
@@ -170,7 +170,9 @@ func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) 
 			equal.add(shared, w.ID)
 		}
 	}
-	return s.update(ctx, locksName, equal.statements(lockGuard, lockUpdate), equal.count)
+	return s.update(ctx, locksName, equal.statements(lockGuard, func(w inventory.LockWrite) bson.D {
+		return lockUpdate(w, s.shared())
+	}), equal.count)
 }
 
 // groups are writes that differ only in the IDs of their documents.
@@ -223,7 +225,7 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 	var docs []bson.D
 	for i, p := range plans {
 		for j := range p.Acquired {
-			docs = append(docs, newLockDoc(p.AcquiredAt(j, applied[i].Now)))
+			docs = append(docs, newLockDoc(p.AcquiredAt(j, applied[i].Now), s.shared()))
 		}
 	}
 	if len(docs) == 0 {

@@ -71,8 +71,8 @@ func checkEventWrites(t *testing.T, w *env, cases []eventWriteCase) {
 			if now, isDate := after["updatedAt"].(bson.DateTime); !isDate || !now.Time().Equal(applied.Now) {
 				t.Errorf("updatedAt is %v, written at %v", after["updatedAt"], applied.Now)
 			}
-			if e := applied.Event; e == nil || e.Revision != wholeOf(after["rev"]) || e.AvailableSeats != wholeOf(after["availableSeats"]) ||
-				applied.Took <= 0 {
+			if e := applied.Event; e == nil || e.Revision != wholeOf(after["internal.rev"]) ||
+				e.AvailableSeats != wholeOf(after["availableSeats"]) || applied.Took <= 0 {
 				t.Errorf("returned %+v for %v", applied, after)
 			}
 		})
@@ -85,24 +85,26 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 	allowAnyCounter(t, w)
 	name, total, limit, none, date, closed := "$name", int64(20), int64(4), int64(0), time.UnixMilli(86_400_000).UTC(), holdfast.Closed
 	checkEventWrites(t, w, []eventWriteCase{
-		{name: "the revision alone", want: bson.M{"rev": int64(1)}},
-		{name: "a higher revision", arrange: func(f fixture) { f.setEvent(field("rev", 6)) }, want: bson.M{"rev": int64(7)}},
-		{name: "seats go", write: inventory.EventWrite{Available: -3}, want: bson.M{"rev": int64(1), "availableSeats": int64(5)}},
+		{name: "the revision alone", want: bson.M{"internal.rev": int64(1)}},
+		{name: "a higher revision", arrange: func(f fixture) { f.setEvent(field("internal.rev", 6)) }, want: bson.M{"internal.rev": int64(7)}},
+		{name: "seats go", write: inventory.EventWrite{Available: -3}, want: bson.M{"internal.rev": int64(1), "availableSeats": int64(5)}},
 		{
 			name: "seats come back and pay down", arrange: oversold, write: inventory.EventWrite{Available: 2, Oversold: -3},
-			want: bson.M{"rev": int64(1), "availableSeats": int64(2), "oversold": int64(0)},
+			want: bson.M{"internal.rev": int64(1), "availableSeats": int64(2), "oversold": int64(0)},
 		},
 		{
 			name: "a new counter", arrange: oversold, write: inventory.EventWrite{Counter: &inventory.Counter{AvailableSeats: 8}},
-			want: bson.M{"rev": int64(1), "availableSeats": int64(8), "oversold": nil, "fixes": int64(1)},
+			want: bson.M{"internal.rev": int64(1), "availableSeats": int64(8), "oversold": nil, "internal.fixes": int64(1)},
 		},
 		{
 			name: "a new counter, oversold", write: inventory.EventWrite{Counter: &inventory.Counter{Oversold: 2}, RunID: "run"},
-			want: bson.M{"rev": int64(1), "availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1), "runId": "run"},
+			want: bson.M{
+				"internal.rev": int64(1), "availableSeats": int64(0), "oversold": int64(2), "internal.fixes": int64(1), "internal.runId": "run",
+			},
 		},
 		{
 			name: "a sweep", write: inventory.EventWrite{RunID: "run", SweptAtRev: pointer(int64(7))},
-			want: bson.M{"rev": int64(1), "runId": "run", "sweptRev": int64(7)},
+			want: bson.M{"internal.rev": int64(1), "internal.runId": "run", "internal.sweptRev": int64(7)},
 		},
 		{
 			name: "its fields",
@@ -110,14 +112,14 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 				Name: &name, TotalSeats: &total, EventDate: &date, Status: &closed, MaxSeatsPerUser: &limit,
 			}},
 			want: bson.M{
-				"rev": int64(1), "name": "$name", "totalSeats": total, "eventDate": at(86_400_000), "status": "CLOSED",
+				"internal.rev": int64(1), "name": "$name", "totalSeats": total, "eventDate": at(86_400_000), "status": "CLOSED",
 				"maxSeatsPerUser": limit,
 			},
 		},
 		{
 			name: "no limit", arrange: func(f fixture) { f.setEvent(field("maxSeatsPerUser", 4)) },
 			write: inventory.EventWrite{Fields: holdfast.EventChange{MaxSeatsPerUser: &none}},
-			want:  bson.M{"rev": int64(1), "maxSeatsPerUser": nil},
+			want:  bson.M{"internal.rev": int64(1), "maxSeatsPerUser": nil},
 		},
 	})
 }
@@ -129,19 +131,19 @@ func TestApply_SubtractsADriftFromTheCounter(t *testing.T) {
 	checkEventWrites(t, w, []eventWriteCase{
 		{
 			name: "a drift downwards", write: inventory.EventWrite{Drift: &inventory.Drift{Amount: 3}, RunID: "run"},
-			want: bson.M{"availableSeats": int64(5), "fixes": int64(1), "runId": "run"},
+			want: bson.M{"availableSeats": int64(5), "internal.fixes": int64(1), "internal.runId": "run"},
 		},
 		{
 			name: "a drift upwards", write: inventory.EventWrite{Drift: &inventory.Drift{Amount: -1}},
-			want: bson.M{"availableSeats": int64(9), "fixes": int64(1)},
+			want: bson.M{"availableSeats": int64(9), "internal.fixes": int64(1)},
 		},
 		{
 			name: "a drift beyond the available seats", write: inventory.EventWrite{Drift: &inventory.Drift{Amount: 10}},
-			want: bson.M{"availableSeats": int64(0), "oversold": int64(2), "fixes": int64(1)},
+			want: bson.M{"availableSeats": int64(0), "oversold": int64(2), "internal.fixes": int64(1)},
 		},
 		{
 			name: "a drift that pays down", arrange: oversold, write: inventory.EventWrite{Drift: &inventory.Drift{Amount: -5}},
-			want: bson.M{"availableSeats": int64(2), "oversold": nil, "fixes": int64(1)},
+			want: bson.M{"availableSeats": int64(2), "oversold": nil, "internal.fixes": int64(1)},
 		},
 	})
 }
@@ -174,22 +176,22 @@ func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 		want  bson.M
 		dated bool // its date of change is new
 	}{
-		{name: "the revision alone", write: inventory.LockWrite{To: holdfast.LockActive}, want: bson.M{"rev": int64(4)}},
+		{name: "the revision alone", write: inventory.LockWrite{To: holdfast.LockActive}, want: bson.M{"internal.rev": int64(4)}},
 		{
 			name: "consumed", write: inventory.LockWrite{To: holdfast.LockConsumed, RunID: "run"},
-			want: bson.M{"rev": int64(4), "status": "CONSUMED", "runId": "run"}, dated: true,
+			want: bson.M{"internal.rev": int64(4), "status": "CONSUMED", "runId": "run"}, dated: true,
 		},
 		{
 			name: "extended", write: inventory.LockWrite{To: holdfast.LockActive, ExpiresAt: ahead},
-			want: bson.M{"rev": int64(4), "expiresAt": bson.NewDateTimeFromTime(ahead)}, dated: true,
+			want: bson.M{"internal.rev": int64(4), "expiresAt": bson.NewDateTimeFromTime(ahead)}, dated: true,
 		},
 		{
 			name: "booked", write: inventory.LockWrite{To: holdfast.LockActive, BookingID: booking},
-			want: bson.M{"rev": int64(4), "bookingId": bson.ObjectID(booking)}, dated: true,
+			want: bson.M{"internal.rev": int64(4), "bookingId": bson.ObjectID(booking)}, dated: true,
 		},
 		{
 			name: "released", write: inventory.LockWrite{To: holdfast.LockReleased, ClearBooking: true, EndedBy: holdfast.EndedByAPI},
-			want: bson.M{"rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, dated: true,
+			want: bson.M{"internal.rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, dated: true,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -223,16 +225,16 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 	}{
 		{
 			name: "paid", from: holdfast.BookingInitiated, write: inventory.BookingWrite{To: holdfast.BookingPending, PaymentExpiresAt: ends},
-			want: bson.M{"status": "PAYMENT_PENDING", "paymentExpiresAt": bson.NewDateTimeFromTime(ends)},
+			want: bson.M{"internal.rev": int64(1), "status": "PAYMENT_PENDING", "paymentExpiresAt": bson.NewDateTimeFromTime(ends)},
 		},
 		{
 			name: "confirmed", from: holdfast.BookingPending,
 			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, WindowOpen: true, PaymentReference: "$ref"},
-			want:  bson.M{"status": "CONFIRMED", "paymentReference": "$ref"},
+			want:  bson.M{"internal.rev": int64(1), "status": "CONFIRMED", "paymentReference": "$ref"},
 		},
 		{
 			name: "expired", from: holdfast.BookingPending, write: inventory.BookingWrite{To: holdfast.BookingExpired, RunID: "run"},
-			want: bson.M{"status": "EXPIRED", "runId": "run"},
+			want: bson.M{"internal.rev": int64(1), "status": "EXPIRED", "internal.runId": "run"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -275,8 +277,8 @@ func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
 		if got := f.Lock(want.ID); got != want {
 			t.Errorf("got  %+v,\nwant %+v", got, want)
 		}
-		if doc := f.document("seatlocks", want.ID); (doc["idempotencyKey"] == nil) != (want.Key == "") || doc["rev"] != int64(0) {
-			t.Errorf("key %v, revision %v", doc["idempotencyKey"], doc["rev"])
+		if doc := f.document("seatlocks", want.ID); (doc["idempotencyKey"] == nil) != (want.Key == "") || doc["internal.rev"] != int64(0) {
+			t.Errorf("key %v, revision %v", doc["idempotencyKey"], doc["internal.rev"])
 		}
 	}
 	for _, want := range []holdfast.Booking{initiated, pending} {

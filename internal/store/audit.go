@@ -71,7 +71,7 @@ func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
 			found.Uncountable = append(found.Uncountable, d.ID)
 			continue // nothing is corrected by such a sum
 		}
-		if e := d.inventory(); !e.HasTotal || !e.Valid() || e.Drift(sum.Seats.Or(0)) != 0 {
+		if e := d.inventory(s.shared()); !e.HasTotal || !e.Valid() || e.Drift(sum.Seats.Or(0)) != 0 {
 			found.Suspects = append(found.Suspects, d.ID)
 		}
 	}
@@ -92,7 +92,7 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 			if sums[d.ID].Seats.Wrong {
 				continue
 			}
-			event, taken := d.inventory(), sums[d.ID].Seats.Or(0)
+			event, taken := d.inventory(s.shared()), sums[d.ID].Seats.Or(0)
 			states = append(states, inventory.State{Now: d.Now.Time, Event: &event, Taken: &taken})
 		}
 		return states, err

@@ -18,7 +18,7 @@ func TestLoad_UsesTheDatabasesClock(t *testing.T) {
 		"an event by its lock": {Event: eventDoc{Now: event.Now}, Events: []eventDoc{{ID: event.ID}}, Locks: []lockDoc{{ID: ids.New()}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if s := read.state(inventory.Needs{}); !s.Now.Equal(database) || s.Event == nil {
+			if s := read.state(inventory.Needs{}, false); !s.Now.Equal(database) || s.Event == nil {
 				t.Errorf("it is %v in %+v, want %v", s.Now, s, database)
 			}
 		})

@@ -23,9 +23,9 @@ type eventDoc struct {
 	MaxSeatsPerUser limitDoc       `bson:"maxSeatsPerUser"`
 	CreatedAt       mongodb.Date   `bson:"createdAt"`
 	UpdatedAt       mongodb.Date   `bson:"updatedAt"`
-	Repairs         mongodb.Whole  `bson:"fixes"`    // raised by every repair of the counter
-	Rev             mongodb.Whole  `bson:"rev"`      // raised by every transaction
-	SweptRev        mongodb.Whole  `bson:"sweptRev"` // rev after the last sweep's transaction
+	Internal        internalDoc    `bson:"internal"`
+	FormerRev       formerDoc      `bson:"rev"`
+	FormerRepairs   formerDoc      `bson:"fixes"`
 
 	Now mongodb.Date `bson:"now"` // the database's clock, if it was read
 }
@@ -70,16 +70,21 @@ func (d eventDoc) event() holdfast.Event {
 	}
 }
 
-func (d eventDoc) inventory() inventory.Event {
+// inventory is the event for a decision. shared: processes of the former version may serve the
+// database too.
+func (d eventDoc) inventory(shared bool) inventory.Event {
+	own := d.Internal
+	unguarded := own.Wrong || own.Rev.Wrong || own.Repairs.Wrong || shared && (d.FormerRev.Wrong || d.FormerRepairs.Wrong)
 	return inventory.Event{
-		Event: d.event(), Revision: d.Rev.Or(0),
+		Event: d.event(), Revision: own.Rev.Or(0),
 		HasTotal:     d.TotalSeats.Valid && d.TotalSeats.N >= 0,
 		Countable:    d.AvailableSeats.Valid && !d.Oversold.Wrong,
-		Repairs:      d.Repairs.Pointer(),
-		SweptAtRev:   d.SweptRev.Pointer(),
+		Repairs:      own.Repairs.Pointer(),
+		Former:       inventory.Former{Shared: shared, Revision: d.FormerRev.pointer(shared), Repairs: d.FormerRepairs.pointer(shared)},
+		SweptAtRev:   own.SweptRev.Pointer(),
 		BadLimit:     d.MaxSeatsPerUser.Unreadable,
-		Unguarded:    d.Rev.Wrong || d.Repairs.Wrong,
-		Incomparable: d.Rev.Wrong || d.Repairs.Wrong || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
+		Unguarded:    unguarded,
+		Incomparable: unguarded || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
 	}
 }
 
@@ -94,7 +99,8 @@ type lockDoc struct {
 	Hash      mongodb.Text  `bson:"requestHash"`
 	BookingID ID            `bson:"bookingId"`
 	CreatedAt mongodb.Date  `bson:"createdAt"`
-	Rev       mongodb.Whole `bson:"rev"`
+	Internal  internalDoc   `bson:"internal"`
+	FormerRev formerDoc     `bson:"rev"`
 
 	Now mongodb.Date `bson:"now"`
 }
@@ -107,19 +113,23 @@ func (d lockDoc) lock() holdfast.Lock {
 	}
 }
 
-func (d lockDoc) inventory() *inventory.Lock {
-	return &inventory.Lock{Lock: d.lock(), Revision: d.Rev.Pointer()}
+func (d lockDoc) inventory(shared bool) *inventory.Lock {
+	return &inventory.Lock{Lock: d.lock(), Revision: d.Internal.Rev.Pointer(),
+		Former: inventory.Former{Shared: shared, Revision: d.FormerRev.pointer(shared)}}
 }
 
-func newLockDoc(l holdfast.Lock) bson.D {
+func newLockDoc(l holdfast.Lock, shared bool) bson.D {
 	doc := bson.D{
 		{Key: "_id", Value: l.ID}, {Key: "eventId", Value: l.EventID}, {Key: "userId", Value: l.UserID},
 		{Key: "seats", Value: l.Seats}, {Key: "status", Value: string(l.Status)}, {Key: "expiresAt", Value: l.ExpiresAt},
-		{Key: "requestHash", Value: l.RequestHash}, {Key: "rev", Value: int64(0)},
+		{Key: "requestHash", Value: l.RequestHash}, {Key: internalName, Value: bson.D{{Key: "rev", Value: int64(0)}}},
 		{Key: "createdAt", Value: l.CreatedAt}, {Key: "updatedAt", Value: l.CreatedAt},
 	}
 	if l.Key != "" {
 		doc = append(doc, bson.E{Key: "idempotencyKey", Value: l.Key})
+	}
+	if shared {
+		doc = append(doc, bson.E{Key: formerRev, Value: int64(0)})
 	}
 	return doc
 }
@@ -212,11 +222,23 @@ var countedSeats = bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$and", Valu
 
 // unendable says why a sweep or a reclaim must not or can't end a lock; "" if it can. Other
 // software may leave an _id that no ObjectID matches, or a revision that can't be raised.
-var unendable = bson.D{{Key: "$switch", Value: bson.D{
+func unendable(shared bool) bson.D {
+	cases := bson.A{
+		because(not(isObjectID("$_id")), "its _id is no ObjectID"),
+		because(not(wholeSeats), "its seats are no whole number ≥ 1"),
+		because(not(isRaisable), "its revision can't be raised"),
+	}
+	if shared {
+		cases = append(cases, because(not(canBeRaised("$"+formerRev)), "its revision can't be raised"))
+	}
+	return bson.D{{Key: "$switch", Value: bson.D{{Key: "branches", Value: cases}, {Key: "default", Value: ""}}}}
+}
+
+// unendableBooking is unendable for bookings.
+var unendableBooking = bson.D{{Key: "$switch", Value: bson.D{
 	{Key: "branches", Value: bson.A{
-		bson.D{{Key: "case", Value: not(isObjectID("$_id"))}, {Key: "then", Value: "its _id is no ObjectID"}},
-		bson.D{{Key: "case", Value: not(wholeSeats)}, {Key: "then", Value: "its seats are no whole number ≥ 1"}},
-		bson.D{{Key: "case", Value: not(canBeRaised("$rev"))}, {Key: "then", Value: "its revision can't be raised"}},
+		because(not(isObjectID("$_id")), "its _id is no ObjectID"),
+		because(not(isRaisable), "its revision can't be raised"),
 	}},
 	{Key: "default", Value: ""},
 }}}
@@ -225,20 +247,50 @@ var unendable = bson.D{{Key: "$switch", Value: bson.D{
 // nothing. Plain operators, because MongoDB reads these in a fraction of the time. A whole number
 // has no bit of the empty mask set, a fraction has no bits. The type of _id is an expression, so
 // that no index on _id is tried.
-var endable = mongodb.And(
-	bson.D{{Key: "$expr", Value: isObjectID("$_id")}},
-	bson.D{{Key: "seats", Value: bson.D{
-		{Key: "$gte", Value: 1}, {Key: "$lte", Value: mongodb.MaxWhole}, {Key: "$bitsAllClear", Value: 0}, {Key: "$not", Value: isList},
-	}}},
-	bson.D{{Key: "$or", Value: bson.A{
-		bson.D{{Key: "rev", Value: bson.D{{Key: "$exists", Value: false}}}},
-		bson.D{{Key: "rev", Value: bson.D{
-			{Key: "$gte", Value: -mongodb.MaxWhole}, {Key: "$lt", Value: mongodb.MaxWhole}, {Key: "$not", Value: isList},
+func endable(shared bool) bson.D {
+	filters := []bson.D{
+		{{Key: "$expr", Value: isObjectID("$_id")}},
+		{{Key: "seats", Value: bson.D{
+			{Key: "$gte", Value: 1}, {Key: "$lte", Value: mongodb.MaxWhole}, {Key: "$bitsAllClear", Value: 0}, {Key: "$not", Value: isList},
 		}}},
-	}}},
-)
+		hasRaisable,
+	}
+	if shared {
+		filters = append(filters, raisable(formerRev))
+	}
+	return mongodb.And(filters...)
+}
+
+// endableBooking is the filter for bookings that a sweep can end.
+var endableBooking = mongodb.And(namedByUs, hasRaisable)
+
+// hasRaisable matches documents whose revision an update can raise.
+var hasRaisable = mongodb.And(raisable(rev), bson.D{{Key: "$or", Value: bson.A{
+	absent(internalName), bson.D{{Key: internalName, Value: bson.D{{Key: "$type", Value: "object"}, {Key: "$not", Value: isList}}}},
+}}})
+
+// raisable matches a field that canBeRaised.
+func raisable(field string) bson.D {
+	return bson.D{{Key: "$or", Value: bson.A{absent(field), bson.D{{Key: field, Value: bson.D{
+		{Key: "$gte", Value: -mongodb.MaxWhole}, {Key: "$lt", Value: mongodb.MaxWhole}, {Key: "$not", Value: isList},
+	}}}}}}
+}
+
+func absent(field string) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$exists", Value: false}}}}
+}
 
 var isList = bson.D{{Key: "$type", Value: "array"}}
+
+func because(condition bson.D, why string) bson.D {
+	return bson.D{{Key: "case", Value: condition}, {Key: "then", Value: why}}
+}
+
+// isRaisable is hasRaisable as an expression.
+var isRaisable = bson.D{{Key: "$and", Value: bson.A{
+	bson.D{{Key: "$in", Value: bson.A{bson.D{{Key: "$type", Value: "$" + internalName}}, bson.A{"missing", "object"}}}},
+	canBeRaised("$" + rev),
+}}}
 
 func not(condition bson.D) bson.D { return bson.D{{Key: "$not", Value: bson.A{condition}}} }
 
@@ -262,9 +314,5 @@ func canBeRaised(field string) bson.D {
 	}}}
 }
 
-// foreignID matches documents whose _id is no ObjectID, and namedByUs those that the API can
-// name. The index on _id bounds both.
-var (
-	namedByUs = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}}}}
-	foreignID = mongodb.Not("_id", bson.E{Key: "$gt", Value: ID{}})
-)
+// namedByUs matches documents that the API can name. The index on _id bounds it.
+var namedByUs = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}}}}

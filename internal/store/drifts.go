@@ -26,11 +26,12 @@ const driftsTimeout = 5 * time.Second
 // to be measured again. It waits at most driftsTimeout for transactions that hold one of
 // the events. After OUTCOME_UNKNOWN, AppliedDrifts tells which events were corrected.
 func (s *Store) ApplyDrifts(
-	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
+	ctx context.Context, writes map[ID]inventory.EventWrite, run string,
 ) (corrected map[ID]holdfast.Event, err error) {
+	s.db.LearnUpgrade(ctx)
 	updates := make([]mongo.WriteModel, 0, len(writes))
 	for id, w := range writes {
-		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w)))
+		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w, s.shared())))
 	}
 	bounded, cancel := context.WithTimeout(ctx, driftsTimeout)
 	defer cancel()
@@ -38,21 +39,21 @@ func (s *Store) ApplyDrifts(
 		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one",
 			slog.Int("events", len(updates)), slog.Any("error", err))
 	}
-	return s.AppliedDrifts(ctx, writes, runID)
+	return s.AppliedDrifts(ctx, writes, run)
 }
 
 // AppliedDrifts returns the events that a run has corrected once since the drifts were
 // measured.
 func (s *Store) AppliedDrifts(
-	ctx context.Context, writes map[ID]inventory.EventWrite, runID string,
+	ctx context.Context, writes map[ID]inventory.EventWrite, run string,
 ) (corrected map[ID]holdfast.Event, err error) {
 	eventIDs := slices.Collect(maps.Keys(writes))
-	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is("runId", runID))
-	after, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
-	corrected = make(map[ID]holdfast.Event, len(after))
-	for _, d := range after {
-		before := writes[d.ID].Drift.Repairs
-		if raised := before == nil && d.Repairs.N == 1 || before != nil && d.Repairs.N == *before+1; raised { // no other repair since
+	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is(runID, run))
+	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
+	corrected = make(map[ID]holdfast.Event, len(docs))
+	for _, d := range docs {
+		before, after := writes[d.ID].Drift.Repairs, d.Internal.Repairs.N
+		if raised := before == nil && after == 1 || before != nil && after == *before+1; raised { // no other repair since
 			corrected[d.ID] = d.event()
 		}
 	}

@@ -65,7 +65,7 @@ func (a After) filter(field string) bson.D {
 func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock, error) {
 	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due, after.filter("expiresAt")),
-		mongodb.Match(endable),
+		mongodb.Match(endable(s.shared())),
 		mongodb.Sort("expiresAt", "_id"),
 		mongodb.Limit(limit),
 	})
@@ -78,7 +78,7 @@ func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock
 func (s *Store) UnendableLocks(ctx context.Context, limit int) ([]Poison, error) {
 	docs, err := mongodb.All[poisonDoc](ctx, s.locks(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due),
-		{{Key: "$project", Value: bson.D{{Key: "why", Value: unendable}}}},
+		{{Key: "$project", Value: bson.D{{Key: "why", Value: unendable(s.shared())}}}},
 		mongodb.Match(bson.D{{Key: "why", Value: bson.D{{Key: "$ne", Value: ""}}}}),
 		mongodb.Limit(limit),
 	})
@@ -88,7 +88,8 @@ func (s *Store) UnendableLocks(ctx context.Context, limit int) ([]Poison, error)
 // CountDueLocks counts the ACTIVE locks that are due and can be ended, up to limit; 0 is no
 // limit.
 func (s *Store) CountDueLocks(ctx context.Context, limit int64) (int64, error) {
-	n, err := s.locks().CountDocuments(ctx, mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due, endable), upTo(limit))
+	filter := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due, endable(s.shared()))
+	n, err := s.locks().CountDocuments(ctx, filter, upTo(limit))
 	return n, mongodb.Translate(err)
 }
 
@@ -110,7 +111,7 @@ func (d DueBooking) Name() string { return "booking " + d.Booking.String() }
 // in the order of its end, after a position.
 func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBooking, error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		mongodb.Match(duePending, namedByUs, after.filter("paymentExpiresAt")),
+		mongodb.Match(duePending, endableBooking, after.filter("paymentExpiresAt")),
 		mongodb.Sort("paymentExpiresAt", "_id"),
 		mongodb.Limit(limit),
 	})
@@ -124,18 +125,19 @@ func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBo
 var duePending = mongodb.And(mongodb.Is("status", string(holdfast.BookingPending)), mongodb.Passed("paymentExpiresAt"))
 
 // UnendableBookings returns up to limit PAYMENT_PENDING bookings whose payment window has
-// passed, and that no sweep can end because their _id is no ObjectID.
+// passed, and that no sweep can end.
 func (s *Store) UnendableBookings(ctx context.Context, limit int) ([]Poison, error) {
 	docs, err := mongodb.All[poisonDoc](ctx, s.bookings(), mongo.Pipeline{
-		mongodb.Match(duePending, foreignID), mongodb.Limit(limit),
-		{{Key: "$project", Value: bson.D{{Key: "why", Value: "its _id is no ObjectID"}}}},
+		mongodb.Match(duePending),
+		{{Key: "$project", Value: bson.D{{Key: "why", Value: unendableBooking}}}},
+		mongodb.Match(bson.D{{Key: "why", Value: bson.D{{Key: "$ne", Value: ""}}}}), mongodb.Limit(limit),
 	})
 	return all(docs, poisonDoc.poison), mongodb.Translate(err)
 }
 
 // CountDueBookings counts the PAYMENT_PENDING bookings whose payment window has passed.
 func (s *Store) CountDueBookings(ctx context.Context) (int64, error) {
-	n, err := s.bookings().CountDocuments(ctx, mongodb.And(duePending, namedByUs))
+	n, err := s.bookings().CountDocuments(ctx, mongodb.And(duePending, endableBooking))
 	return n, mongodb.Translate(err)
 }
 

@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,14 +34,17 @@ func TestDueLocks_AreEndableOrHaveAReason(t *testing.T) {
 			doc = append(doc, bson.E{Key: "seats", Value: 1})
 		}
 		if field != "_id" {
-			doc = append(doc, bson.E{Key: field, Value: value})
+			name, inner, _ := strings.Cut(field, ".")
+			doc = append(doc, bson.E{Key: name, Value: map[bool]any{true: value, false: bson.D{{Key: inner, Value: value}}}[inner == ""]})
 		}
 		w.Insert("seatlocks", doc)
 		what[idText(t, id)] = fmt.Sprintf("%s: %T %v", field, value, value)
 	}
 	for _, v := range anyValues(t) {
 		insert(ids.New(), "seats", v)
-		insert(ids.New(), "rev", v)
+		insert(ids.New(), "internal", v)
+		insert(ids.New(), "internal.rev", v)
+		insert(ids.New(), "rev", v) // other software's
 		if canBeID(t, v) {
 			insert(v, "_id", v)
 		}

@@ -27,7 +27,7 @@ func (s *Store) loadFenced(ctx context.Context, eventID ID, n inventory.Needs, f
 	if err != nil {
 		return false, false, err
 	}
-	if readErr == nil && early.isAsBefore(before) {
+	if readErr == nil && early.isAsBefore(before, s.shared()) {
 		*found = early
 		return fenced, true, nil
 	}
@@ -47,9 +47,9 @@ func canReadEarly(n inventory.Needs) bool {
 // what the fence found. If it is the same, no lock was made or ended in between. But a lock
 // may have been extended or confirmed, which does not change the event; so no lock may have
 // been found, except due ones, which can't be extended or confirmed.
-func (l loaded) isAsBefore(event eventDoc) bool {
+func (l loaded) isAsBefore(event eventDoc, shared bool) bool {
 	event.Now = l.Event.Now
-	return !event.ID.IsZero() && event == l.Event && !event.inventory().Unguarded && len(l.Keys)+len(l.Holdings) == 0
+	return !event.ID.IsZero() && event == l.Event && !event.inventory(shared).Unguarded && len(l.Keys)+len(l.Holdings) == 0
 }
 
 // fence writes the event and returns it as it was before, with the time of the write. The
@@ -63,7 +63,7 @@ func (s *Store) fence(ctx context.Context, eventID ID) (before eventDoc, at bson
 	err = s.db.RunCommand(ctx, bson.D{
 		{Key: "findAndModify", Value: eventsName},
 		{Key: "query", Value: mongodb.Is("_id", eventID)},
-		{Key: "update", Value: bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: int64(1)}}}}},
+		{Key: "update", Value: bson.D{{Key: "$inc", Value: bson.D{{Key: fence, Value: int64(1)}}}}},
 		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}},
 	}).Decode(&answer)
 	if err != nil || answer.Value == nil {

@@ -23,8 +23,8 @@ func TestLoad_FenceWritesTheEventFirst(t *testing.T) {
 		if s := f.load(inventory.Needs{Fence: true}); !s.Fenced || s.Event.Revision != 0 {
 			t.Errorf("got %+v", s)
 		}
-		if doc := f.document("events", f.event); wholeOf(doc["fence"]) != i+1 {
-			t.Errorf("the fence is %v, want %d", doc["fence"], i+1)
+		if doc := f.document("events", f.event); wholeOf(doc["internal.fence"]) != i+1 {
+			t.Errorf("the fence is %v, want %d", doc["internal.fence"], i+1)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func fenceCases() map[string]fenceCase {
 			},
 		},
 		"a request is granted": {
-			between: func(f fixture) { takeKey(f); f.setEvent(field("rev", int64(1))) },
+			between: func(f fixture) { takeKey(f); f.setEvent(field("internal.rev", int64(1))) },
 			reads:   2,
 			holds: func(f fixture, s inventory.State) bool {
 				return s.Event.Revision == 1 && s.Keys[fencedKey] != nil && s.Keys[fencedKey].ID == f.lock
@@ -138,8 +138,8 @@ func fenceCases() map[string]fenceCase {
 			},
 		},
 		"other software wrote a revision that is no number": {
-			before:  func(f fixture) { f.setEvent(field("rev", "3-abc")) },
-			between: func(f fixture) { takeKey(f); f.setEvent(field("rev", "4-abc")) },
+			before:  func(f fixture) { f.setEvent(field("internal.rev", "3-abc")) },
+			between: func(f fixture) { takeKey(f); f.setEvent(field("internal.rev", "4-abc")) },
 			reads:   2,
 			holds:   func(_ fixture, s inventory.State) bool { return s.Keys[fencedKey] != nil },
 		},

@@ -87,9 +87,9 @@ func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 	}
 	set := func(name string, value any) func(fixture) { return func(f fixture) { f.setEvent(field(name, value)) } }
 	checkGuards(t, []guardCase{
-		{name: "the revision is raised", arrange: set("rev", 4), plan: restore, change: set("rev", 5)},
-		{name: "a revision appears", plan: restore, change: set("rev", 1)},
-		{name: "a revision disappears", arrange: set("rev", 4), plan: restore, change: set("rev", 0)},
+		{name: "the revision is raised", arrange: set("internal.rev", 4), plan: restore, change: set("internal.rev", 5)},
+		{name: "a revision appears", plan: restore, change: set("internal.rev", 1)},
+		{name: "a revision disappears", arrange: set("internal.rev", 4), plan: restore, change: set("internal.rev", 0)},
 		{name: "fewer seats are available", plan: restore, change: set("availableSeats", 7)},
 		{name: "more seats are available", plan: restore, change: set("availableSeats", 9)},
 		{name: "the total is raised", plan: restore, change: set("totalSeats", 11)},
@@ -109,15 +109,15 @@ func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 		{name: "a closed event is cancelled", arrange: set("status", "CLOSED"), plan: restore, change: set("status", "CANCELLED")},
 		{
 			name: "an event with a limit that is no number is changed", arrange: set("maxSeatsPerUser", "four"), plan: restore,
-			change: set("rev", 1),
+			change: set("internal.rev", 1),
 		},
 		{
 			name: "an event with a limit that is no number is repaired", arrange: set("maxSeatsPerUser", "four"), plan: restore,
-			change: set("fixes", 1),
+			change: set("internal.fixes", 1),
 		},
 		{name: "an event without a number of seats is changed", arrange: set("availableSeats", "eight"), plan: func(f fixture) inventory.Plan {
 			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Counter: &inventory.Counter{AvailableSeats: 8}}}
-		}, change: set("rev", 1)},
+		}, change: set("internal.rev", 1)},
 		{name: "the event is deleted", plan: restore, change: func(f fixture) { f.remove("events", f.event) }},
 	})
 }
@@ -127,7 +127,7 @@ func TestApply_DriftIsSubtractedOnce(t *testing.T) {
 	repair := func(f fixture) inventory.Plan {
 		return inventory.Plan{Event: &inventory.EventWrite{Drift: &inventory.Drift{Amount: 1, Repairs: f.read.Event.Repairs}}}
 	}
-	fixes := func(n int) func(fixture) { return func(f fixture) { f.setEvent(field("fixes", n)) } }
+	fixes := func(n int) func(fixture) { return func(f fixture) { f.setEvent(field("internal.fixes", n)) } }
 	checkGuards(t, []guardCase{
 		{name: "the first repair", plan: repair, change: fixes(1)},
 		{name: "another repair", arrange: fixes(1), plan: repair, change: fixes(2)},
@@ -155,14 +155,14 @@ func TestApply_LockGuardsHold(t *testing.T) {
 		{name: "consume: it is expired", plan: consume, change: set("status", "EXPIRED")},
 		{name: "consume: it is due", plan: consume, change: set("expiresAt", past)},
 		{name: "consume: its expiry is no date", plan: consume, change: set("expiresAt", "soon")},
-		{name: "consume: it has been changed", plan: consume, change: set("rev", 4)},
+		{name: "consume: it has been changed", plan: consume, change: set("internal.rev", 4)},
 		{
-			name: "consume: a revision appears", arrange: func(f fixture) { f.unset("seatlocks", f.lock, "rev") },
-			plan: consume, change: set("rev", 1),
+			name: "consume: a revision appears", arrange: func(f fixture) { f.unset("seatlocks", f.lock, "internal.rev") },
+			plan: consume, change: set("internal.rev", 1),
 		},
 		{name: "release: it is consumed", plan: release, change: set("status", "CONSUMED")},
 		{name: "release: it is expired", plan: release, change: set("status", "EXPIRED")},
-		{name: "release: it has been changed", plan: release, change: set("rev", 4)},
+		{name: "release: it has been changed", plan: release, change: set("internal.rev", 4)},
 		{name: "expire: it is consumed", arrange: set("expiresAt", past), plan: expire, change: set("status", "CONSUMED")},
 		{name: "expire: it is released", arrange: set("expiresAt", past), plan: expire, change: set("status", "RELEASED")},
 		{name: "expire: it is extended", arrange: set("expiresAt", past), plan: expire, change: set("expiresAt", ahead)},
@@ -172,7 +172,7 @@ func TestApply_LockGuardsHold(t *testing.T) {
 		},
 		{name: "cancel: it is active", arrange: set("status", "CONSUMED"), plan: undo, change: set("status", "ACTIVE")},
 		{name: "refuse for its time: it is consumed", arrange: set("expiresAt", past), plan: bump, change: set("status", "CONSUMED")},
-		{name: "refuse for its time: it has been changed", arrange: set("expiresAt", past), plan: bump, change: set("rev", 4)},
+		{name: "refuse for its time: it has been changed", arrange: set("expiresAt", past), plan: bump, change: set("internal.rev", 4)},
 		{name: "it is deleted", plan: release, change: func(f fixture) { f.remove("seatlocks", f.lock) }},
 	})
 }

@@ -47,7 +47,7 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
 		return inventory.State{}, RejectedEventError{errUncountable}
 	}
-	state := found.state(n)
+	state := found.state(n, s.shared())
 	state.Fenced = fenced
 	return state, nil
 }
@@ -73,7 +73,7 @@ func (s *Store) aggregate(ctx context.Context, eventID ID, n inventory.Needs, at
 		snapshot = bson.D{{Key: "level", Value: "snapshot"}, {Key: "atClusterTime", Value: *at}}
 	}
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
-	for _, p := range parts(eventID, n) {
+	for _, p := range s.parts(eventID, n) {
 		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
 	}
 	var answer struct {
@@ -116,13 +116,18 @@ type holdingDoc struct {
 type dueDoc struct {
 	ID    ID            `bson:"_id"`
 	Seats mongodb.Whole `bson:"seats"`
-	Rev   mongodb.Whole `bson:"rev"`
+
+	Internal  internalDoc `bson:"internal"`
+	FormerRev formerDoc   `bson:"rev"`
 }
 
 // isEndable is the rule of endable.
-func (d dueDoc) isEndable() bool {
-	return !d.ID.IsZero() && d.Seats.Valid && d.Seats.N >= 1 && !d.Rev.Wrong && d.Rev.N < mongodb.MaxWhole
+func (d dueDoc) isEndable(shared bool) bool {
+	return !d.ID.IsZero() && d.Seats.Valid && d.Seats.N >= 1 && !d.Internal.Wrong && isRaisableNumber(d.Internal.Rev) &&
+		(!shared || isRaisableNumber(d.FormerRev.Whole))
 }
+
+func isRaisableNumber(n mongodb.Whole) bool { return !n.Wrong && n.N < mongodb.MaxWhole }
 
 // soldDoc is a CONFIRMED booking.
 type soldDoc struct {
@@ -141,7 +146,7 @@ type part struct {
 }
 
 // parts are the reads apart from the event.
-func parts(eventID ID, n inventory.Needs) []part {
+func (s *Store) parts(eventID ID, n inventory.Needs) []part {
 	var list []part
 	add := func(as, collection string, into func(*loaded) any, stages ...bson.D) {
 		list = append(list, part{as, collection, stages, into})
@@ -185,19 +190,21 @@ func parts(eventID ID, n inventory.Needs) []part {
 func dueOf(ofEvent bson.D, n inventory.Needs, filter bson.D) []bson.D {
 	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
 	if len(n.DueAmong) > 0 {
-		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong), filter)...), mongodb.Only("seats", "rev")}
+		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong), filter)...), dueFields}
 	}
 	return []bson.D{
-		mongodb.Match(append(isDue, filter)...), mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), mongodb.Only("seats", "rev"),
+		mongodb.Match(append(isDue, filter)...), mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due), dueFields,
 	}
 }
+
+var dueFields = mongodb.Only("seats", internalName, formerRev)
 
 // completeDue reads what most loads have no use for, because no lock is due: the locks that can be
 // ended instead of those that can't, and the sales of the due locks. It may read a later state than
 // the locks: the plan that ends them looks once more, see lockGuard and checkSales.
 func (s *Store) completeDue(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (err error) {
-	if slices.ContainsFunc(found.Due, func(d dueDoc) bool { return !d.isEndable() }) {
-		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), dueOf(mongodb.Is("eventId", eventID), n, endable)); err != nil {
+	if slices.ContainsFunc(found.Due, func(d dueDoc) bool { return !d.isEndable(s.shared()) }) {
+		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), dueOf(mongodb.Is("eventId", eventID), n, endable(s.shared()))); err != nil {
 			return err
 		}
 	}
@@ -238,7 +245,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 			return err
 		}
 	}
-	for _, p := range parts(eventID, n) {
+	for _, p := range s.parts(eventID, n) {
 		if err := mongodb.AllInto(ctx, s.db.Collection(p.collection), append(p.stages, mongodb.WithNow), p.into(found)); err != nil {
 			return err
 		}
@@ -293,7 +300,7 @@ func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loa
 
 // state converts the documents for a decision. A document that was not found is nil in the
 // maps.
-func (l loaded) state(n inventory.Needs) inventory.State {
+func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 	if len(l.Events) > 0 {
 		now := l.Event.Now
 		l.Event = l.Events[0]
@@ -304,10 +311,10 @@ func (l loaded) state(n inventory.Needs) inventory.State {
 		s.Now = time.Unix(0, 0) // nothing was found: no decision asks for the time
 	}
 	if !s.Missing {
-		event := l.Event.inventory()
+		event := l.Event.inventory(shared)
 		s.Event = &event
 	}
-	l.fillLocks(&s, n)
+	l.fillLocks(&s, n, shared)
 	if n.Due > 0 || len(n.DueAmong) > 0 {
 		list := []inventory.DueLock{}
 		sold := countByLock(l.DueSold)
@@ -343,7 +350,7 @@ func countByLock(docs []soldDoc) map[ID]int {
 	return sold
 }
 
-func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
+func (l loaded) fillLocks(s *inventory.State, n inventory.Needs, shared bool) {
 	s.Locks = make(map[ID]*inventory.Lock, len(n.Locks))
 	for _, id := range n.Locks {
 		s.Locks[id] = nil
@@ -357,7 +364,7 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 		s.Bookings[d.ID] = &b
 	}
 	for _, d := range l.Locks {
-		s.Locks[d.ID] = d.inventory()
+		s.Locks[d.ID] = d.inventory(shared)
 	}
 	s.Locks[ID{}], s.Bookings[ID{}] = nil, nil // documents that have no ID of ours can't be named
 	sold := countByLock(l.Sold)
@@ -383,7 +390,7 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 			s.Keys[key] = nil
 		}
 		for _, d := range l.Keys {
-			s.Keys[inventory.UserKey{User: d.UserID, Key: string(d.Key)}] = d.inventory()
+			s.Keys[inventory.UserKey{User: d.UserID, Key: string(d.Key)}] = d.inventory(shared)
 		}
 	}
 }

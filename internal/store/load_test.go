@@ -297,7 +297,7 @@ func TestLoad_WithinATransactionSeesItsWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if doc := f.document("events", f.event); doc["fence"] != nil || wholeOf(doc["rev"]) != 1 {
+	if doc := f.document("events", f.event); doc["internal.fence"] != nil || wholeOf(doc["internal.rev"]) != 1 {
 		t.Errorf("the event is %v; a transaction needs no fence", doc)
 	}
 }

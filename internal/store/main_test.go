@@ -44,7 +44,7 @@ func newFixture(t *testing.T, w *env, arrange func(f fixture)) fixture {
 	w.Insert("seatlocks", bson.D{
 		{Key: "_id", Value: f.lock}, {Key: "eventId", Value: f.event}, {Key: "userId", Value: user}, {Key: "seats", Value: 2},
 		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: inAnHour}, {Key: "idempotencyKey", Value: "used"},
-		{Key: "bookingId", Value: f.booking}, {Key: "rev", Value: 3},
+		{Key: "bookingId", Value: f.booking}, {Key: "internal", Value: bson.D{{Key: "rev", Value: 3}}},
 	})
 	w.Insert("bookings", bson.D{
 		{Key: "_id", Value: f.booking}, {Key: "eventId", Value: f.event}, {Key: "userId", Value: user}, {Key: "seatLockId", Value: f.lock},
@@ -90,13 +90,20 @@ func (f fixture) documents() map[string]string {
 	return found
 }
 
-// document returns a document's fields; nil if it does not exist.
+// document returns a document's fields, those of internal with their path; nil if it does not
+// exist.
 func (f fixture) document(collection string, id holdfast.ID) bson.M {
 	f.t.Helper()
 	var doc bson.M
 	err := f.DB.Collection(collection).FindOne(f.Ctx(), bson.D{{Key: "_id", Value: id}}).Decode(&doc)
 	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
 		f.t.Fatal(err)
+	}
+	if own, ok := doc["internal"].(bson.D); ok {
+		delete(doc, "internal")
+		for _, e := range own {
+			doc["internal."+e.Key] = e.Value
+		}
 	}
 	return doc
 }

@@ -42,7 +42,7 @@ func (s *Store) OverEvents(ctx context.Context, until time.Time, after ID, limit
 		mongodb.Match(isUnsealed, isOver(until), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
 		mongodb.Sort("_id"), mongodb.Limit(limit),
 	})
-	return all(docs, eventDoc.inventory), mongodb.Translate(err)
+	return all(docs, func(d eventDoc) inventory.Event { return d.inventory(s.shared()) }), mongodb.Translate(err)
 }
 
 func isOver(until time.Time) bson.D {

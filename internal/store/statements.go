@@ -13,26 +13,28 @@ import (
 
 // The guards and updates of a plan's writes, as commands of MongoDB.
 
-// incRevision is part of every update: an update without a change would not conflict with
-// another transaction.
-var incRevision = bson.E{Key: "$inc", Value: bson.D{{Key: "rev", Value: int64(1)}}}
-
 // eventGuard matches the event if it is as the plan requires.
 func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	is := mongodb.Is("_id", id)
 	switch before := w.IfUnchanged; {
 	case w.Drift != nil:
-		return mongodb.And(is, sameNumber("fixes", w.Drift.Repairs))
+		return mongodb.And(is, sameNumber(fixes, w.Drift.Repairs), sameFormer(formerFixes, w.Drift.Former, w.Drift.Former.Repairs))
 	case before == nil:
 		return mongodb.And(is, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
 	case before.Unguarded: // the transaction holds the event
 		return is
 	case !before.Countable || before.Incomparable: // repairs move its counter without the revision
-		return mongodb.And(is, numberOrAbsent("rev", before.Revision), sameNumber("fixes", before.Repairs))
+		return mongodb.And(is, sameRevision(before), sameNumber(fixes, before.Repairs),
+			sameFormer(formerFixes, before.Former, before.Former.Repairs))
 	default:
-		return mongodb.And(is, numberOrAbsent("rev", before.Revision), mongodb.Is("totalSeats", before.TotalSeats),
+		return mongodb.And(is, sameRevision(before), mongodb.Is("totalSeats", before.TotalSeats),
 			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status))
 	}
+}
+
+// sameRevision matches an event that has not changed.
+func sameRevision(before *inventory.Event) bson.D {
+	return mongodb.And(numberOrAbsent(rev, before.Revision), sameFormer(formerRev, before.Former, before.Former.Revision))
 }
 
 // onSaleForAll matches events on sale without a limit per user.
@@ -71,12 +73,15 @@ func sameNumber(field string, n *int64) bson.D {
 }
 
 // eventUpdate is the write of an event: a document of operators, or a pipeline.
-func eventUpdate(w inventory.EventWrite) any {
+func eventUpdate(w inventory.EventWrite, shared bool) any {
 	if w.Drift != nil {
-		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID)}}, {{Key: "$unset", Value: sealName}}}
+		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID, shared)}}, {{Key: "$unset", Value: sealName}}}
 	}
-	inc, set, unset := bson.D{{Key: "rev", Value: int64(1)}}, bson.D{}, bson.D{}
+	inc, set, unset := raise(nil, shared, rev, formerRev), bson.D{}, bson.D{}
 	unset = append(unset, bson.E{Key: sealName, Value: ""})
+	if w.IfUnchanged != nil {
+		unset = dropFormer(unset, shared, w.IfUnchanged.Former)
+	}
 	addTo := func(field string, n int64) {
 		if n != 0 {
 			inc = append(inc, bson.E{Key: field, Value: n})
@@ -86,14 +91,14 @@ func eventUpdate(w inventory.EventWrite) any {
 	addTo("oversold", w.Oversold)
 	if w.Counter != nil {
 		set = append(set, bson.E{Key: "availableSeats", Value: w.Counter.AvailableSeats})
-		inc = append(inc, bson.E{Key: "fixes", Value: int64(1)})
+		inc = raise(inc, shared, fixes, formerFixes)
 		set, unset = setOrUnset(set, unset, "oversold", w.Counter.Oversold)
 	}
 	if w.RunID != "" {
-		set = append(set, bson.E{Key: "runId", Value: w.RunID})
+		set = append(set, bson.E{Key: runID, Value: w.RunID})
 	}
 	if w.SweptAtRev != nil {
-		set = append(set, bson.E{Key: "sweptRev", Value: *w.SweptAtRev})
+		set = append(set, bson.E{Key: sweptRev, Value: *w.SweptAtRev})
 	}
 	if c := w.Fields; c.Name != nil {
 		set = append(set, bson.E{Key: "name", Value: *c.Name})
@@ -124,8 +129,13 @@ func setOrUnset(set, unset bson.D, field string, n int64) (bson.D, bson.D) {
 	return append(set, bson.E{Key: field, Value: n}), unset
 }
 
-// driftSet subtracts a drift from the counter's value at the time of the write.
-func driftSet(d inventory.Drift, runID string) bson.D {
+// driftSet subtracts a drift from the counter's value at the time of the write. MongoDB rejects
+// it if other software left an internal that is no document.
+func driftSet(d inventory.Drift, run string, shared bool) bson.D {
+	own := bson.D{{Key: "fixes", Value: oneMore(fixes)}}
+	if run != "" {
+		own = append(own, bson.E{Key: "runId", Value: run})
+	}
 	net := bson.D{{Key: "$subtract", Value: bson.A{
 		bson.D{{Key: "$subtract", Value: bson.A{"$availableSeats", orZero("$oversold")}}}, d.Amount,
 	}}}
@@ -134,13 +144,17 @@ func driftSet(d inventory.Drift, runID string) bson.D {
 		{Key: "oversold", Value: bson.D{{Key: "$cond", Value: bson.A{
 			bson.D{{Key: "$lt", Value: bson.A{net, 0}}}, bson.D{{Key: "$subtract", Value: bson.A{0, net}}}, "$$REMOVE",
 		}}}},
-		{Key: "fixes", Value: bson.D{{Key: "$add", Value: bson.A{orZero("$fixes"), int64(1)}}}},
+		{Key: internalName, Value: bson.D{{Key: "$mergeObjects", Value: bson.A{"$" + internalName, own}}}},
 		{Key: "updatedAt", Value: "$$NOW"},
 	}
-	if runID != "" {
-		set = append(set, bson.E{Key: "runId", Value: runID})
+	if shared {
+		set = append(set, bson.E{Key: formerFixes, Value: oneMore(formerFixes)})
 	}
 	return set
+}
+
+func oneMore(field string) bson.D {
+	return bson.D{{Key: "$add", Value: bson.A{orZero("$" + field), int64(1)}}}
 }
 
 func orZero(field string) bson.D {
@@ -154,12 +168,17 @@ func lockGuard(ids []ID, w inventory.LockWrite) bson.D {
 	case inventory.IsDue:
 		return mongodb.And(is, due)
 	case inventory.AtRevision:
-		return mongodb.And(is, sameNumber("rev", w.Revision))
+		return mongodb.And(is, sameLock(w))
 	case inventory.LiveAtRevision:
-		return mongodb.And(is, sameNumber("rev", w.Revision), notDue, isBefore(w.Before))
+		return mongodb.And(is, sameLock(w), notDue, isBefore(w.Before))
 	default:
 		return is
 	}
+}
+
+// sameLock matches a lock that has not changed.
+func sameLock(w inventory.LockWrite) bson.D {
+	return mongodb.And(sameNumber(rev, w.Revision), sameFormer(formerRev, w.Former, w.Former.Revision))
 }
 
 // isBefore matches while the database's clock is before a time; a zero time is no condition.
@@ -170,8 +189,8 @@ func isBefore(t time.Time) bson.D {
 	return bson.D{{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$$NOW", t}}}}}
 }
 
-func lockUpdate(w inventory.LockWrite) bson.D {
-	set, unset := bson.D{}, bson.D{}
+func lockUpdate(w inventory.LockWrite, shared bool) bson.D {
+	set, unset := bson.D{}, dropFormer(nil, shared, w.Former)
 	if w.To != w.From {
 		set = append(set, bson.E{Key: "status", Value: string(w.To)})
 	}
@@ -182,14 +201,14 @@ func lockUpdate(w inventory.LockWrite) bson.D {
 		set = append(set, bson.E{Key: "endedBy", Value: string(w.EndedBy)})
 	}
 	if w.RunID != "" {
-		set = append(set, bson.E{Key: "runId", Value: w.RunID})
+		set = append(set, bson.E{Key: lockRunID, Value: w.RunID})
 	}
 	if w.ClearBooking {
 		unset = append(unset, bson.E{Key: "bookingId", Value: ""})
 	} else if !w.BookingID.IsZero() {
 		set = append(set, bson.E{Key: "bookingId", Value: w.BookingID})
 	}
-	update := bson.D{incRevision}
+	update := bson.D{raiseRevision(shared)}
 	if len(set) > 0 {
 		update = append(update, bson.E{Key: "$set", Value: set}, mongodb.TouchDate)
 	}
@@ -217,7 +236,7 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 		set = append(set, bson.E{Key: "paymentReference", Value: w.PaymentReference})
 	}
 	if w.RunID != "" {
-		set = append(set, bson.E{Key: "runId", Value: w.RunID})
+		set = append(set, bson.E{Key: runID, Value: w.RunID})
 	}
-	return bson.D{{Key: "$set", Value: set}}
+	return bson.D{raiseRevision(false), {Key: "$set", Value: set}}
 }

@@ -31,6 +31,9 @@ const (
 	bookingsName = "bookings"
 )
 
+// shared reports whether processes of the former version may serve the database too.
+func (s *Store) shared() bool { return s.db.Shared() }
+
 func (s *Store) events() *mongo.Collection   { return s.db.Collection(eventsName) }
 func (s *Store) locks() *mongo.Collection    { return s.db.Collection(locksName) }
 func (s *Store) bookings() *mongo.Collection { return s.db.Collection(bookingsName) }

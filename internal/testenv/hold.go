@@ -26,7 +26,7 @@ func (e *Env) HoldEvent(event string) (release func()) {
 	}
 	ctx := mongo.NewSessionContext(e.Ctx(), session)
 	_, err = e.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}},
-		bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: 1}}}})
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.rev", Value: 1}}}})
 	if err != nil {
 		e.T.Fatal(err)
 	}

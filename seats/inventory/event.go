@@ -84,7 +84,7 @@ func (c Repair) decide(d *decision) Result {
 	case drift == 0 && d.event.Valid():
 		return Result{}
 	case d.event.Countable && d.event.Oversold >= 0:
-		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Repairs: d.event.Repairs}}
+		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Repairs: d.event.Repairs, Former: d.event.Former}}
 	default:
 		d.plan.Event = &EventWrite{RunID: c.RunID}
 		d.ensureCounter()

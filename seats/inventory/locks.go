@@ -30,13 +30,13 @@ func (d *decision) write(lock Lock, w LockWrite) {
 	w.ID = lock.ID
 	if i, planned := d.planned[lock.ID]; planned {
 		before := d.plan.Locks[i]
-		w.From, w.Guard, w.Revision = before.From, before.Guard, before.Revision
+		w.From, w.Guard, w.Revision, w.Former = before.From, before.Guard, before.Revision, before.Former
 		d.plan.Locks[i] = w
 	} else {
 		d.planned[lock.ID] = len(d.plan.Locks)
 		w.From = lock.Status
 		if w.Guard == AtRevision || w.Guard == LiveAtRevision {
-			w.Revision = lock.Revision
+			w.Revision, w.Former = lock.Revision, lock.Former
 		}
 		d.plan.Locks = append(d.plan.Locks, w)
 	}

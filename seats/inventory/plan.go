@@ -53,6 +53,7 @@ type Drift struct {
 	Amount int64
 	// Repairs is the guard: the event was not repaired since the drift was measured.
 	Repairs *int64
+	Former  Former
 }
 
 // LockWrite changes a lock that has the status From.
@@ -61,6 +62,7 @@ type LockWrite struct {
 	From, To     holdfast.LockStatus
 	Guard        LockGuard
 	Revision     *int64    // for AtRevision and LiveAtRevision
+	Former       Former    // with Revision
 	Before       time.Time // for LiveAtRevision: the clock at the write is before this; zero: at any time
 	ExpiresAt    time.Time // zero: unchanged
 	BookingID    ID        // zero: unchanged

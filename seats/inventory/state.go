@@ -53,6 +53,7 @@ type Event struct {
 	holdfast.Event
 	Revision   int64
 	Repairs    *int64 // how often its counter was repaired; nil: never
+	Former     Former
 	SweptAtRev *int64 // the revision after the last sweep's transaction
 
 	HasTotal, Countable, BadLimit, Incomparable, Unguarded bool
@@ -62,6 +63,16 @@ type Event struct {
 type Lock struct {
 	holdfast.Lock
 	Revision *int64 // nil if the document has none
+	Former   Former
+}
+
+// Former is what the former version of Holdfast keeps in fields of its own. Guards compare it
+// as well as the revision: its processes raise these fields alone.
+type Former struct {
+	// Shared: processes of the former version may change the document too. Otherwise their
+	// fields are left over.
+	Shared            bool
+	Revision, Repairs *int64 // nil if the document has none
 }
 
 // DueLock is a due lock whose seats are a whole number ≥ 1.
