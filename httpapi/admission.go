@@ -52,6 +52,10 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			writeProblem(w, problemOf(err))
 			return
 		}
+		if body.Len() > 0 && ctx.Operation().RequestBody == nil {
+			writeProblem(w, problemOf(holdfast.RefuseInput("body", "The route takes no body. Send none.")))
+			return
+		}
 		if !d.isLong {
 			if !a.takeSlot() {
 				writeProblem(w, newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,

@@ -329,3 +329,29 @@ func TestShape_TextHasNoControlCharacters(t *testing.T) {
 		s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@b" + text}), 422, "VALIDATION_FAILED")
 	}
 }
+
+// A body that a route does not read may have been meant for another one, such as a confirmation.
+func TestShape_RoutesWithoutABodyRefuseOne(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, user := s.event(10), s.user()
+	lock := s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}).text("id")
+	booking := s.call("POST", "/api/bookings", fields{"eventId": event, "userId": user, "lockId": lock}).text("id")
+	for _, request := range []struct{ method, path string }{
+		{"GET", "/api/events/" + event},
+		{"GET", "/api/locks"},
+		{"DELETE", "/api/locks/" + lock},
+		{"POST", "/api/bookings/" + booking + "/cancel"},
+		{"POST", "/api/admin/jobs/recovery/run"},
+		{"DELETE", "/api/admin/jobs/recovery/lease"},
+	} {
+		t.Run(request.method+" "+request.path, func(t *testing.T) {
+			s := s.in(t)
+			a := s.want(s.call(request.method, request.path, fields{"paymentReference": "r"}), 422, "VALIDATION_FAILED")
+			if !strings.Contains(a.raw, `"location":"body"`) {
+				t.Errorf("%s", a.raw)
+			}
+			s.want(s.call(request.method, request.path, ""), 200, "")
+		})
+	}
+}

@@ -23,19 +23,19 @@ type Filter struct {
 	Indexed bool // one index serves Match and the order by ID
 }
 
-// List reads a page, by ID, and the token of the next one ("" at the end). Where no index
-// serves the filter, at most maxExamined documents are examined.
+// List reads a page, by ID, and the token of the next one ("" at the end). It leaves out the
+// documents of other software whose _id is no ObjectID. Where no index serves the filter, at
+// most maxExamined documents are examined.
 func List[T any](
 	ctx context.Context, c *mongo.Collection, filter Filter, page holdfast.Page, idOf func(T) holdfast.ID,
 ) (items []T, next string, err error) {
-	after := bson.D{}
+	var last holdfast.ID
 	if page.Token != "" {
-		last, err := readToken(page.Token)
-		if err != nil {
+		if last, err = readToken(page.Token); err != nil {
 			return nil, "", err
 		}
-		after = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: last}}}}
 	}
+	after := bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: last}}}} // ObjectIDs only
 	if page.Size < 0 || page.Size > holdfast.MaxPageSize {
 		return nil, "", holdfast.RefuseInput("query.pageSize", "A page has between 1 and %d items.", holdfast.MaxPageSize)
 	}

@@ -20,7 +20,7 @@ type filter struct {
 	Event  *string `help:"Only of this event."`
 	User   *string `help:"Only of this user."`
 	Status *string `help:"Only with this status: ON_SALE, CLOSED or CANCELLED."`
-	Limit  int     `default:"50" help:"Maximum number of items; 0 for all."`
+	Limit  limit   `default:"50" help:"Maximum number of items; 0 for all."`
 }
 
 // parse reads the IDs; nil for a flag that is not given.
@@ -30,6 +30,20 @@ func (f filter) parse() (event, user *holdfast.ID, err error) {
 		user, err = parseID("--user", f.User)
 	}
 	return event, user, err
+}
+
+// limit is a number of items; 0 is no limit.
+type limit int
+
+// maxLimit is more than a terminal shows.
+const maxLimit = 1_000_000
+
+// Validate is called by the parser.
+func (l limit) Validate() error {
+	if l < 0 || l > maxLimit {
+		return fmt.Errorf("%d is out of range: use 1 to %d, or 0 for all", l, maxLimit)
+	}
+	return nil
 }
 
 // status is "" for a flag that is not given.
@@ -64,8 +78,8 @@ func parseID(flag string, text *string) (*holdfast.ID, error) {
 	return &id, nil
 }
 
-// readPages reads items page by page, up to limit; 0 is no limit.
-func readPages[T any](limit int, read func(holdfast.Page) ([]T, string, error)) (all []T, err error) {
+// readPages reads items page by page, up to most; 0 is no limit.
+func readPages[T any](most limit, read func(holdfast.Page) ([]T, string, error)) (all []T, err error) {
 	page := holdfast.Page{Size: holdfast.MaxPageSize}
 	for {
 		items, next, err := read(page)
@@ -73,8 +87,8 @@ func readPages[T any](limit int, read func(holdfast.Page) ([]T, string, error)) 
 			return nil, err
 		}
 		all = append(all, items...)
-		if limit > 0 && len(all) >= limit {
-			return all[:limit], nil
+		if most > 0 && len(all) >= int(most) {
+			return all[:most], nil
 		}
 		if page.Token = next; next == "" {
 			return all, nil
@@ -84,7 +98,7 @@ func readPages[T any](limit int, read func(holdfast.Page) ([]T, string, error)) 
 
 type eventsCmd struct {
 	Status *string `help:"Only with this status: ON_SALE, CLOSED or CANCELLED."`
-	Limit  int     `default:"50" help:"Maximum number of items; 0 for all."`
+	Limit  limit   `default:"50" help:"Maximum number of items; 0 for all."`
 }
 
 // eventLine is an event as it is printed, exported and imported.
@@ -116,7 +130,7 @@ func (e *eventsCmd) run(ctx context.Context, s *session) (int, error) {
 	}
 	var lines []eventLine
 	for _, event := range all {
-		if (e.Status == nil || *e.Status == string(event.Status)) && (e.Limit == 0 || len(lines) < e.Limit) {
+		if (e.Status == nil || *e.Status == string(event.Status)) && (e.Limit == 0 || len(lines) < int(e.Limit)) {
 			lines = append(lines, newEventLine(event))
 		}
 	}

@@ -276,6 +276,7 @@ func TestLists_FilterAndFormatItems(t *testing.T) {
 		code    int
 		want    string
 		exclude string
+		says    string // the error
 	}{
 		{args: []string{"events"}, code: 0, want: event.String()},
 		{args: []string{"events", "--status", "CLOSED"}, code: 0, exclude: event.String()},
@@ -289,10 +290,16 @@ func TestLists_FilterAndFormatItems(t *testing.T) {
 		{args: []string{"bookings", "--event", ids.New().String(), "-o", "json"}, code: 0, want: "[]"},
 		{args: []string{"dance"}, code: 2},
 		{args: []string{"locks", "--limit", "many"}, code: 2},
+		{args: []string{"locks", "--limit=-1"}, code: 2, says: "--limit"},
+		{args: []string{"events", "--limit=-1"}, code: 2, says: "--limit"},
+		{args: []string{"bookings", "--limit", "1000000001"}, code: 2, says: "--limit"},
+		{args: []string{"bookings", "--limit", "99999999999999999999"}, code: 2, says: "--limit"},
+		{args: []string{"locks", "--limit", "0"}, code: 0, want: lock.ID.String()},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			code, out, errs := ctl(env, "", c.args...)
-			if code != c.code || !strings.Contains(out, c.want) || (c.exclude != "" && strings.Contains(out, c.exclude)) {
+			if code != c.code || !strings.Contains(out, c.want) || (c.exclude != "" && strings.Contains(out, c.exclude)) ||
+				!strings.Contains(errs, c.says) {
 				t.Errorf("%d %s %s", code, out, errs)
 			}
 		})

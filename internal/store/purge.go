@@ -46,9 +46,9 @@ func (s *Store) walkEnded(
 	ctx context.Context, status holdfast.LockStatus, age string, before time.Time, batch int,
 	handle func(context.Context, []ID) error,
 ) error {
-	old := bson.D{{Key: age, Value: bson.D{{Key: "$type", Value: "date"}, {Key: "$lte", Value: before}}}}
+	old := mongodb.And(isDate(age), bson.D{{Key: age, Value: bson.D{{Key: "$lte", Value: before}}}}, isDate(byExpiry), namedByUs)
 	if age == byExpiry {
-		old = append(old, mongodb.Is(byChange, nil)...)
+		old = mongodb.And(old, mongodb.Is(byChange, nil), mongodb.Not(byChange, bson.E{Key: "$type", Value: "array"}))
 	}
 	var behind bson.D
 	for {
@@ -68,6 +68,14 @@ func (s *Store) walkEnded(
 		}
 		behind = docs[len(docs)-1].behind(age)
 	}
+}
+
+// isDate matches a date that is in no list. The walk continues behind one; a lock of other software
+// with another expiry stays.
+func isDate(field string) bson.D {
+	return bson.D{{Key: field, Value: bson.D{
+		{Key: "$type", Value: "date"}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}},
+	}}}
 }
 
 // behind continues the walk after the lock.

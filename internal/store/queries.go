@@ -157,9 +157,9 @@ func (s EventSummary) Sold() int64 {
 // EventSummaries reads up to limit events, newest first, after a position; the zero ID is
 // the start. Counters and locks are of one snapshot.
 func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]EventSummary, error) {
-	filter := bson.D{}
+	filter := namedByUs
 	if !after.IsZero() {
-		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$lt", Value: after}}}}
+		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}, {Key: "$lt", Value: after}}}}
 	}
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
 		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
@@ -188,6 +188,7 @@ func (s *Store) Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.
 		mongodb.Match(
 			mongodb.Is("status", string(holdfast.LockActive)),
 			bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}}},
+			namedByUs,
 		),
 		mongodb.Sort("expiresAt", "_id"), mongodb.Limit(limit), mongodb.WithNow,
 	})
