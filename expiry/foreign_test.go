@@ -188,7 +188,7 @@ func TestSweeps_TimesAtTheEdge(t *testing.T) {
 		t.Errorf("locks: %+v, %v", report, err)
 	}
 	report, err := small.SweepBookings(w.Ctx(), w.Run(holdfast.EndedByBookingExpiry))
-	if err != nil || report.Applied != 4 || report.Errors > 0 || report.Skipped > 0 {
+	if err != nil || report.Applied != 4 || report.Errors > 0 || report.Skipped != 3 { // those that are no date, but not the one without
 		t.Errorf("bookings: %+v, %v", report, err)
 	}
 	for i, r := range rows {

@@ -90,10 +90,14 @@ func endGroup[T document](
 	if p.skip(event, len(items)) {
 		return nil
 	}
+	isKnown := p.isKnown(event)
 	ended, busy, err := end(ctx, items)
 	var rejected store.RejectedEventError
 	switch {
 	case err == nil:
+		if isKnown { // it was repaired
+			p.found(ctx, len(items))
+		}
 		if sameEvent := p.applied(event, ended, len(items)); busy && sameEvent { // after another event's transaction no pause is needed
 			pause(ctx)
 		}
@@ -102,11 +106,11 @@ func endGroup[T document](
 		return interrupted(ctx)
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound):
 		p.applied(event, 0, 0)
-		p.setAside(ctx, len(items), "there is no such event", "event "+event.String(), slog.Int("documents", len(items)))
+		p.setAside(ctx, len(items), whyMissing, eventCause(event), slog.Int("documents", len(items)))
 		return nil
 	case errors.As(err, &rejected):
 		p.setEventAside(event)
-		p.setAside(ctx, len(items), "MongoDB rejects every change of the event", "event "+event.String(), slog.Any("error", err))
+		p.setAside(ctx, len(items), whyRejected, eventCause(event), slog.Any("error", err))
 		return nil
 	case mongodb.RejectedForDocument(err) && len(items) > 1:
 		half := len(items) / 2

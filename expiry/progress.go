@@ -77,7 +77,7 @@ func (p *progress) found(ctx context.Context, n int) {
 func (p *progress) success(ctx context.Context) {
 	if p.lines.success != nil {
 		r, level := p.report, slog.LevelInfo
-		if r == (Report{}) {
+		if r.Found+r.Applied+r.Errors == 0 {
 			level = p.sweeper.quiet.level(p.By, p.sweeper.Pipeline.Store().DB().Clock())
 		}
 		p.Log.Log(ctx, level, p.lines.success(r.Applied), slog.Int("found", r.Found), slog.Int("applied", r.Applied),
@@ -114,7 +114,7 @@ func (p *progress) setAside(ctx context.Context, n int, why, cause string, more 
 	defer p.mu.Unlock()
 	p.report.Skipped += n
 	level := slog.LevelDebug
-	if p.sweeper.reported.IsNew(cause+": "+why, p.sweeper.Pipeline.Store().DB().Clock()()) {
+	if p.sweeper.reported.IsNew(finding(cause, why), p.sweeper.Pipeline.Store().DB().Clock()()) {
 		level = slog.LevelWarn
 	}
 	p.Log.LogAttrs(ctx, level, "Set aside: "+why, append([]slog.Attr{slog.String("document", cause)}, more...)...)
@@ -130,6 +130,25 @@ func (p *progress) setEventAside(event holdfast.ID) {
 	p.rejected[event] = true
 	p.failures = 0
 }
+
+// Why a run sets an event's documents aside.
+const (
+	whyMissing  = "there is no such event"
+	whyRejected = "MongoDB rejects every change of the event"
+)
+
+func eventCause(event holdfast.ID) string { return "event " + event.String() }
+
+// isKnown reports whether an event's documents were set aside within the last day. They are not
+// found again by every run.
+func (p *progress) isKnown(event holdfast.ID) bool {
+	now := p.sweeper.Pipeline.Store().DB().Clock()()
+	return p.sweeper.reported.Knows(finding(eventCause(event), whyMissing), now) ||
+		p.sweeper.reported.Knows(finding(eventCause(event), whyRejected), now)
+}
+
+// finding is the text by which a cause is remembered.
+func finding(cause, why string) string { return cause + ": " + why }
 
 // skip counts n documents of an event that was set aside. It reports whether it was.
 func (p *progress) skip(event holdfast.ID, n int) bool {

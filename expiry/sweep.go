@@ -52,7 +52,7 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 		if err != nil {
 			return p.report, err
 		}
-		p.found(ctx, len(due))
+		p.found(ctx, countNew(p, due, func(d store.DueLock) holdfast.ID { return d.EventID }))
 		if err := s.expireLocks(ctx, p, due); err != nil {
 			return p.report, err
 		}
@@ -66,6 +66,21 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 		last := due[len(due)-1]
 		after = store.After{At: last.ExpiresAt, ID: last.ID}
 	}
+}
+
+// countNew counts the documents whose event was not set aside before.
+func countNew[T any](p *progress, due []T, eventOf func(T) holdfast.ID) (n int) {
+	known := map[holdfast.ID]bool{}
+	for _, d := range due {
+		event := eventOf(d)
+		if _, asked := known[event]; !asked {
+			known[event] = p.isKnown(event)
+		}
+		if !known[event] {
+			n++
+		}
+	}
+	return n
 }
 
 // expireLocks ends a page of due locks, with one transaction for each event. If the page
@@ -170,7 +185,7 @@ func (s *Sweeper) sweepInitiated(ctx context.Context, p *progress) error {
 }
 
 func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.DueBooking) error {
-	p.found(ctx, len(due))
+	p.found(ctx, countNew(p, due, func(d store.DueBooking) holdfast.ID { return d.EventID }))
 	groups := groupBy(due, func(d store.DueBooking) (holdfast.ID, bool) {
 		if d.Poison {
 			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", d.Name(), slog.Any("lockId", d.Lock))

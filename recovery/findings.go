@@ -41,6 +41,7 @@ func (p Plan) Findings() []Finding {
 		{Kind: Manual, What: "locks with several CONFIRMED bookings", Count: int64(len(p.DoubleSales)), Action: manual},
 		{Kind: Manual, What: "locks whose seats are no whole number ≥ 1", Count: p.PoisonLocks, Action: manual},
 		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: manual},
+		{Kind: Manual, What: "events and users whose _id is no ObjectID", Count: p.Foreign, Action: manual},
 		{Kind: Manual, What: "events whose locks have too many seats to add up", Count: int64(len(p.Uncountable)), Action: manual},
 		{
 			Kind: Manual, What: "oversold events",

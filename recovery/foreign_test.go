@@ -125,3 +125,25 @@ func TestRun_ReportsLocksThatWereSoldTwice(t *testing.T) {
 		t.Errorf("the lock is %s", status)
 	}
 }
+
+// Events and users whose _id is no ObjectID can't be named by any request. A pass says so, once.
+func TestRecovery_ReportsForeignIDsOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	foreign := []any{"a", 1, true, time.Unix(1, 0), holdfast.ID{}}
+	for _, id := range foreign {
+		w.Insert("events", bson.D{{Key: "_id", Value: id}, {Key: "totalSeats", Value: 1}, {Key: "availableSeats", Value: 1}})
+		w.Insert("users", bson.D{{Key: "_id", Value: id}, {Key: "name", Value: "A"}})
+	}
+	for range 2 {
+		if report := w.Recover(); report.Reported != 2*len(foreign) || report.Errors > 0 {
+			t.Errorf("%+v", report)
+		}
+	}
+	if lines := w.Log.Lines("WARN [RECOVERY]"); len(lines) != 2*len(foreign) {
+		t.Errorf("%v", lines)
+	}
+	if plan, err := w.Recovery.Plan(t.Context()); err != nil || plan.Foreign != int64(2*len(foreign)) {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}

@@ -21,6 +21,7 @@ type Plan struct {
 	Drifts         []inventory.Correction // counters that are corrected
 	PoisonLocks    int64                  // their seats are no whole number ≥ 1: reported
 	PoisonEvents   []holdfast.ID          // their totalSeats is no whole number ≥ 0: reported
+	Foreign        int64                  // events and users whose _id is no ObjectID, up to 100 each: reported
 	Uncountable    []holdfast.ID          // their locks have too many seats to add up: reported
 	Oversold       int64                  // events with seats taken beyond their total: reported
 	EventsMeasured int64
@@ -59,6 +60,11 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
+	events, users, err := r.foreign(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.Foreign = int64(len(events) + len(users))
 	if p.Oversold, err = r.store().OversoldEvents(ctx); err != nil {
 		return p, err
 	}

@@ -20,6 +20,8 @@ import (
 type Recovery struct {
 	Pipeline *pipeline.Pipeline
 	Sweeper  *expiry.Sweeper
+	// ForeignUsers returns users that no request can name; nil: users are kept elsewhere.
+	ForeignUsers func(ctx context.Context, limit int) ([]string, error)
 	// Corrected is called for each counter that was corrected; may be nil.
 	Corrected func()
 	// OnProgress is called during a long step, every ProgressInterval (5 s if it is zero);
@@ -242,12 +244,38 @@ func (p *pass) checkCounters(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.reportForeign(ctx); err != nil {
+		return err
+	}
 	n, err := p.store().OversoldEvents(ctx)
 	if n > 0 {
 		p.count(Report{Oversold: int(n)})
 		p.log.WarnContext(ctx, "[RECOVERY] Events with seats taken beyond their total; they sell no seat until that is paid down",
 			slog.Int64("events", n),
 		)
+	}
+	return err
+}
+
+// maxForeign bounds the documents without an ID of ours that a pass reads.
+const maxForeign = 100
+
+// foreign returns events and users whose _id is no ObjectID.
+func (r *Recovery) foreign(ctx context.Context) (events, users []string, err error) {
+	if events, err = r.store().ForeignEvents(ctx, maxForeign); err != nil || r.ForeignUsers == nil {
+		return events, nil, err
+	}
+	users, err = r.ForeignUsers(ctx, maxForeign)
+	return events, users, err
+}
+
+func (p *pass) reportForeign(ctx context.Context) error {
+	events, users, err := p.foreign(ctx)
+	for _, id := range events {
+		p.contradiction(ctx, "Event whose _id is no ObjectID; no request can name it", slog.String("document", id))
+	}
+	for _, id := range users {
+		p.contradiction(ctx, "User whose _id is no ObjectID; no request can name it", slog.String("document", id))
 	}
 	return err
 }

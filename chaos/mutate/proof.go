@@ -30,4 +30,10 @@ var proofMutations = []mutation{
 		from: `{Key: "$type", Value: "date"}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}},`,
 		to:   `{Key: "$type", Value: "date"},`,
 		pkg:  "./expiry", tests: "TestRetention_WalksPast"},
+	{name: "an expiry that is no date is not told", file: "internal/store/due.go",
+		from: "return append(ended, never...), err", to: "return append(ended, never[:0]...), err",
+		pkg: "./expiry", tests: "TestSweeps_ReportUnreadable"},
+	{name: "locks of a missing event are found by every run", file: "expiry/sweep.go",
+		from: "known[event] = p.isKnown(event)", to: "known[event] = false",
+		tests: "TestSweeps_FindLocksOfUnusable"},
 }

@@ -104,7 +104,10 @@ func New(db *mongodb.DB, o Options) *Core {
 	c.Sweeper = &expiry.Sweeper{Pipeline: c.Pipeline, Batch: o.SweepBatch}
 	c.Retention = &expiry.Retention{Store: c.Store, Batch: o.SweepBatch}
 	c.Sealer = &expiry.Sealer{Store: c.Store}
-	c.Recovery = &recovery.Recovery{Pipeline: c.Pipeline, Sweeper: c.Sweeper, Corrected: o.Observe.Corrected, OnProgress: recovery.LogProgress}
+	c.Recovery = &recovery.Recovery{
+		Pipeline: c.Pipeline, Sweeper: c.Sweeper, ForeignUsers: c.Users.Foreign,
+		Corrected: o.Observe.Corrected, OnProgress: recovery.LogProgress,
+	}
 	return c
 }
 

@@ -256,7 +256,10 @@ func checkJob(state jobs.State, now time.Time) (found []finding) {
 	return found
 }
 
-func checkOverdue(ctx context.Context, s *session) []finding {
+// maxMissingEvents bounds the missing events that doctor names.
+const maxMissingEvents = 20
+
+func checkOverdue(ctx context.Context, s *session) (found []finding) {
 	page, err := s.Store.DueLocks(ctx, store.After{}, 1)
 	if err != nil {
 		return failedCheck("overdue locks", err)
@@ -273,9 +276,22 @@ func checkOverdue(ctx context.Context, s *session) []finding {
 	if err != nil {
 		return failedCheck("overdue locks", err)
 	}
-	return []finding{problem("overdue locks",
+	missing, err := s.Store.MissingEvents(ctx, maxMissingEvents)
+	if err != nil {
+		return failedCheck("overdue locks", err)
+	}
+	for _, m := range missing {
+		n -= m.Locks
+		found = append(found, problem("locks of a missing event",
+			fmt.Sprintf("%d due locks name the event %s, which does not exist", m.Locks, m.ID),
+			"restore the event, or remove these locks").counted(m.Locks))
+	}
+	if n <= 0 {
+		return found
+	}
+	return append(found, problem("overdue locks",
 		fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt.Time()).Round(time.Second)),
-		"find out why no worker sweeps; seatctl sweep expires them now. Their seats are on sale even before that").counted(n)}
+		"find out why no worker sweeps; seatctl sweep expires them now. Their seats are on sale even before that").counted(n))
 }
 
 func checkData(ctx context.Context, s *session) []finding {

@@ -102,9 +102,16 @@ var damages = map[string]struct {
 			t.Fatal(err)
 		}
 	}, detail: "the validator of events", action: "collMod"},
+	"an event without an ID": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Insert("events", bson.D{{Key: "_id", Value: "x"}, {Key: "totalSeats", Value: 1}, {Key: "availableSeats", Value: 1}})
+	}, detail: "events and users whose _id is no ObjectID", action: "look at them"},
 	"overdue": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Acquire(event, 1, testenv.Past())
 	}, detail: "1 locks are due", action: "seatctl sweep"},
+	"overdue, without its event": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: holdfast.ID{1}}, {Key: "seats", Value: 1},
+			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}})
+	}, detail: "locks of a missing event: 1 due locks name the event " + holdfast.ID{1}.String(), action: "restore the event"},
 	"failed run": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		insertRun(env, "lock-expiry", time.Now(), bson.E{Key: "outcome", Value: "failed"}, bson.E{Key: "reason", Value: "it rained"})
 	}, detail: "it rained", action: "correlationId=lock-expiry-x"},

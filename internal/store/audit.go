@@ -33,6 +33,11 @@ func (s *Store) Counters(ctx context.Context, after ID, limit int) (Counters, er
 	return Counters{events}, mongodb.Translate(err)
 }
 
+// ForeignEvents returns up to limit events whose _id is no ObjectID. No request can name one.
+func (s *Store) ForeignEvents(ctx context.Context, limit int) ([]string, error) {
+	return mongodb.ForeignIDs(ctx, s.events(), limit)
+}
+
 // EventCount estimates how many events exist.
 func (s *Store) EventCount(ctx context.Context) (int64, error) {
 	n, err := s.events().EstimatedDocumentCount(ctx)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -27,18 +28,11 @@ type Poison struct {
 }
 
 type poisonDoc struct {
-	ID  bson.RawValue `bson:"_id"`
-	Why mongodb.Text  `bson:"why"`
+	ID  mongodb.ForeignID `bson:"_id"`
+	Why mongodb.Text      `bson:"why"`
 }
 
-func (d poisonDoc) poison() Poison {
-	const longest = 100 // an _id may be a whole document
-	id := d.ID.String()
-	if oid, ok := d.ID.ObjectIDOK(); ok {
-		id = oid.Hex()
-	}
-	return Poison{ID: id[:min(longest, len(id))], Why: string(d.Why)}
-}
+func (d poisonDoc) poison() Poison { return Poison{ID: string(d.ID), Why: string(d.Why)} }
 
 // After is a position in the order (time, ID) of a sweep's pages.
 type After struct {
@@ -74,15 +68,42 @@ func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock
 	}), mongodb.Translate(err)
 }
 
-// UnendableLocks returns up to limit ACTIVE locks that are due and that no sweep can end.
+// UnendableLocks returns up to limit ACTIVE locks that are due and that no sweep can end, and up
+// to limit ACTIVE locks whose expiry is no date: they are never due.
 func (s *Store) UnendableLocks(ctx context.Context, limit int) ([]Poison, error) {
-	docs, err := mongodb.All[poisonDoc](ctx, s.locks(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due),
-		{{Key: "$project", Value: bson.D{{Key: "why", Value: unendable(s.shared())}}}},
-		mongodb.Match(bson.D{{Key: "why", Value: bson.D{{Key: "$ne", Value: ""}}}}),
-		mongodb.Limit(limit),
-	})
+	active := mongodb.Is("status", string(holdfast.LockActive))
+	ended, err := s.poison(ctx, s.locks(), limit, mongodb.Match(active, due),
+		withWhy(unendable(s.shared())), hasWhy)
+	if err != nil {
+		return nil, err
+	}
+	never, err := s.poison(ctx, s.locks(), limit, mongodb.Match(active, noDate("expiresAt")), withWhy(literally("its expiry is no date")))
+	return append(ended, never...), err
+}
+
+// poison runs stages that end with documents of an _id and a why.
+func (s *Store) poison(ctx context.Context, c *mongo.Collection, limit int, stages ...bson.D) ([]Poison, error) {
+	docs, err := mongodb.All[poisonDoc](ctx, c, append(stages, mongodb.Limit(limit)))
 	return all(docs, poisonDoc.poison), mongodb.Translate(err)
+}
+
+// withWhy keeps the _id of documents, and says why they can't be ended; hasWhy keeps those of
+// which it says something.
+func withWhy(why bson.D) bson.D {
+	return bson.D{{Key: "$project", Value: bson.D{{Key: "why", Value: why}}}}
+}
+
+var hasWhy = mongodb.Match(bson.D{{Key: "why", Value: bson.D{{Key: "$ne", Value: ""}}}})
+
+func literally(why string) bson.D { return bson.D{{Key: "$literal", Value: why}} }
+
+// noDate matches a field that is no date. MongoDB compares values of all types in an expression,
+// so an index bounds both ranges.
+func noDate(field string) bson.D {
+	return bson.D{{Key: "$or", Value: bson.A{
+		bson.D{{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$" + field, bson.DateTime(math.MinInt64)}}}}},
+		bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{"$" + field, bson.DateTime(math.MaxInt64)}}}}},
+	}}}
 }
 
 // CountDueLocks counts the ACTIVE locks that are due and can be ended, up to limit; 0 is no
@@ -91,6 +112,24 @@ func (s *Store) CountDueLocks(ctx context.Context, limit int64) (int64, error) {
 	filter := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due, endable(s.shared()))
 	n, err := s.locks().CountDocuments(ctx, filter, upTo(limit))
 	return n, mongodb.Translate(err)
+}
+
+// MissingEvent is an event that does not exist, although due locks name it.
+type MissingEvent struct {
+	ID    ID    `bson:"_id"`
+	Locks int64 `bson:"locks"`
+}
+
+// MissingEvents returns up to limit events that due locks name, and that do not exist. No sweep
+// ends these locks.
+func (s *Store) MissingEvents(ctx context.Context, limit int) ([]MissingEvent, error) {
+	missing, err := mongodb.All[MissingEvent](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), due), mongodb.Match(endable(s.shared())),
+		mongodb.Group("$eventId", bson.E{Key: "locks", Value: mongodb.Sum(int64(1))}),
+		mongodb.JoinBy("events", eventsName, "_id", "_id", mongodb.Only("_id")),
+		mongodb.Match(mongodb.Is("events", bson.A{})), mongodb.Sort("_id"), mongodb.Limit(limit),
+	})
+	return missing, mongodb.Translate(err)
 }
 
 // DueBooking is a due booking that a sweep found.
@@ -124,15 +163,24 @@ func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBo
 
 var duePending = mongodb.And(mongodb.Is("status", string(holdfast.BookingPending)), mongodb.Passed("paymentExpiresAt"))
 
-// UnendableBookings returns up to limit PAYMENT_PENDING bookings whose payment window has
-// passed, and that no sweep can end.
-func (s *Store) UnendableBookings(ctx context.Context, limit int) ([]Poison, error) {
-	docs, err := mongodb.All[poisonDoc](ctx, s.bookings(), mongo.Pipeline{
-		mongodb.Match(duePending),
-		{{Key: "$project", Value: bson.D{{Key: "why", Value: unendableBooking}}}},
-		mongodb.Match(bson.D{{Key: "why", Value: bson.D{{Key: "$ne", Value: ""}}}}), mongodb.Limit(limit),
-	})
-	return all(docs, poisonDoc.poison), mongodb.Translate(err)
+// UnendableBookings returns bookings that no sweep can end, up to limit of each kind: due ones,
+// INITIATED ones that nothing can name, and PAYMENT_PENDING ones with a payment window that is no
+// date. Without a window the lock's expiry counts.
+func (s *Store) UnendableBookings(ctx context.Context, limit int) (found []Poison, err error) {
+	initiated, pending := mongodb.Is("status", string(holdfast.BookingInitiated)), mongodb.Is("status", string(holdfast.BookingPending))
+	noWindow := mongodb.Not("paymentExpiresAt", bson.E{Key: "$in", Value: bson.A{nil}})
+	for _, kind := range []struct{ which, why bson.D }{
+		{duePending, unendableBooking},
+		{mongodb.And(initiated, mongodb.Not("_id", bson.E{Key: "$gt", Value: ID{}})), unendableBooking},
+		{mongodb.And(pending, noDate("paymentExpiresAt"), noWindow), literally("its payment window is no date")},
+	} {
+		poison, err := s.poison(ctx, s.bookings(), limit, mongodb.Match(kind.which), withWhy(kind.why), hasWhy)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, poison...)
+	}
+	return found, nil
 }
 
 // CountDueBookings counts the PAYMENT_PENDING bookings whose payment window has passed.
