@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -160,7 +161,7 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		})
 	}
 	for _, p := range examined(t, w, "seatlocks", func() {
-		counters, err := w.Store.Counters(w.Ctx(), holdfast.ID{}, 1000)
+		counters, err := w.Store.EventPage(w.Ctx(), store.AllEvents, holdfast.ID{}, 1000)
 		must(err)
 		_, err = w.Store.Audit(w.Ctx(), counters)
 		must(err)

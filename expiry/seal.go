@@ -55,7 +55,8 @@ func (s *Sealer) Run(ctx context.Context, age time.Duration, log *slog.Logger) (
 			}
 			if clock.Since(logged) > progressInterval {
 				logged = clock()
-				log.InfoContext(ctx, "[RETENTION JOB] Sealing events that are over", slog.Int("found", report.Found), slog.Int("applied", report.Applied))
+				log.InfoContext(ctx, "[RETENTION JOB] Sealing events that are over",
+					slog.Int("found", report.Found), slog.Int("applied", report.Applied))
 			}
 		}
 		if len(page) < sealPageSize {

@@ -77,6 +77,7 @@ func TestSeal_EventsThatAreOver(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	over, _ := settled(w)
+	w.Set("events", over, bson.D{{Key: "rev", Value: int64(5)}, {Key: "fixes", Value: int64(1)}}) // left by the former version
 	empty := isOver(w, w.Event(5))
 	future := w.Event(10)
 	recent := w.Event(10)
@@ -101,10 +102,15 @@ func TestSeal_EventsThatAreOver(t *testing.T) {
 	if sealOf(w, empty) == nil {
 		t.Error("an event without locks is not sealed")
 	}
-	for name, id := range map[string]holdfast.ID{"future": future, "recent": recent, "undated": undated, "locked": locked, "booked": booked, "foreign": foreign} {
+	for name, id := range map[string]holdfast.ID{
+		"future": future, "recent": recent, "undated": undated, "locked": locked, "booked": booked, "foreign": foreign,
+	} {
 		if got := sealOf(w, id); got != nil {
 			t.Errorf("%s is sealed: %v", name, got)
 		}
+	}
+	if broken, err := w.Store.BrokenSeals(w.Ctx()); err != nil || len(broken) > 0 {
+		t.Errorf("changed since: %v, %v", broken, err)
 	}
 	if again := seal(t, w); again.Applied != 0 || again.Found != 3 {
 		t.Errorf("again: %+v", again)
@@ -244,7 +250,9 @@ func TestSeal_StaysWhereNothingIsChanged(t *testing.T) {
 func TestSeal_RaceWithARival(t *testing.T) {
 	t.Parallel()
 	type moment struct{ command, collection string }
-	for _, at := range []moment{{"aggregate", "seatlocks"}, {"find", "seatlocks"}, {"find", "bookings"}, {"update", "events"}, {"commitTransaction", ""}} {
+	for _, at := range []moment{
+		{"aggregate", "seatlocks"}, {"find", "seatlocks"}, {"find", "bookings"}, {"update", "events"}, {"commitTransaction", ""},
+	} {
 		for what, rival := range map[string]func(w *testenv.Env, id holdfast.ID){
 			"lock":         func(w *testenv.Env, id holdfast.ID) { w.Acquire(id, 1, testenv.Soon()) },
 			"sale":         func(w *testenv.Env, id holdfast.ID) { sell(w, id, 1) },
@@ -333,5 +341,51 @@ func TestSeal_GoesOnWhereARunEnded(t *testing.T) {
 	sealed := count(t, w, "events", bson.D{{Key: "internal.sealed", Value: bson.D{{Key: "$ne", Value: nil}}}})
 	if second := seal(t, w); second.Applied != over-sealed || second.Skipped != inUse {
 		t.Errorf("the second run: %+v after %d", second, sealed)
+	}
+}
+
+// What a pass reads does not grow with the locks of sealed events. It reads some index entries of
+// each event.
+func TestSeal_APassReadsNoLocksOfSealedEvents(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const over, sold = 6, 300 // one in two is over
+	var events, locks, bookings []any
+	for i := range 2 * over {
+		event, date, n := ids.New(), time.Now().Add(-2*sealAge), sold
+		if i%2 == 0 {
+			date, n = time.Now().Add(sealAge), 5
+		}
+		events = append(events, bson.D{{Key: "_id", Value: event}, {Key: "totalSeats", Value: 1000}, {Key: "availableSeats", Value: 1000 - n},
+			{Key: "eventDate", Value: date}})
+		for j := range n {
+			lock, named := ids.New(), "eventId"
+			if j%2 == 0 {
+				named = "event" // by other software
+			}
+			locks = append(locks, bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1},
+				{Key: "status", Value: "CONSUMED"}, {Key: "expiresAt", Value: time.Now()}})
+			bookings = append(bookings, bson.D{{Key: named, Value: event}, {Key: "seatLockId", Value: lock}, {Key: "status", Value: "CONFIRMED"}})
+		}
+	}
+	for name, docs := range map[string][]any{"events": events, "seatlocks": locks, "bookings": bookings} {
+		if _, err := w.DB.Collection(name).InsertMany(w.Ctx(), docs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() (n int) {
+		for _, p := range profile(t, w, func() { w.Recover() }) {
+			if p.NS != w.DB.Name()+".events" {
+				n += p.Keys
+			}
+		}
+		return n
+	}
+	before := read()
+	if report := seal(t, w); report.Applied != over {
+		t.Fatalf("%+v", report)
+	}
+	if after := read(); before < 3*over*sold || after > over*sold/2 {
+		t.Errorf("it reads %d index entries, and %d after %d of %d events were sealed", before, after, over, 2*over)
 	}
 }

@@ -35,6 +35,10 @@ func (p Plan) Findings() []Finding {
 			Action: "correct them",
 			Detail: p.driftDetail(),
 		},
+		{
+			Kind: Repairable, What: "sealed events that other software changed", Count: int64(len(p.BrokenSeals)),
+			Action: "remove their seals and check them",
+		},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
 		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: manual},
 		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: manual},

@@ -25,11 +25,25 @@ type Plan struct {
 	Uncountable    []holdfast.ID          // their locks have too many seats to add up: reported
 	Oversold       int64                  // events with seats taken beyond their total: reported
 	EventsMeasured int64
+	BrokenSeals    []holdfast.ID // sealed events that other software changed: unsealed, and measured
+	Sealed         int64         // events that are not measured, unless all are
 }
 
 // Plan reads everything that a pass reads, and changes nothing.
-func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
-	reads := &pass{Recovery: r}
+func (r *Recovery) Plan(ctx context.Context) (Plan, error) { return r.plan(ctx, false) }
+
+// PlanAll is Plan for a pass over all events, sealed or not.
+func (r *Recovery) PlanAll(ctx context.Context) (Plan, error) { return r.plan(ctx, true) }
+
+func (r *Recovery) plan(ctx context.Context, all bool) (p Plan, err error) {
+	reads := &pass{Recovery: r, all: all}
+	if err := reads.findBrokenSeals(ctx); err != nil {
+		return p, err
+	}
+	p.BrokenSeals = reads.broken
+	if p.Sealed, err = r.store().SealedCount(ctx); err != nil {
+		return p, err
+	}
 	err = reads.planSales(ctx, oneAtATime(func(page salesPlan) error {
 		p.ActiveSales, p.EndedSales = append(p.ActiveSales, page.active...), append(p.EndedSales, page.ended...)
 		p.OrphanConsumed = append(p.OrphanConsumed, page.orphans...)
@@ -74,6 +88,7 @@ func (r *Recovery) Plan(ctx context.Context) (p Plan, err error) {
 
 // salesPlan has the contradictions between sales and locks in a page.
 type salesPlan struct {
+	page             store.EventPage
 	active, ended    []inventory.BookingRef
 	orphans, doubles []holdfast.ID
 }
@@ -83,16 +98,24 @@ type salesPlan struct {
 func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) error {
 	done := p.progress("Comparing CONFIRMED bookings with their locks", 0)
 	err := eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return p.store().EachSale(ctx, idPageSize, func(sales []inventory.BookingRef) error {
-			work(func() error {
-				defer done(ctx, len(sales))
-				active, ended, err := p.store().ActiveSales(ctx, sales)
-				if err != nil || len(active)+len(ended) == 0 {
-					return err
-				}
-				return handle(salesPlan{active: active, ended: ended})
-			})
-			return ctx.Err()
+		compare := func(page store.EventPage) func(sales []inventory.BookingRef) error {
+			return func(sales []inventory.BookingRef) error {
+				work(func() error {
+					defer done(ctx, len(sales))
+					active, ended, err := p.store().ActiveSales(ctx, sales)
+					if err != nil || len(active)+len(ended) == 0 {
+						return err
+					}
+					return handle(salesPlan{page: page, active: active, ended: ended})
+				})
+				return ctx.Err()
+			}
+		}
+		if err := p.store().EachUnnamedSale(ctx, idPageSize, compare(store.EventPage{})); err != nil {
+			return err
+		}
+		return p.eachEventPage(ctx, func(page store.EventPage) error {
+			return p.store().EachSaleOf(ctx, page, idPageSize, compare(page))
 		})
 	})
 	if err != nil {
@@ -100,16 +123,18 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 	}
 	done = p.progress("Comparing CONSUMED locks with their bookings", 0)
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return p.store().EachLock(ctx, holdfast.LockConsumed, idPageSize, func(lockIDs []holdfast.ID) error {
-			work(func() error {
-				defer done(ctx, len(lockIDs))
-				orphans, doubles, err := p.store().OrphanConsumed(ctx, lockIDs)
-				if err != nil || len(orphans)+len(doubles) == 0 {
-					return err
-				}
-				return handle(salesPlan{orphans: orphans, doubles: doubles})
+		return p.eachEventPage(ctx, func(page store.EventPage) error {
+			return p.store().EachLockOf(ctx, page, holdfast.LockConsumed, idPageSize, func(lockIDs []holdfast.ID) error {
+				work(func() error {
+					defer done(ctx, len(lockIDs))
+					orphans, doubles, err := p.store().OrphanConsumed(ctx, lockIDs)
+					if err != nil || len(orphans)+len(doubles) == 0 {
+						return err
+					}
+					return handle(salesPlan{page: page, orphans: orphans, doubles: doubles})
+				})
+				return ctx.Err()
 			})
-			return ctx.Err()
 		})
 	})
 }
@@ -129,33 +154,31 @@ type counterPlan struct {
 // planCounters compares all counters with their locks, several pages at a time; handle is
 // called for each page.
 func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error) error {
-	total, err := p.store().EventCount(ctx)
+	total, err := p.store().EventCount(ctx, p.scope)
 	if err != nil {
 		return err
 	}
 	done := p.progress("Checking counters", total)
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		for after := (holdfast.ID{}); ; {
-			page, err := p.store().Counters(ctx, after, eventPageSize)
-			if err != nil || page.Len() == 0 {
-				return err
+		return p.eachEventPage(ctx, func(page store.EventPage) error {
+			if page.Len() > 0 {
+				work(func() error {
+					defer done(ctx, page.Len())
+					plan, err := p.planPage(ctx, page)
+					if err != nil {
+						return err
+					}
+					return handle(plan)
+				})
 			}
-			after = page.Last()
-			work(func() error {
-				defer done(ctx, page.Len())
-				plan, err := p.planPage(ctx, page)
-				if err != nil {
-					return err
-				}
-				return handle(plan)
-			})
-		}
+			return ctx.Err()
+		})
 	})
 }
 
 // planPage compares a page of counters with the locks. Seats may move between the two
 // reads, so the events that do not agree are measured again, in one snapshot.
-func (p *pass) planPage(ctx context.Context, page store.Counters) (counterPlan, error) {
+func (p *pass) planPage(ctx context.Context, page store.EventPage) (counterPlan, error) {
 	found, err := p.store().Audit(ctx, page)
 	plan := counterPlan{
 		events: page.Len(), poisonLocks: found.PoisonLocks, uncountable: found.Uncountable, suspects: found.Suspects,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,17 +44,34 @@ type Report struct {
 	Oversold    int // events with seats taken beyond their total
 	Reported    int // contradictions that were logged and left as they are
 	Checked     int // counters compared with their locks
+	Unsealed    int // events that were sealed, and changed by other software
 }
 
 // ErrLeftOver is in the error of a pass that came to its end, but left documents or events
 // that it could not repair.
 var ErrLeftOver = errors.New("could not be repaired; see the log")
 
-// Run is the whole pass. Its error names the step that failed; the earlier steps are done.
+// Run is the whole pass. It skips sealed events, unless they were changed. Its error names the
+// step that failed; the earlier steps are done.
 func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
-	log.InfoContext(ctx, "[RECOVERY] Starting system recovery from partial failures...")
+	return r.pass(runID, log).runSteps(ctx)
+}
+
+// RunAll is Run over all events, sealed or not. It removes the seals of those in which it finds
+// something.
+func (r *Recovery) RunAll(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	p := r.pass(runID, log)
+	p.all = true
+	return p.runSteps(ctx)
+}
+
+func (p *pass) runSteps(ctx context.Context) (Report, error) {
+	log := p.log
+	log.InfoContext(ctx, "[RECOVERY] Starting system recovery from partial failures...")
 	p.endOrphans(ctx)
+	if err := p.unsealBroken(ctx); err != nil {
+		return p.report, fmt.Errorf("look for sealed events that were changed: %w", err)
+	}
 	steps := []struct {
 		name string
 		do   func(context.Context) error
@@ -76,7 +94,8 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 	log.InfoContext(ctx, "[RECOVERY] System recovery completed successfully",
 		slog.Int("found", report.Found), slog.Int("applied", report.Applied), slog.Int("skipped", report.Skipped),
 		slog.Int("errors", report.Errors), slog.Int64("seatsRestored", report.SeatsRestored), slog.Int("consumed", report.Consumed),
-		slog.Int("corrections", report.Corrections), slog.Int("oversold", report.Oversold), slog.Int("reported", report.Reported))
+		slog.Int("corrections", report.Corrections), slog.Int("oversold", report.Oversold), slog.Int("reported", report.Reported),
+		slog.Int("unsealed", report.Unsealed))
 	return report, nil
 }
 
@@ -85,6 +104,9 @@ func (r *Recovery) Run(ctx context.Context, runID string, log *slog.Logger) (Rep
 func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	p := r.pass(runID, log)
 	p.endOrphans(ctx)
+	if err := p.unsealBroken(ctx); err != nil {
+		return p.report, err
+	}
 	err := p.consumeActive(ctx)
 	if err == nil {
 		err = p.checkCounters(ctx)
@@ -103,6 +125,10 @@ type pass struct {
 	runID      string
 	log        *slog.Logger
 	onProgress func(context.Context, Progress) // nil is not called
+
+	all    bool          // it compares all events
+	scope  store.Scope   // the events that it compares
+	broken []holdfast.ID // sealed events that it compares too
 
 	mu     sync.Mutex // several pages are applied at a time
 	report Report
@@ -126,6 +152,7 @@ func (p *pass) count(r Report) {
 	p.report.Oversold += r.Oversold
 	p.report.Reported += r.Reported
 	p.report.Checked += r.Checked
+	p.report.Unsealed += r.Unsealed
 }
 
 // endOrphans ends transactions of dead processes, which would block events. If that
@@ -153,6 +180,9 @@ func (p *pass) consumeSold(ctx context.Context) error {
 			if err := p.consume(ctx, sale.Lock); err != nil {
 				return err
 			}
+		}
+		if len(page.ended)+len(page.orphans)+len(page.doubles) > 0 {
+			return p.keepInSight(ctx, page.page.IDs()...)
 		}
 		return nil
 	})
@@ -238,6 +268,13 @@ func (p *pass) checkCounters(ctx context.Context) error {
 		for _, id := range page.uncountable {
 			p.contradiction(ctx, "An event's locks have too many seats to add up, so its counter is not checked; repair them manually",
 				slog.Any("eventId", id))
+		}
+		contradictory := slices.Concat(page.poisonEvents, page.uncountable)
+		for _, poison := range page.poisonLocks {
+			contradictory = append(contradictory, poison.EventID)
+		}
+		if err := p.keepInSight(ctx, contradictory...); err != nil {
+			return err
 		}
 		return p.correct(ctx, page)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -44,12 +45,20 @@ func (a *App) RunManually(ctx context.Context, name string) (jobs.Result, error)
 const recoveryName = "recovery"
 
 // recoveryJob runs at the start of a process, and manually.
-func (a *App) recoveryJob() jobs.Job {
+func (a *App) recoveryJob() jobs.Job { return a.recoveryJobOf(a.Recovery.Run) }
+
+func (a *App) recoveryJobOf(pass func(context.Context, string, *slog.Logger) (recovery.Report, error)) jobs.Job {
 	return jobs.Job{Name: recoveryName, MaxDuration: a.Config.RecoveryMaxDuration,
 		Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
-			report, err := a.Recovery.Run(ctx, run.ID, run.Log)
+			report, err := pass(ctx, run.ID, run.Log)
 			return a.recovered(run, report, err)
 		}}
+}
+
+// RecoverAll runs the job recovery in this process, under its lease, over all events: also over
+// the sealed ones.
+func (a *App) RecoverAll(ctx context.Context) (jobs.Result, error) {
+	return a.Jobs.RunExclusive(ctx, a.recoveryJobOf(a.Recovery.RunAll), jobs.Manual)
 }
 
 func (a *App) sweepLocks(ctx context.Context, run jobs.Run) (jobs.Counts, error) {

@@ -309,6 +309,10 @@ func checkData(ctx context.Context, s *session) []finding {
 		found = append(found, ok("data", fmt.Sprintf("%d counters agree with their locks, and all bookings agree with their locks",
 			plan.EventsMeasured)))
 	}
+	if plan.Sealed > 0 {
+		found = append(found, note("sealed events", fmt.Sprintf("%d events are over and sealed, so that only their last revision was checked",
+			plan.Sealed), "seatctl recover --all --dry-run checks them too").counted(plan.Sealed))
+	}
 	return found
 }
 

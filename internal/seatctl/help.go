@@ -21,7 +21,7 @@ var settingsOf = map[string][]string{
 	"leases":    leaseSettings,
 	"recover":   append([]string{"RECOVERY_MAX_DURATION"}, runSettings...),
 	"sweep":     append([]string{"LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION"}, runSettings...),
-	"retention": append([]string{"ENDED_RETENTION"}, runSettings...),
+	"retention": append([]string{"ENDED_RETENTION", "SEAL_AFTER"}, runSettings...),
 }
 
 // printHelp prints a command's own flags, then those of every command, then the settings that

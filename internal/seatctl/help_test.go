@@ -48,7 +48,7 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"sweep":          sweep,
 		"sweep locks":    sweep,
 		"sweep bookings": sweep,
-		"retention":      with(run, "SWEEP_BATCH", "ENDED_RETENTION"),
+		"retention":      with(run, "SWEEP_BATCH", "ENDED_RETENTION", "SEAL_AFTER"),
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

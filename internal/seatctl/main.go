@@ -33,7 +33,7 @@ type commands struct {
 	Doctor    doctorCmd    `cmd:"" help:"Check servers, schema, jobs and data, and suggest actions. Changes nothing."`
 	Recover   recoverCmd   `cmd:"" help:"Expire stale locks and bookings, and correct the counters; see --dry-run."`
 	Sweep     sweepCmd     `cmd:"" help:"Expire due locks, due bookings, or both, now."`
-	Retention retentionCmd `cmd:"" help:"Remove what ended longer than ENDED_RETENTION ago, now."`
+	Retention retentionCmd `cmd:"" help:"Remove what ended longer than ENDED_RETENTION ago, and seal events that are over, now."`
 	Jobs      jobsCmd      `cmd:"" help:"List the jobs with their last run and lease, and the leader."`
 	Leases    leasesCmd    `cmd:"" help:"Free a stuck lease."`
 	Events    eventsCmd    `cmd:"" help:"List events."`

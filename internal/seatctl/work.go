@@ -15,13 +15,22 @@ import (
 // recoverCmd runs a recovery pass.
 type recoverCmd struct {
 	DryRun bool `help:"Print what the pass would do, and change nothing."`
+	All    bool `help:"Check all events, also those that are over and sealed, which the pass skips otherwise."`
 }
 
 func (r *recoverCmd) run(ctx context.Context, s *session) (int, error) {
-	if !r.DryRun {
+	switch {
+	case !r.DryRun && r.All:
+		result, err := s.RecoverAll(ctx)
+		return s.printRuns([]ran{{"recovery", result, err}})
+	case !r.DryRun:
 		return s.runJobs(ctx, "recovery")
 	}
-	plan, err := s.Recovery.Plan(ctx)
+	makePlan := s.Recovery.Plan
+	if r.All {
+		makePlan = s.Recovery.PlanAll
+	}
+	plan, err := makePlan(ctx)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -63,7 +72,7 @@ func (*sweepAllCmd) run(ctx context.Context, s *session) (int, error) {
 	return s.runJobs(ctx, "lock-expiry", "booking-expiry")
 }
 
-// retentionCmd removes old ended locks and bookings.
+// retentionCmd removes old ended locks and bookings, and seals events that are over.
 type retentionCmd struct{}
 
 func (*retentionCmd) run(ctx context.Context, s *session) (int, error) {
@@ -86,10 +95,26 @@ type runLine struct {
 // runJobs runs jobs in this process, under their leases. A job that another process
 // is running is not run a second time, which is no error.
 func (s *session) runJobs(ctx context.Context, names ...string) (int, error) {
-	var lines []runLine
-	var failures []error
+	var all []ran
 	for _, name := range names {
 		result, err := s.RunManually(ctx, name)
+		all = append(all, ran{name, result, err})
+	}
+	return s.printRuns(all)
+}
+
+// ran is a job that was run.
+type ran struct {
+	name   string
+	result jobs.Result
+	err    error
+}
+
+func (s *session) printRuns(all []ran) (int, error) {
+	var lines []runLine
+	var failures []error
+	for _, r := range all {
+		name, result, err := r.name, r.result, r.err
 		line := runLine{
 			Job: name, Run: result.ID, Outcome: string(result.Outcome),
 			Found: result.Found, Applied: result.Applied, Skipped: result.Skipped, Errors: result.Errors,

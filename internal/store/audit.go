@@ -14,34 +14,9 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Counters is a page of events whose counters are to be compared with the locks.
-type Counters struct{ events []eventDoc }
-
-// Len is the number of events in the page: 0 after the last one.
-func (c Counters) Len() int { return len(c.events) }
-
-// Last is the position of the next page.
-func (c Counters) Last() ID { return c.events[len(c.events)-1].ID }
-
-// Counters reads up to limit events after a position.
-func (s *Store) Counters(ctx context.Context, after ID, limit int) (Counters, error) {
-	events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-		mongodb.Match(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}}),
-		mongodb.Sort("_id"), mongodb.Limit(limit),
-		mongodb.Only("totalSeats", "availableSeats", "oversold"),
-	})
-	return Counters{events}, mongodb.Translate(err)
-}
-
 // ForeignEvents returns up to limit events whose _id is no ObjectID. No request can name one.
 func (s *Store) ForeignEvents(ctx context.Context, limit int) ([]string, error) {
 	return mongodb.ForeignIDs(ctx, s.events(), limit)
-}
-
-// EventCount estimates how many events exist.
-func (s *Store) EventCount(ctx context.Context) (int64, error) {
-	n, err := s.events().EstimatedDocumentCount(ctx)
-	return n, mongodb.Translate(err)
 }
 
 // Audit is the result of comparing a page of counters with the locks.
@@ -60,9 +35,8 @@ type PoisonLocks struct {
 
 // Audit compares a page of events with their locks. Seats may move between the two reads,
 // so a suspect has to be measured.
-func (s *Store) Audit(ctx context.Context, page Counters) (Audit, error) {
-	ofPage := bson.D{{Key: "$gte", Value: page.events[0].ID}, {Key: "$lte", Value: page.Last()}}
-	sums, err := s.sums(ctx, bson.D{{Key: "eventId", Value: ofPage}}, holdfast.TakingStatuses())
+func (s *Store) Audit(ctx context.Context, page EventPage) (Audit, error) {
+	sums, err := s.sums(ctx, page.of("eventId"), holdfast.TakingStatuses())
 	if err != nil {
 		return Audit{}, mongodb.Translate(err)
 	}
@@ -117,27 +91,6 @@ func (s *Store) MeasureEvent(ctx context.Context, id ID) (inventory.State, error
 	}
 	none := int64(0)
 	return inventory.State{Missing: true, Taken: &none}, nil
-}
-
-// EachLock calls handle with the IDs of all locks of a status, in batches of up to size.
-func (s *Store) EachLock(ctx context.Context, status holdfast.LockStatus, size int, handle func([]ID) error) error {
-	filter := mongodb.And(bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: ID{}}}}}, mongodb.Is("status", string(status)), namedByUs)
-	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), size,
-		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
-}
-
-// EachSale calls handle with all CONFIRMED bookings, in batches of up to size.
-func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.BookingRef) error) error {
-	return mongodb.Translate(s.eachSaleOf(ctx, nil, size, handle))
-}
-
-// eachSaleOf is EachSale for the bookings that match a filter. It does not translate errors.
-func (s *Store) eachSaleOf(ctx context.Context, filter bson.D, size int, handle func([]inventory.BookingRef) error) error {
-	confirmed := mongodb.And(filter, mongodb.Is("status", string(holdfast.BookingConfirmed)))
-	return mongodb.Each(ctx, s.bookings(), confirmed, mongodb.Keys("_id", "seatLockId"), size,
-		func(doc bson.Raw) inventory.BookingRef {
-			return inventory.BookingRef{Booking: mongodb.IDOf(doc, "_id"), Lock: mongodb.IDOf(doc, "seatLockId")}
-		}, handle)
 }
 
 // ActiveSales returns the sales whose lock is not CONSUMED: it is still ACTIVE, or it has

@@ -52,6 +52,8 @@ func Collections() []mongodb.Collection {
 				{Keys: mongodb.Keys("eventId", "status", "_id", "seatLockId")},
 				{Keys: mongodb.Keys(foreignEvent, "status", "_id"), Partial: bson.D{{Key: foreignEvent, Value: bson.D{{Key: "$exists", Value: true}}}}},
 				{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
+				// Sales that name no event.
+				{Keys: mongodb.Keys("status", "_id", "seatLockId"), Partial: unnamed},
 				// The sweep of due bookings; passes over one status.
 				{Keys: mongodb.Keys("paymentExpiresAt", "_id"), Partial: mongodb.Is("status", string(holdfast.BookingPending))},
 				{Keys: mongodb.Keys("status", "_id", "seatLockId")},

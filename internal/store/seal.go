@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +23,7 @@ import (
 //
 // Every plan that writes an event removes the seal in the same update, so a sealed event is
 // changed like any other. A fence keeps the seal, because it changes nothing that is counted.
-const sealName = "internal.sealed"
+const sealName = internalName + ".sealed"
 
 // isSealed and isUnsealed match by the index that begins with the seal.
 var (
@@ -46,7 +48,8 @@ func (s *Store) OverEvents(ctx context.Context, until time.Time, after ID, limit
 }
 
 func isOver(until time.Time) bson.D {
-	return mongodb.And(bson.D{{Key: "eventDate", Value: bson.D{{Key: "$type", Value: "date"}, {Key: "$lte", Value: until}}}}, isNoList("eventDate"))
+	date := bson.D{{Key: "$type", Value: "date"}, {Key: "$lte", Value: until}}
+	return mongodb.And(mongodb.Is("eventDate", date), isNoList("eventDate"))
 }
 
 // SealResult says whether an event was sealed.
@@ -113,9 +116,6 @@ func (s *Store) isOpen(ctx context.Context, id ID) (bool, error) {
 	return false, nil
 }
 
-// foreignEvent is the field in which bookings of other software name their event.
-const foreignEvent = "event"
-
 type takingLock struct {
 	id     ID
 	status holdfast.LockStatus
@@ -136,7 +136,8 @@ func readTakingLock(doc bson.Raw) takingLock {
 // one has to have one CONFIRMED booking.
 func (s *Store) proveLocks(ctx context.Context, id ID) (taken int64, contradiction string, err error) {
 	taking := mongodb.And(mongodb.Is("eventId", id), mongodb.In("status", holdfast.TakingStatuses()))
-	err = mongodb.Each(ctx, s.locks(), taking, mongodb.Keys("_id", "status", "seats"), sealPage, readTakingLock, func(page []takingLock) error {
+	fields := mongodb.Keys("_id", "status", "seats")
+	err = mongodb.Each(ctx, s.locks(), taking, fields, sealPage, readTakingLock, func(page []takingLock) error {
 		var consumed []ID
 		for _, lock := range page {
 			switch {
@@ -171,36 +172,35 @@ const errProved = mongodb.AbortError("the event can't be sealed")
 
 // proveSales looks for CONFIRMED bookings of an event whose lock is not CONSUMED.
 func (s *Store) proveSales(ctx context.Context, id ID) (contradiction string, err error) {
-	for _, field := range []string{"eventId", foreignEvent} {
-		err = s.eachSaleOf(ctx, mongodb.Is(field, id), sealPage, func(sales []inventory.BookingRef) error {
-			active, ended, err := s.ActiveSales(ctx, sales)
-			if len(active)+len(ended) > 0 {
-				contradiction = "the lock of a CONFIRMED booking is not CONSUMED"
-				return errProved
-			}
-			return err
-		})
-		if errors.Is(err, errProved) {
-			return contradiction, nil
+	err = s.EachSaleOf(ctx, EventPage{events: []eventDoc{{ID: id}}}, sealPage, func(sales []inventory.BookingRef) error {
+		active, ended, err := s.ActiveSales(ctx, sales)
+		if len(active)+len(ended) > 0 {
+			contradiction = "the lock of a CONFIRMED booking is not CONSUMED"
+			return errProved
 		}
-		if err != nil {
-			return "", err
-		}
+		return err
+	})
+	if errors.Is(err, errProved) {
+		err = nil
 	}
-	return "", nil
+	return contradiction, err
 }
 
 // writeSeal writes the seal in the caller's transaction, or returns ErrStale.
 func (s *Store) writeSeal(ctx context.Context, event inventory.Event, until time.Time) error {
 	unchanged := eventGuard(event.ID, inventory.EventWrite{IfUnchanged: &event})
-	result, err := s.events().UpdateOne(ctx, mongodb.And(unchanged, isOver(until)), bson.D{
+	update := bson.D{
 		{Key: "$set", Value: bson.D{
 			{Key: sealName + ".rev", Value: event.Revision},
 			{Key: sealName + ".totalSeats", Value: event.TotalSeats},
 			{Key: sealName + ".availableSeats", Value: event.AvailableSeats},
 		}},
 		{Key: "$currentDate", Value: bson.D{{Key: sealName + ".at", Value: true}}},
-	})
+	}
+	if former := dropFormer(nil, s.shared(), event.Former); len(former) > 0 { // a new one shows a write of the former version
+		update = append(update, bson.E{Key: "$unset", Value: former})
+	}
+	result, err := s.events().UpdateOne(ctx, mongodb.And(unchanged, isOver(until)), update)
 	switch {
 	case err != nil:
 		return rejectedEvent(err)
@@ -223,4 +223,129 @@ func (s *Store) Unseal(ctx context.Context, eventIDs []ID) (int, error) {
 		}
 		return int(result.ModifiedCount), nil
 	})
+}
+
+// HasSealed reports whether any event is sealed.
+func (s *Store) HasSealed(ctx context.Context) (bool, error) {
+	n, err := s.events().CountDocuments(ctx, isSealed, upTo(1))
+	return n > 0, mongodb.Translate(err)
+}
+
+// SealedCount counts the sealed events.
+func (s *Store) SealedCount(ctx context.Context) (int64, error) {
+	n, err := s.events().CountDocuments(ctx, isSealed)
+	return n, mongodb.Translate(err)
+}
+
+// BrokenSeals returns the sealed events that were changed without removing the seal, by other
+// software or by a process of a version without seals:
+//
+//   - the revision or the counter is not the one of the seal;
+//   - a lock of the event is ACTIVE;
+//   - a booking of the event is open.
+//
+// The cost is some microseconds for each event, sealed or not, and each open booking. It does not
+// read the ended and sold locks and bookings of sealed events, so it misses a write to these that
+// leaves the event as it was.
+func (s *Store) BrokenSeals(ctx context.Context) ([]ID, error) {
+	broken := map[ID]bool{}
+	differs := mongodb.Match(isSealed, bson.D{{Key: "$expr", Value: not(isIntact)}})
+	changed, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{differs, mongodb.Only("_id")})
+	if err != nil {
+		return nil, mongodb.Translate(err)
+	}
+	for _, d := range changed {
+		broken[d.ID] = true
+	}
+	add := func(eventIDs []ID) error {
+		sealed, err := s.SealedAmong(ctx, eventIDs)
+		for _, id := range sealed {
+			broken[id] = true
+		}
+		return err
+	}
+	if err := s.eachActiveEvent(ctx, add); err != nil {
+		return nil, mongodb.Translate(err)
+	}
+	if err := s.eachOpenEvent(ctx, add); err != nil {
+		return nil, mongodb.Translate(err)
+	}
+	delete(broken, ID{})
+	return slices.Collect(maps.Keys(broken)), nil
+}
+
+// SealedAmong returns those of some events that are sealed.
+func (s *Store) SealedAmong(ctx context.Context, eventIDs []ID) ([]ID, error) {
+	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+		mongodb.Match(mongodb.In("_id", eventIDs), isSealed), mongodb.Only("_id"),
+	})
+	return all(docs, func(d eventDoc) ID { return d.ID }), mongodb.Translate(err)
+}
+
+// isIntact compares a sealed event with its seal.
+var isIntact = bson.D{{Key: "$and", Value: bson.A{
+	bson.D{{Key: "$eq", Value: bson.A{"$" + sealName + ".rev", orZero("$" + rev)}}},
+	bson.D{{Key: "$ne", Value: bson.A{bson.D{{Key: "$type", Value: "$" + formerRev}}, formerType}}},
+	bson.D{{Key: "$eq", Value: bson.A{"$" + sealName + ".totalSeats", "$totalSeats"}}},
+	bson.D{{Key: "$eq", Value: bson.A{"$" + sealName + ".availableSeats", "$availableSeats"}}},
+	bson.D{{Key: "$eq", Value: bson.A{orZero("$oversold"), 0}}},
+}}}
+
+// sealCheckPage is the number of events in one look-up.
+const sealCheckPage = 1000
+
+// eachActiveEvent calls handle with the events that have an ACTIVE lock. The index is read event
+// by event, not lock by lock.
+func (s *Store) eachActiveEvent(ctx context.Context, handle func([]ID) error) error {
+	named := mongodb.Is("eventId", bson.D{{Key: "$gt", Value: ID{}}})
+	isActive := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), named)
+	cursor, err := s.locks().Aggregate(ctx, mongo.Pipeline{mongodb.Match(isActive), mongodb.Group("$eventId")})
+	if err != nil {
+		return err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var page []ID
+	for cursor.Next(ctx) {
+		if page = append(page, mongodb.IDOf(cursor.Current, "_id")); len(page) == sealCheckPage {
+			if err := handle(page); err != nil {
+				return err
+			}
+			page = nil
+		}
+	}
+	if err := cursor.Err(); err != nil || len(page) == 0 {
+		return err
+	}
+	return handle(page)
+}
+
+// eachOpenEvent calls handle with the events of open bookings. A booking of other software may
+// name its event only by its lock.
+func (s *Store) eachOpenEvent(ctx context.Context, handle func([]ID) error) error {
+	type openBooking struct{ event, lock ID }
+	fields := mongodb.Keys("eventId", foreignEvent, "seatLockId")
+	return mongodb.Each(ctx, s.bookings(), mongodb.In("status", openStatuses()), fields, sealCheckPage,
+		func(doc bson.Raw) openBooking {
+			event := cmp.Or(mongodb.IDOf(doc, "eventId"), mongodb.IDOf(doc, foreignEvent))
+			return openBooking{event: event, lock: mongodb.IDOf(doc, "seatLockId")}
+		}, func(page []openBooking) error {
+			var eventIDs, lockIDs []ID
+			for _, b := range page {
+				if b.event.IsZero() {
+					lockIDs = append(lockIDs, b.lock)
+				} else {
+					eventIDs = append(eventIDs, b.event)
+				}
+			}
+			if len(lockIDs) > 0 {
+				locks, err := s.readLocks(ctx, lockIDs)
+				if err != nil {
+					return err
+				}
+				for _, lock := range locks {
+					eventIDs = append(eventIDs, lock.EventID)
+				}
+			}
+			return handle(slices.Compact(eventIDs))
+		})
 }

@@ -1,0 +1,224 @@
+package recovery_test
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/recovery"
+)
+
+// sealed are n events of 10 seats that are over and sealed, with 2 seats sold, and these sales.
+func sealed(w *testenv.Env, n int) (events []holdfast.ID, sales []holdfast.Booking) {
+	w.T.Helper()
+	for range n {
+		id := w.Event(10)
+		w.Set("events", id, bson.D{{Key: "eventDate", Value: time.Now().Add(-2 * time.Hour)}})
+		w.Acquire(id, 1, testenv.Past())
+		b := w.Book(w.Acquire(id, 2, testenv.Soon()), testenv.Soon())
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
+			w.T.Fatal(err)
+		}
+		events, sales = append(events, id), append(sales, b)
+	}
+	w.SweepLocks()
+	sealer := &expiry.Sealer{Store: w.Store}
+	report, err := sealer.Run(w.Ctx(), time.Hour, slog.New(w.Log))
+	if err != nil || report.Applied < n { // events that a pass has repaired are sealed again
+		w.T.Fatal(report, err)
+	}
+	return events, sales
+}
+
+func isSealed(w *testenv.Env, id holdfast.ID) bool {
+	w.T.Helper()
+	n, err := w.DB.Collection("events").CountDocuments(w.Ctx(),
+		bson.D{{Key: "_id", Value: id}, {Key: "internal.sealed", Value: bson.D{{Key: "$ne", Value: nil}}}})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return n == 1
+}
+
+// passes are those that skip sealed events.
+var passes = map[string]func(w *testenv.Env) (recovery.Report, error){
+	"run": func(w *testenv.Env) (recovery.Report, error) { return w.Recovery.Run(w.Ctx(), "run", slog.New(w.Log)) },
+	"reconcile": func(w *testenv.Env) (recovery.Report, error) {
+		return w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
+	},
+}
+
+// A pass reads nothing of sealed events, whether they lie before, between or after the living
+// ones. What it would find in them, a pass over all events finds.
+func TestSealed_AreSkippedButByAPassOverAll(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	first := w.Event(10)
+	events, sales := sealed(w, 4)
+	last := w.Event(10)
+	for _, id := range []holdfast.ID{first, last} {
+		w.Set("events", id, bson.D{{Key: "availableSeats", Value: 9}})
+		w.Acquire(id, 1, testenv.Soon())
+	}
+	// Other software changes what the check of the seals does not read.
+	w.Set("bookings", sales[0].ID, bson.D{{Key: "status", Value: "CANCELLED"}})
+	w.Set("seatlocks", sales[1].LockID, bson.D{{Key: "seats", Value: 3}})
+	w.Insert("bookings", bson.D{{Key: "event", Value: events[2]}, {Key: "seatLockId", Value: ids.New()}, {Key: "status", Value: "CONFIRMED"}})
+	for name, pass := range passes {
+		report, err := pass(w)
+		if err != nil || report.Checked != 2 || report.Reported != 0 || report.Unsealed != 0 {
+			t.Errorf("%s: %+v, %v; want 2 checked, nothing reported", name, report, err)
+		}
+	}
+	if available, _ := w.Available(first); available != 9 {
+		t.Errorf("%d seats of the living event are available, want 9", available)
+	}
+	plan, err := w.Recovery.Plan(w.Ctx())
+	if err != nil || plan.EventsMeasured != 2 || plan.Sealed != 4 || len(plan.Drifts)+len(plan.OrphanConsumed)+len(plan.EndedSales) != 0 {
+		t.Errorf("plan: %+v, %v", plan, err)
+	}
+	plan, err = w.Recovery.PlanAll(w.Ctx())
+	if err != nil || plan.EventsMeasured != 6 || len(plan.Drifts) != 1 || len(plan.OrphanConsumed) != 1 || len(plan.EndedSales) != 1 {
+		t.Errorf("plan of all: %+v, %v", plan, err)
+	}
+	if !isSealed(w, events[0]) || !isSealed(w, events[1]) {
+		t.Error("a plan removed a seal")
+	}
+	report, err := w.Recovery.RunAll(w.Ctx(), "run", slog.New(w.Log))
+	if err != nil || report.Checked != 6 || report.Corrections != 1 || report.Reported != 2 {
+		t.Errorf("all: %+v, %v; want 6 checked, 1 corrected, 2 reported", report, err)
+	}
+	for i, id := range events[:3] {
+		if isSealed(w, id) {
+			t.Errorf("event %d is still sealed", i)
+		}
+	}
+	if report := w.Recover(); report.Reported != 2 || report.Corrections != 0 {
+		t.Errorf("the next pass: %+v; want 2 reported again", report)
+	}
+}
+
+// Other software, or a process of a version without seals, writes to a sealed event. The check
+// of the seals finds it.
+func TestSealed_WritesOfOtherSoftwareAreFound(t *testing.T) {
+	t.Parallel()
+	lock := func(w *testenv.Env, id holdfast.ID, status string) holdfast.ID {
+		lockID := ids.New()
+		w.Insert("seatlocks", bson.D{{Key: "_id", Value: lockID}, {Key: "eventId", Value: id}, {Key: "seats", Value: 1},
+			{Key: "status", Value: status}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
+		return lockID
+	}
+	for name, c := range map[string]struct {
+		write     func(w *testenv.Env, id holdfast.ID)
+		available int64
+	}{
+		"counter": {func(w *testenv.Env, id holdfast.ID) { w.Set("events", id, bson.D{{Key: "availableSeats", Value: 9}}) }, 8},
+		"total":   {func(w *testenv.Env, id holdfast.ID) { w.Set("events", id, bson.D{{Key: "totalSeats", Value: 12}}) }, 10},
+		"oversold": {func(w *testenv.Env, id holdfast.ID) {
+			w.Set("events", id, bson.D{{Key: "oversold", Value: 2}})
+		}, 8},
+		"revision": {func(w *testenv.Env, id holdfast.ID) { w.Set("events", id, bson.D{{Key: "internal.rev", Value: 99}}) }, 8},
+		"revision of a former version": {func(w *testenv.Env, id holdfast.ID) {
+			w.Set("events", id, bson.D{{Key: "rev", Value: int64(1)}})
+		}, 8},
+		"a lock of a former version": {func(w *testenv.Env, id holdfast.ID) {
+			w.Set("events", id, bson.D{{Key: "rev", Value: int64(1)}, {Key: "availableSeats", Value: 7}})
+			lock(w, id, "ACTIVE")
+		}, 7},
+		"a lock alone": {func(w *testenv.Env, id holdfast.ID) { lock(w, id, "ACTIVE") }, 7},
+		"a sold lock that is ACTIVE": {func(w *testenv.Env, id holdfast.ID) {
+			w.Insert("bookings", bson.D{{Key: "event", Value: id}, {Key: "seatLockId", Value: lock(w, id, "ACTIVE")},
+				{Key: "status", Value: "CONFIRMED"}})
+		}, 7},
+		"an open booking": {func(w *testenv.Env, id holdfast.ID) {
+			w.Insert("bookings", bson.D{{Key: "event", Value: id}, {Key: "seatLockId", Value: ids.New()}, {Key: "status", Value: "INITIATED"}})
+		}, 8},
+		"an open booking that names its lock alone": {func(w *testenv.Env, id holdfast.ID) {
+			w.Insert("bookings", bson.D{{Key: "seatLockId", Value: lock(w, id, "CONSUMED")}, {Key: "status", Value: "PAYMENT_PENDING"},
+				{Key: "paymentExpiresAt", Value: time.Now().Add(time.Hour)}})
+		}, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			for passName, pass := range passes {
+				events, _ := sealed(w, 2)
+				c.write(w, events[0])
+				plan, err := w.Recovery.Plan(w.Ctx())
+				if err != nil || !slices.Equal(plan.BrokenSeals, events[:1]) || !isSealed(w, events[0]) {
+					t.Errorf("plan: %v, %v; want event %s", plan.BrokenSeals, err, events[0])
+				}
+				report, err := pass(w)
+				if err != nil || report.Unsealed != 1 || isSealed(w, events[0]) || !isSealed(w, events[1]) {
+					t.Errorf("%s: %+v, %v; want the one event unsealed", passName, report, err)
+				}
+				if available, oversold := w.Available(events[0]); available != c.available || oversold != 0 {
+					t.Errorf("%s: %d seats are available, %d oversold, want %d", passName, available, oversold, c.available)
+				}
+			}
+		})
+	}
+}
+
+// Other software left a field internal of another type, so no index tells whether the event is
+// sealed. Each pass checks it.
+func TestSealed_EventsWithAForeignInternalAreChecked(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	sealed(w, 1)
+	for _, internal := range []any{
+		nil, "x", 5, bson.A{}, bson.A{1, 2}, bson.A{bson.D{{Key: "sealed", Value: 1}}}, bson.D{{Key: "sealed", Value: 5}},
+		bson.D{{Key: "sealed", Value: bson.A{1}}}, bson.D{{Key: "sealed", Value: bson.D{}}},
+	} {
+		id := w.Event(10)
+		w.Set("events", id, bson.D{{Key: "internal", Value: internal}})
+		lock := w.Acquire(w.Event(10), 1, testenv.Soon())
+		w.Set("seatlocks", lock.ID, bson.D{{Key: "eventId", Value: id}, {Key: "seats", Value: "many"}}) // reported if it is read
+		for name, pass := range passes {
+			if report, err := pass(w); err != nil || report.Reported == 0 {
+				t.Errorf("internal is %v: %s: %+v, %v; want a report", internal, name, report, err)
+			}
+		}
+		if _, err := w.DB.Collection("seatlocks").DeleteOne(w.Ctx(), bson.D{{Key: "_id", Value: lock.ID}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.DB.Collection("events").DeleteOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Bookings of other software, which name their event in another way or not at all, are
+// compared like any other, beside sealed events and without them.
+func TestSealed_ForeignSalesOfLivingEventsAreCompared(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	for _, named := range []bson.D{
+		{}, {{Key: "event", Value: event}}, {{Key: "eventId", Value: event}}, {{Key: "eventId", Value: nil}, {Key: "event", Value: event}},
+		{{Key: "eventId", Value: event.String()}}, {{Key: "eventId", Value: event.String()}, {Key: "event", Value: event}},
+		{{Key: "event", Value: event.String()}}, {{Key: "event", Value: nil}}, {{Key: "eventId", Value: holdfast.ID{}}},
+		{{Key: "eventId", Value: event}, {Key: "event", Value: event}}, {{Key: "eventId", Value: 1}, {Key: "event", Value: "x"}},
+	} {
+		w.Insert("bookings", append(slices.Clone(named), bson.E{Key: "seatLockId", Value: ids.New()}, bson.E{Key: "status", Value: "CONFIRMED"}))
+	}
+	const all = 11
+	if report := w.Recover(); report.Reported != all {
+		t.Errorf("without sealed events: %d reported, want %d", report.Reported, all)
+	}
+	events, _ := sealed(w, 2)
+	if report := w.Recover(); report.Reported != all {
+		t.Errorf("beside sealed events: %d reported, want %d", report.Reported, all)
+	}
+	w.Insert("bookings", bson.D{{Key: "event", Value: events[0]}, {Key: "seatLockId", Value: ids.New()}, {Key: "status", Value: "CONFIRMED"}})
+	if report := w.Recover(); report.Reported != all {
+		t.Errorf("with one of a sealed event: %d reported, want %d", report.Reported, all)
+	}
+}
