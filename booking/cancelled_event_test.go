@@ -71,7 +71,8 @@ func TestCancelledEvent_ARefusalRaisesTheLocksRevision(t *testing.T) {
 			Rev int64 `bson:"rev"`
 		} `bson:"internal"`
 	}
-	if err := w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: lock.ID}}).Decode(&doc); err != nil || doc.Internal.Rev == 0 {
+	err = w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: lock.ID}}).Decode(&doc)
+	if err != nil || doc.Internal.Rev == 0 {
 		t.Errorf("the revision is %d, %v", doc.Internal.Rev, err)
 	}
 	if after := w.Lock(lock.ID); after != lock {

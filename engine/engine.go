@@ -73,6 +73,9 @@ func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
 // Sweep expires due locks and bookings. Call it about every minute. Several sweeps may run
 // at the same time, in any process.
 func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
+	if err := core.RestoreValidators(ctx, e.core.DB, e.log); err != nil {
+		e.log.WarnContext(ctx, "Could not check the validators", slog.Any("error", err))
+	}
 	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry))
 	if err != nil {
 		return locks, err

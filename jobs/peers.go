@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/version"
 )
 
 const (
@@ -32,6 +33,7 @@ func (r *Runner) Beat(ctx context.Context) {
 	beat := mongo.Pipeline{{{Key: "$set", Value: bson.D{
 		{Key: "beats", Value: bson.D{{Key: "$add", Value: bson.A{bson.D{{Key: "$ifNull", Value: bson.A{"$beats", int64(0)}}}, int64(1)}}}},
 		{Key: "expiresAt", Value: bson.D{{Key: "$add", Value: bson.A{"$$NOW", beatTTL.Milliseconds()}}}},
+		{Key: "version", Value: version.String()},
 	}}}}
 	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()
@@ -52,6 +54,26 @@ func (r *Runner) Beat(ctx context.Context) {
 	if _, err := processes.DeleteOne(bounded, self); err != nil { // it expires
 		r.Log.DebugContext(ctx, "Could not remove the heartbeat", errorAttr(err))
 	}
+}
+
+// Process is a process that shows a heartbeat.
+type Process struct {
+	Holder  string // as in leases
+	Version string
+}
+
+// Processes returns the processes whose heartbeat has not expired. A process of a version
+// without heartbeats is not among them, and neither is one that has just started.
+func (r *Runner) Processes(ctx context.Context) ([]Process, error) {
+	found, err := mongodb.All[struct {
+		ID      mongodb.Text `bson:"_id"`
+		Version mongodb.Text `bson:"version"`
+	}](ctx, r.History.DB.Collection(processesCollection), mongo.Pipeline{mongodb.Match(mongodb.Ahead("expiresAt")), mongodb.Sort("_id")})
+	list := make([]Process, 0, len(found))
+	for _, f := range found {
+		list = append(list, Process{string(f.ID), string(f.Version)})
+	}
+	return list, mongodb.Translate(err)
 }
 
 // peers are the processes with a heartbeat, as this process first saw them.

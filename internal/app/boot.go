@@ -53,8 +53,9 @@ func (a *App) Boot(ctx context.Context) {
 	waited, stopWaiting := context.WithTimeout(ctx, a.Config.RecoveryBootWait)
 	schema := make(chan struct{})
 	a.boot.running.Go(func() {
-		defer close(schema)
 		a.ensureSchema(ctx)
+		close(schema)
+		core.KeepValidators(ctx, a.DB, a.Log)
 	})
 	a.boot.running.Go(func() {
 		select { // a missing index makes recovery slow, and must not stop it

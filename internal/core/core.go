@@ -143,6 +143,9 @@ func EnsureSchema(ctx context.Context, db *mongodb.DB, log *slog.Logger, all ...
 	for _, advice := range degraded {
 		log.ErrorContext(ctx, "An index or a validator is missing", slog.String("advice", advice))
 	}
+	if db.Shared() { // the former version needs its indexes
+		return degraded, nil
+	}
 	return degraded, mongodb.DropRetired(ctx, db, slices.Concat(all, store.RetentionIndexes())...)
 }
 

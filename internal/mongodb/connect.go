@@ -19,6 +19,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/version"
 )
 
 // DB is one database of a replica set or a sharded cluster.
@@ -78,6 +79,7 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 	appName := "holdfast:" + database
 	opts := options.Client().ApplyURI(uri).
 		SetAppName(appName).
+		SetDriverInfo(&options.DriverInfo{Name: clientName, Version: version.String()}).
 		SetServerSelectionTimeout(serverSelectionTimeout).
 		SetConnectTimeout(connectTimeout).
 		SetReadPreference(readpref.Primary()).

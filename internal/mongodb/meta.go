@@ -55,6 +55,25 @@ func (db *DB) RaiseVersion(ctx context.Context, to int64, isNew bool) (Version, 
 	return doc.version(), Translate(err)
 }
 
+// SetUpgrade moves the state of the upgrade forward, never back, and returns what it is then. The
+// database has a version.
+func (db *DB) SetUpgrade(ctx context.Context, to Upgrade) (Upgrade, error) {
+	var earlier bson.A
+	for _, u := range []Upgrade{"", UpgradeRunning, UpgradeFinishing} {
+		if u.rank() < to.rank() {
+			earlier = append(earlier, string(u))
+		}
+	}
+	_, err := db.Collection(metaCollection).UpdateOne(ctx,
+		And(Is("_id", metaSchema), bson.D{{Key: "upgrade", Value: bson.D{{Key: "$in", Value: append(earlier, nil)}}}}),
+		bson.D{{Key: "$set", Value: bson.D{{Key: "upgrade", Value: string(to)}}}})
+	if err != nil {
+		return "", UnknownOutcome(err)
+	}
+	v, _, err := db.version(ctx)
+	return v.Upgrade, err
+}
+
 // SchemaVersion reads the version of the schema. isNew: collection does not exist yet, so the
 // database is being created.
 func (db *DB) SchemaVersion(ctx context.Context, collection string) (v Version, isNew bool, err error) {

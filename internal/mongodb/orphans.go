@@ -24,8 +24,7 @@ const (
 func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, endOrphansTimeout)
 	defer cancel()
-	// $currentOp is refused under a client-wide majority read concern.
-	admin := db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))
+	admin := db.admin()
 	cursor, err := admin.Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$currentOp", Value: bson.D{{Key: "idleSessions", Value: true}, {Key: "allUsers", Value: false}}}},
 		{{Key: "$match", Value: bson.D{
@@ -56,6 +55,11 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	}
 	db.log.WarnContext(ctx, "Ended orphaned transactions", slog.Int("count", len(found)))
 	return len(found), nil
+}
+
+// admin is for $currentOp, which MongoDB refuses under a client-wide majority read concern.
+func (db *DB) admin() *mongo.Database {
+	return db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))
 }
 
 // endOrphansQuietly is for a transaction that keeps meeting conflicts. Its errors are only

@@ -19,7 +19,19 @@ import (
 type Collection struct {
 	Name      string
 	Validator bson.D // nil: none
-	Indexes   []Index
+	// Upgraded replaces Validator once the upgrade from the former version is being finished: it
+	// refuses what that version writes. nil: Validator stays.
+	Upgraded bson.D
+	Indexes  []Index
+}
+
+// validator is the one that the collection has to have. shared: processes of the former version
+// may serve the database too.
+func (c Collection) validator(shared bool) bson.D {
+	if shared || c.Upgraded == nil {
+		return c.Validator
+	}
+	return c.Upgraded
 }
 
 // Index is one index; its name is derived from its keys.
@@ -61,7 +73,7 @@ func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degra
 			if !refusedSchema(err) {
 				return degraded, Translate(err)
 			}
-			degraded = append(degraded, advice(err, "db.runCommand("+shell(collMod(c))+")"))
+			degraded = append(degraded, advice(err, "db.runCommand("+shell(collMod(c, db.Shared()))+")"))
 		}
 		for _, index := range c.Indexes {
 			if err := db.ensureIndex(ctx, c.Name, index); err != nil {
@@ -87,10 +99,10 @@ func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []
 			gaps = append(gaps, "the collection "+c.Name+" is missing; the API or a worker creates it at its start")
 			continue
 		}
-		if same, err := c.sameValidator(have); err != nil {
+		if same, err := c.sameValidator(have, db.Shared()); err != nil {
 			return nil, err
 		} else if !same {
-			gaps = append(gaps, "the validator of "+c.Name+" is missing or differs: db.runCommand("+shell(collMod(c))+")")
+			gaps = append(gaps, "the validator of "+c.Name+" is missing or differs: db.runCommand("+shell(collMod(c, db.Shared()))+")")
 		}
 		indexes, err := db.indexesOf(ctx, c.Name)
 		if err != nil {
@@ -106,13 +118,18 @@ func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []
 	return gaps, nil
 }
 
-// sameValidator reports whether a collection's validator needs no change.
-func (c Collection) sameValidator(have bson.Raw) (bool, error) {
-	if c.Validator == nil {
-		return true, nil
+// sameValidator reports whether a collection's validator needs no change. The upgrade may have
+// been finished since shared was read, so the validator of the end always needs none.
+func (c Collection) sameValidator(have bson.Raw, shared bool) (bool, error) {
+	for _, validator := range []bson.D{c.validator(shared), c.validator(false)} {
+		if validator == nil {
+			return true, nil
+		}
+		if want, err := bson.Marshal(validator); err != nil || bytes.Equal(have, want) {
+			return err == nil, err
+		}
 	}
-	want, err := bson.Marshal(c.Validator)
-	return bytes.Equal(have, want), err
+	return false, nil
 }
 
 func advice(err error, command string) string {
@@ -138,8 +155,8 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 	}
 	if !found {
 		create := options.CreateCollection()
-		if c.Validator != nil {
-			create.SetValidator(c.Validator).SetValidationLevel("moderate")
+		if validator := c.validator(db.Shared()); validator != nil {
+			create.SetValidator(validator).SetValidationLevel("moderate")
 		}
 		err := db.CreateCollection(ctx, c.Name, create)
 		var server mongo.ServerError
@@ -150,15 +167,20 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 			return err
 		}
 	}
-	if same, err := c.sameValidator(have); err != nil || same {
+	if same, err := c.sameValidator(have, db.Shared()); err != nil || same {
 		return err
 	}
+	return db.setValidator(ctx, c)
+}
+
+// setValidator waits up to validatorTimeout for transactions on the collection.
+func (db *DB) setValidator(ctx context.Context, c Collection) error {
 	if _, err := db.EndOrphans(ctx); err != nil { // collMod would wait for an orphan, and all writes for collMod
 		db.log.WarnContext(ctx, "Could not search for orphaned transactions", slog.Any("error", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, validatorTimeout)
 	defer cancel()
-	return db.RunCommand(ctx, collMod(c)).Err()
+	return db.RunCommand(ctx, collMod(c, db.Shared())).Err()
 }
 
 func (db *DB) validatorOf(ctx context.Context, collection string) (validator bson.Raw, found bool, err error) {
@@ -202,6 +224,36 @@ func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) e
 		return db.dropIndex(ctx, collection, index.name())
 	}
 	return nil
+}
+
+// RestoreValidators sets the validators of the end of an upgrade where they are missing, and
+// returns the names of these collections. advice says what to run if MongoDB refuses it.
+func RestoreValidators(ctx context.Context, db *DB, collections ...Collection) (restored []string, advised []string, err error) {
+	for _, c := range collections {
+		if c.Upgraded == nil {
+			continue
+		}
+		have, found, err := db.validatorOf(ctx, c.Name)
+		if err != nil {
+			return restored, advised, Translate(err)
+		}
+		same, err := c.sameValidator(have, false)
+		if err != nil {
+			return restored, advised, err
+		}
+		if same || !found {
+			continue
+		}
+		switch err := db.setValidator(ctx, c); {
+		case err == nil:
+			restored = append(restored, c.Name)
+		case refusedSchema(err):
+			advised = append(advised, advice(err, "db.runCommand("+shell(collMod(c, false))+")"))
+		default:
+			return restored, advised, Translate(err)
+		}
+	}
+	return restored, advised, nil
 }
 
 // DropRetired drops indexes of Holdfast that former versions made and this one does not know.
@@ -338,10 +390,10 @@ func IgnoringCase() *options.Collation {
 	return &options.Collation{Locale: "en", Strength: ignoringCase}
 }
 
-func collMod(c Collection) bson.D {
+func collMod(c Collection, shared bool) bson.D {
 	return bson.D{
 		{Key: "collMod", Value: c.Name},
-		{Key: "validator", Value: c.Validator},
+		{Key: "validator", Value: c.validator(shared)},
 		{Key: "validationLevel", Value: "moderate"},
 	}
 }

@@ -6,6 +6,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 // Upgrade says how far the upgrade of a database from the former version is. It is stored, and
@@ -102,4 +108,60 @@ func (db *DB) RefusedAsFormer(ctx context.Context, err error, shared bool) bool 
 		return false
 	}
 	return !db.Shared()
+}
+
+// clientName is what this version's connections tell MongoDB, besides the application's name,
+// which both versions share. The former version's connections don't.
+const clientName = "holdfast"
+
+// FormerConnections returns the addresses from which processes of the former version are
+// connected to the server that answers. known is false behind mongos, which does not tell.
+// Processes that are connected as another user of the database, or not at all, are not seen.
+func (db *DB) FormerConnections(ctx context.Context) (addresses []string, known bool, err error) {
+	var hello struct {
+		Msg string `bson:"msg"`
+	}
+	if err := db.admin().RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil || hello.Msg == "isdbgrid" {
+		return nil, false, Translate(err)
+	}
+	cursor, err := db.admin().Aggregate(ctx, mongo.Pipeline{
+		stage("$currentOp", bson.D{{Key: "idleConnections", Value: true}, {Key: "allUsers", Value: false}}),
+		Match(Is("appName", db.appName), Not("clientMetadata.driver.name", bson.E{Key: "$regex", Value: clientName})),
+		Group("$client"), Sort("_id"),
+	})
+	if err != nil {
+		return nil, false, Translate(err)
+	}
+	var found []struct {
+		Client string `bson:"_id"`
+	}
+	if err := cursor.All(ctx, &found); err != nil {
+		return nil, false, Translate(err)
+	}
+	for _, f := range found {
+		addresses = append(addresses, f.Client)
+	}
+	return addresses, true, nil
+}
+
+const metaMove = "move" // _id of the position of the move of fields
+
+// UpgradePosition is how far the fields of the former version were moved. It is stored, so that
+// a move that was interrupted goes on.
+type UpgradePosition struct {
+	Collection string      `bson:"collection"`
+	After      holdfast.ID `bson:"after"` // zero at the beginning of the collection
+	Moved      int64       `bson:"moved"` // documents
+}
+
+// UpgradePosition reads the position; it is zero before the first step.
+func (db *DB) UpgradePosition(ctx context.Context) (p UpgradePosition, err error) {
+	p, _, err = First[UpgradePosition](ctx, db.Collection(metaCollection), mongo.Pipeline{Match(Is("_id", metaMove))})
+	return p, Translate(err)
+}
+
+// SavePosition stores the position.
+func (db *DB) SavePosition(ctx context.Context, p UpgradePosition) error {
+	_, err := db.Collection(metaCollection).UpdateByID(ctx, metaMove, bson.D{{Key: "$set", Value: p}}, options.UpdateOne().SetUpsert(true))
+	return UnknownOutcome(err)
 }

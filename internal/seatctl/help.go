@@ -21,6 +21,7 @@ var settingsOf = map[string][]string{
 	"leases":    leaseSettings,
 	"recover":   append([]string{"RECOVERY_MAX_DURATION"}, runSettings...),
 	"sweep":     append([]string{"LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION"}, runSettings...),
+	"upgrade":   {"LOG_LEVEL", "LOG_FORMAT"},
 	"retention": append([]string{"ENDED_RETENTION", "SEAL_AFTER"}, runSettings...),
 }
 

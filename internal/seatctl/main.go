@@ -34,6 +34,7 @@ type commands struct {
 	Recover   recoverCmd   `cmd:"" help:"Expire stale locks and bookings, and correct the counters; see --dry-run."`
 	Sweep     sweepCmd     `cmd:"" help:"Expire due locks, due bookings, or both, now."`
 	Retention retentionCmd `cmd:"" help:"Remove what ended longer than ENDED_RETENTION ago, and seal events that are over, now."`
+	Upgrade   upgradeCmd   `cmd:"" help:"Show how far the upgrade from the former version is, and finish it."`
 	Jobs      jobsCmd      `cmd:"" help:"List the jobs with their last run and lease, and the leader."`
 	Leases    leasesCmd    `cmd:"" help:"Free a stuck lease."`
 	Events    eventsCmd    `cmd:"" help:"List events."`
@@ -117,7 +118,7 @@ func printError(w io.Writer, err error) {
 // logFor returns the log of a command. Commands that only read do not log.
 func logFor(chosen command, log *slog.Logger) *slog.Logger {
 	switch chosen.(type) {
-	case *recoverCmd, *sweepLocksCmd, *sweepBookingsCmd, *sweepAllCmd, *retentionCmd:
+	case *recoverCmd, *sweepLocksCmd, *sweepBookingsCmd, *sweepAllCmd, *retentionCmd, *finishCmd:
 		return log
 	default:
 		return slog.New(slog.DiscardHandler)

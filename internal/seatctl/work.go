@@ -226,9 +226,14 @@ func (s *session) confirmNewLeader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.awaitYes("the lease was not freed")
+}
+
+// awaitYes reads the answer to a question; another one than yes is an error.
+func (s *session) awaitYes(otherwise string) error {
 	answer := bufio.NewScanner(s.in)
 	if answer.Scan() && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer.Text()))) {
 		return nil
 	}
-	return errors.Join(errors.New("the lease was not freed: answer yes, or use --yes"), answer.Err())
+	return errors.Join(errors.New(otherwise+": answer yes, or use --yes"), answer.Err())
 }

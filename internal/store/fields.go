@@ -29,6 +29,9 @@ const (
 	formerType = "long" // of the former version's numbers
 )
 
+// formerEventNumbers are the fields of events that the former version writes as numbers.
+var formerEventNumbers = []string{formerRev, formerFixes, "fence", "sweptRev"}
+
 // internalDoc has the fields that only Holdfast uses. A value of another type counts as absent,
 // and Wrong says that no update can change the fields.
 type internalDoc struct {
@@ -82,7 +85,25 @@ func sameFormer(field string, f inventory.Former, n *int64) bson.D {
 	if f.Shared || n != nil {
 		return sameNumber(field, n)
 	}
-	return mongodb.Not(field, bson.E{Key: "$type", Value: formerType})
+	return without(field)
+}
+
+// has matches a field of the type that the former version writes, and without any other value. A
+// list that has such an element is other software's.
+func has(field string) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$type", Value: formerType}, {Key: "$not", Value: isList}}}}
+}
+
+func without(fields ...string) bson.D {
+	return bson.D{{Key: "$nor", Value: anyOf(fields)}}
+}
+
+func anyOf(fields []string) bson.A {
+	list := bson.A{}
+	for _, field := range fields {
+		list = append(list, has(field))
+	}
+	return list
 }
 
 // raise adds 1 to a field, and to the former version's field while that version may read it.

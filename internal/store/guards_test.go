@@ -26,7 +26,11 @@ type guardCase struct {
 // be stale and write nothing.
 func checkGuards(t *testing.T, cases []guardCase) {
 	t.Helper()
-	w := testenv.New(t)
+	checkGuardsIn(t, testenv.New(t), cases)
+}
+
+func checkGuardsIn(t *testing.T, w *env, cases []guardCase) {
+	t.Helper()
 	allowAnyCounter(t, w)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

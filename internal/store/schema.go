@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
@@ -14,13 +16,15 @@ const EventsCollection = eventsName
 // begin with it.
 func Collections() []mongodb.Collection {
 	active := bson.D{{Key: "status", Value: string(holdfast.LockActive)}}
+	possibleCounter := bson.D{{Key: "$expr", Value: bson.D{{Key: "$and", Value: bson.A{
+		bson.D{{Key: "$gte", Value: bson.A{"$availableSeats", 0}}},
+		bson.D{{Key: "$lte", Value: bson.A{"$availableSeats", "$totalSeats"}}},
+	}}}}}
 	return []mongodb.Collection{
 		{
-			Name: eventsName,
-			Validator: bson.D{{Key: "$expr", Value: bson.D{{Key: "$and", Value: bson.A{
-				bson.D{{Key: "$gte", Value: bson.A{"$availableSeats", 0}}},
-				bson.D{{Key: "$lte", Value: bson.A{"$availableSeats", "$totalSeats"}}},
-			}}}}},
+			Name:      eventsName,
+			Validator: possibleCounter,
+			Upgraded:  withoutFormer(possibleCounter, formerEventNumbers...),
 			Indexes: []mongodb.Index{
 				// Oversold events; there should be none.
 				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
@@ -30,7 +34,8 @@ func Collections() []mongodb.Collection {
 		},
 		{
 			Name:      locksName,
-			Validator: mongodb.OneOf("status", holdfast.LockStatuses()...),
+			Validator: lockStatuses,
+			Upgraded:  withoutFormer(lockStatuses, formerRev),
 			Indexes: []mongodb.Index{
 				// Sums by event, covered; lists by event.
 				{Keys: mongodb.Keys("eventId", "status", "_id", "seats")},
@@ -62,10 +67,17 @@ func Collections() []mongodb.Collection {
 	}
 }
 
+var lockStatuses = mongodb.OneOf("status", holdfast.LockStatuses()...)
+
+// withoutFormer is a validator that also refuses fields of the former version.
+func withoutFormer(validator bson.D, fields ...string) bson.D {
+	return slices.Concat(validator, without(fields...))
+}
+
 // RetentionIndexes are the indexes of EachPurgeable. They are made only if ended locks are
 // removed, because each index costs writes.
 func RetentionIndexes() []mongodb.Collection {
-	ended := mongodb.Collection{Name: locksName, Validator: mongodb.OneOf("status", holdfast.LockStatuses()...)}
+	ended := mongodb.Collection{Name: locksName}
 	for _, s := range purgeable {
 		ended.Indexes = append(ended.Indexes, mongodb.Index{
 			Keys: mongodb.Keys(byChange, byExpiry, "_id"), Partial: mongodb.Is("status", string(s))})

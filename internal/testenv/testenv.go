@@ -11,6 +11,7 @@ package testenv
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -172,6 +173,28 @@ const (
 func New(t testing.TB) *Env {
 	t.Helper()
 	e := Open(t, URI(t), "holdfast_test_"+strings.ToLower(rand.Text()[:12]))
+	t.Cleanup(func() {
+		if err := e.DB.Drop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// NewShared returns services on an empty database whose upgrade from the former version is not
+// finished.
+func NewShared(t testing.TB) *Env {
+	t.Helper()
+	uri, name := URI(t), "holdfast_test_"+strings.ToLower(rand.Text()[:12])
+	db, err := mongodb.Connect(t.Context(), uri, name, mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.RaiseVersion(t.Context(), core.SchemaVersion, false)
+	if err := errors.Join(err, db.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	e := Open(t, uri, name)
 	t.Cleanup(func() {
 		if err := e.DB.Drop(context.Background()); err != nil {
 			t.Error(err)
