@@ -105,6 +105,15 @@ func TestSealed_AreSkippedButByAPassOverAll(t *testing.T) {
 	}
 }
 
+// dropValidator lets a process of the former version write: it puts its own validator back at its
+// start, until a process of this version restores ours.
+func dropValidator(w *testenv.Env) {
+	w.T.Helper()
+	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 // Other software, or a process of a version without seals, writes to a sealed event. The check
 // of the seals finds it.
 func TestSealed_WritesOfOtherSoftwareAreFound(t *testing.T) {
@@ -126,9 +135,11 @@ func TestSealed_WritesOfOtherSoftwareAreFound(t *testing.T) {
 		}, 8},
 		"revision": {func(w *testenv.Env, id holdfast.ID) { w.Set("events", id, bson.D{{Key: "internal.rev", Value: 99}}) }, 8},
 		"revision of a former version": {func(w *testenv.Env, id holdfast.ID) {
+			dropValidator(w)
 			w.Set("events", id, bson.D{{Key: "rev", Value: int64(1)}})
 		}, 8},
 		"a lock of a former version": {func(w *testenv.Env, id holdfast.ID) {
+			dropValidator(w)
 			w.Set("events", id, bson.D{{Key: "rev", Value: int64(1)}, {Key: "availableSeats", Value: 7}})
 			lock(w, id, "ACTIVE")
 		}, 7},
