@@ -141,26 +141,53 @@ func (h *History) countContention(ctx context.Context, job string) {
 	}
 }
 
-// passed reports whether a pass of the job ended after a time, by the database's clock, and
-// whether one ended at most recentPass ago. A pass that its time limit ended is none.
-func (h *History) passed(ctx context.Context, job string, since time.Time) (ended, recent bool, err error) {
-	type pass struct {
-		FinishedAt mongodb.Date `bson:"finishedAt"`
-		Now        mongodb.Date `bson:"now"`
-	}
-	latest, found, err := mongodb.First[pass](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("job", job), mongodb.Is("outcome", string(Completed)),
+// Records of other software have a name that is no text, or times that are no date or far ahead.
+// They must not stand for the latest run, nor break the order of a list.
+var (
+	hasName = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ""}}}} // a text
+	isOurs  = mongodb.And(hasName, bson.D{{Key: "startedAt", Value: bson.D{
+		{Key: "$gte", Value: time.Unix(0, 0)}, {Key: "$lte", Value: time.UnixMilli(lastMilli)},
+		{Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}},
+	}}})
+	// notAhead allows for clocks of the database's members that differ.
+	notAhead = bson.D{{Key: "$expr", Value: bson.D{{Key: "$lte", Value: bson.A{
+		"$startedAt", bson.D{{Key: "$add", Value: bson.A{"$$NOW", (24 * time.Hour).Milliseconds()}}},
+	}}}}}
+)
+
+// lastMilli is the end of the year 9999, after which no time can be printed.
+const lastMilli = 253_402_300_799_999
+
+// pass is a completed run, and the database's clock when it was read.
+type pass struct {
+	FinishedAt mongodb.Date  `bson:"finishedAt"`
+	Errors     mongodb.Whole `bson:"errors"`
+	Now        mongodb.Date  `bson:"now"`
+}
+
+// latestPass returns the latest pass of a job that began after a time. A pass that its time limit
+// ended is none, nor is one that ends in the future.
+func (h *History) latestPass(ctx context.Context, job string, since time.Time) (latest pass, found bool, err error) {
+	latest, found, err = mongodb.First[pass](ctx, h.runs(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("job", job), mongodb.Is("outcome", string(Completed)), isOurs, mongodb.Passed("finishedAt"),
 			bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: since.Add(-runTTL)}}}},
 			bson.D{{Key: "reason", Value: bson.D{{Key: "$ne", Value: reasonTimeLimit}}}}),
 		{{Key: "$sort", Value: bson.D{{Key: "finishedAt", Value: -1}}}}, mongodb.WithNow,
 	})
+	return latest, found, mongodb.Translate(err)
+}
+
+// passed reports whether a pass of the job ended after a time, by the database's clock, and
+// whether one ended at most recentPass ago.
+func (h *History) passed(ctx context.Context, job string, since time.Time) (ended, recent bool, err error) {
+	latest, found, err := h.latestPass(ctx, job, since)
 	ended = found && latest.FinishedAt.After(since)
-	return ended, found && latest.Now.Sub(latest.FinishedAt.Time) <= recentPass, mongodb.Translate(err)
+	return ended, found && latest.Now.Sub(latest.FinishedAt.Time) <= recentPass, err
 }
 
 // last returns a job's latest run.
 func (h *History) last(ctx context.Context, job string) (Record, bool, error) {
-	doc, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{mongodb.Match(mongodb.Is("job", job)), newestFirst})
+	doc, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{mongodb.Match(mongodb.Is("job", job), isOurs, notAhead), newestFirst})
 	return doc.record(), found, mongodb.Translate(err)
 }
 
@@ -169,7 +196,7 @@ var newestFirst = bson.D{{Key: "$sort", Value: bson.D{{Key: "startedAt", Value: 
 // failed returns the latest failed runs of all jobs.
 func (h *History) failed(ctx context.Context, limit int) (records []Record, err error) {
 	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("outcome", string(Failed))), newestFirst, mongodb.Limit(limit),
+		mongodb.Match(mongodb.Is("outcome", string(Failed)), isOurs, notAhead), newestFirst, mongodb.Limit(limit),
 	})
 	for _, d := range docs {
 		records = append(records, d.record())
@@ -185,7 +212,7 @@ func (h *History) list(ctx context.Context, job string, page holdfast.Page) (rec
 	}
 	size := cmp.Or(page.Size, holdfast.DefaultPageSize)
 	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("job", job), after), newestFirst, mongodb.Limit(size + 1),
+		mongodb.Match(mongodb.Is("job", job), isOurs, after), newestFirst, mongodb.Limit(size + 1),
 	})
 	if err != nil {
 		return nil, "", mongodb.Translate(err)

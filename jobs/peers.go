@@ -90,7 +90,9 @@ func (p *peers) beating(ctx context.Context) (alive, waiting bool, err error) {
 		ID    mongodb.Text  `bson:"_id"`
 		Beats mongodb.Whole `bson:"beats"`
 	}
-	found, err := mongodb.All[process](ctx, p.db.Collection(processesCollection), mongo.Pipeline{mongodb.Match(mongodb.Ahead("expiresAt"))})
+	found, err := mongodb.All[process](ctx, p.db.Collection(processesCollection), mongo.Pipeline{
+		mongodb.Match(mongodb.Ahead("expiresAt"), hasName),
+	})
 	if err != nil {
 		return false, false, mongodb.Translate(err)
 	}
@@ -139,4 +141,10 @@ func (r *Runner) PassedSince(job string, booted time.Time) func(context.Context)
 			}
 		}
 	}
+}
+
+// LeftOver reports whether the latest pass of a job left documents over.
+func (r *Runner) LeftOver(ctx context.Context, job string) (bool, error) {
+	latest, _, err := r.History.latestPass(ctx, job, r.Clock())
+	return latest.Errors.Or(0) > 0, err
 }

@@ -10,7 +10,7 @@ var outcomeMutations = []mutation{
 		from: "if err := db.insertKey(ctx, c); err != nil {", to: "if err := error(nil); err != nil {",
 		pkg: "users", tests: "CreateUserOnce"},
 	{name: "a creation answers another request with the same key", file: "internal/mongodb/create.go",
-		from: "case string(earlier.Hash) != c.Hash:", to: "case false:",
+		from: "earlier.CreatedID.IsZero(), string(earlier.Hash) != c.Hash:", to: "earlier.CreatedID.IsZero():",
 		pkg: "users", tests: "CreateUserOnce"},
 	{name: "callers share their keys", file: "internal/mongodb/create.go",
 		from: `{Key: "caller", Value: c.Key.Caller}, `, to: "",

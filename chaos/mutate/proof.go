@@ -36,4 +36,13 @@ var proofMutations = []mutation{
 	{name: "locks of a missing event are found by every run", file: "expiry/sweep.go",
 		from: "known[event] = p.isKnown(event)", to: "known[event] = false",
 		tests: "TestSweeps_FindLocksOfUnusable"},
+	{name: "a lease that ends in the year 9999 is held", file: "jobs/lease/mongo.go",
+		from: "maxAhead = 24 * time.Hour", to: "maxAhead = 200 * 365 * 24 * time.Hour",
+		pkg: "./jobs", tests: "TestForeignDocuments_OfLeases"},
+	{name: "a record of other software is the latest pass", file: "jobs/history.go",
+		from: `isOurs, mongodb.Passed("finishedAt"),`, to: "isOurs,",
+		tests: "TestForeignDocuments_OfRuns"},
+	{name: "a changed key names a user that does not exist", file: "internal/mongodb/create.go",
+		from: "earlier.CreatedID.IsZero(), string", to: "string",
+		pkg: "./users", tests: "TestForeignDocuments_OfCreationKeys"},
 }

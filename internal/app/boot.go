@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -190,8 +189,7 @@ func (a *App) recover(ctx context.Context) bool {
 
 // othersPass is how the pass of another process ended.
 func (a *App) othersPass(ctx context.Context) string {
-	latest, _, err := a.Jobs.Runs(ctx, recoveryName, holdfast.Page{Size: 1})
-	if err == nil && len(latest) == 1 && latest[0].Errors > 0 {
+	if leftOver, err := a.Jobs.LeftOver(ctx, recoveryName); err == nil && leftOver {
 		return recoveryLeftOver
 	}
 	return recoveryCompleted

@@ -95,7 +95,7 @@ func (db *DB) createdBefore(ctx context.Context, c Creation) (holdfast.ID, error
 		return holdfast.ID{}, Translate(err)
 	case !found: // it was too old, and was removed just now
 		return holdfast.ID{}, ConflictError(errCreationKeyUsed)
-	case string(earlier.Hash) != c.Hash:
+	case earlier.CreatedID.IsZero(), string(earlier.Hash) != c.Hash: // no ID: other software changed it
 		return holdfast.ID{}, holdfast.Refuse(holdfast.CodeIdempotencyKeyReused, "The idempotency key was used for another request.")
 	}
 	return earlier.CreatedID, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -56,7 +57,7 @@ type mongoDoc struct {
 }
 
 func (d mongoDoc) holding() Holding {
-	if d.ExpiresAt.IsZero() || !d.ExpiresAt.After(d.Now.Time) {
+	if d.isForeign(d.Now.Time) || !d.ExpiresAt.After(d.Now.Time) {
 		return Holding{}
 	}
 	h := Holding{Holder: string(d.LockedBy), Until: d.ExpiresAt.Time, Remaining: d.ExpiresAt.Sub(d.Now.Time)}
@@ -66,8 +67,28 @@ func (d mongoDoc) holding() Holding {
 	return h
 }
 
+// maxAhead is longer than any lease lasts, although the clocks of the database's members differ.
+const maxAhead = 24 * time.Hour
+
+// isForeign reports whether no holder can have written the lease's end: it is no date, or too far
+// ahead. Such a lease is free. Otherwise its job would never run again.
+func (d mongoDoc) isForeign(now time.Time) bool {
+	return d.ExpiresAt.IsZero() || d.ExpiresAt.After(now.Add(maxAhead))
+}
+
+// free matches a lease that has expired, or that isForeign.
+var free = bson.D{{Key: "$or", Value: bson.A{
+	mongodb.Passed("expiresAt"),
+	mongodb.Not("expiresAt", bson.E{Key: "$type", Value: "date"}),
+	bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "array"}}}},
+	bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{
+		"$expiresAt", bson.D{{Key: "$add", Value: bson.A{"$$NOW", maxAhead.Milliseconds()}}},
+	}}}}},
+}}}
+
 // Acquire tries once; see Store. It inserts first and, on a duplicate, overwrites
-// an expired lease: an upsert that matches expired leases could not insert.
+// an expired lease: an upsert that matches expired leases could not insert. It logs if the
+// lease was not of Holdfast.
 func (m *Mongo) Acquire(ctx context.Context, name, holder string) (Lease, error) {
 	ctx, cancel := m.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
@@ -80,12 +101,12 @@ func (m *Mongo) Acquire(ctx context.Context, name, holder string) (Lease, error)
 	if !mongodb.IsDuplicate(err) {
 		return l.ifAcquired(ctx, err)
 	}
-	expired := bson.D{{Key: "$or", Value: bson.A{
-		mongodb.Passed("expiresAt"),
-		bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "date"}}}}}},
-	}}}
-	result, err := m.leases().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", name), expired), acquire)
-	if err != nil || result.ModifiedCount == 1 {
+	var before mongoDoc
+	err = m.leases().FindOneAndUpdate(ctx, mongodb.And(mongodb.Is("_id", name), free), acquire).Decode(&before)
+	if err == nil && before.isForeign(m.db.Clock()()) {
+		m.db.Log().WarnContext(ctx, "Took over a lease whose end no holder can have written", slog.String("lockKey", name))
+	}
+	if !errors.Is(err, mongo.ErrNoDocuments) {
 		return l.ifAcquired(ctx, err)
 	}
 	holding, err := m.Read(ctx, name)

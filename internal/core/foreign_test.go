@@ -1,0 +1,39 @@
+package core_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// A version of the schema that other software has changed stops no process.
+func TestForeignDocuments_OfTheSchema(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	meta := bson.D{{Key: "version", Value: int64(core.SchemaVersion)}, {Key: "created", Value: int64(1)}, {Key: "upgrade", Value: "finished"}}
+	for field := range meta {
+		for _, value := range testenv.Extremes() {
+			_, err := w.DB.Collection("meta").ReplaceOne(t.Context(), bson.D{{Key: "_id", Value: "schema"}}, testenv.With(meta, field, value),
+				options.Replace().SetUpsert(true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			process := testenv.Core(w.DB, core.AllUsersExist)
+			if degraded, err := core.EnsureSchema(t.Context(), w.DB, slog.New(w.Log), core.Collections()...); err != nil || len(degraded) > 0 {
+				t.Errorf("%s %v: %v, %v", meta[field].Key, value, degraded, err)
+			}
+			if _, err := core.SchemaGaps(t.Context(), w.DB, core.Collections()...); err != nil {
+				t.Errorf("%s %v: %v", meta[field].Key, value, err)
+			}
+			w.Core = process
+			if lock := w.Acquire(w.Event(1), 1, testenv.Soon()); lock.Seats != 1 {
+				t.Errorf("%s %v: %+v", meta[field].Key, value, lock)
+			}
+		}
+	}
+}
