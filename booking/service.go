@@ -107,8 +107,8 @@ func (s *Service) cancel(ctx context.Context, id ID, openOnly bool) (holdfast.Bo
 	if err != nil {
 		return holdfast.Booking{}, err
 	}
-	command := inventory.Cancel{BookingID: id, LockID: b.LockID, OpenOnly: openOnly}
-	lock, err := s.store.Lock(ctx, b.LockID)
+	command := inventory.Cancel{BookingID: id, LockID: b.LockID, EventID: b.EventID, OpenOnly: openOnly}
+	lock, err := s.store.LockOf(ctx, b)
 	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // no seats to release
 		result, err := s.pipeline.Do(ctx, command)
 		return answer(result, err)

@@ -197,7 +197,7 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 			err := endGroup(ctx, p, g.event, batch, func(ctx context.Context, due []store.DueBooking) (int, bool, error) {
 				command := inventory.ExpireBookings{Run: p.Run.Run}
 				for _, d := range due {
-					command.Bookings = append(command.Bookings, d.BookingRef)
+					command.Bookings, command.Events = append(command.Bookings, d.BookingRef), append(command.Events, d.Events...)
 				}
 				result, err := s.Pipeline.Sweep(ctx, g.event, command)
 				for _, e := range result.Ended {

@@ -57,7 +57,12 @@ func open(t testing.TB, keys ...config.Key) *site {
 // openWith opens a site after change has changed its services and settings.
 func openWith(t testing.TB, change func(*httpapi.Services, *core.Settings)) *site {
 	t.Helper()
-	w := testenv.New(t)
+	return openOn(t, testenv.New(t), change)
+}
+
+// openOn opens a site on a database.
+func openOn(t testing.TB, w *testenv.Env, change func(*httpapi.Services, *core.Settings)) *site {
+	t.Helper()
 	s := &site{t: t, w: w, serving: &atomic.Bool{}, recent: telemetry.NewRecent(w.Log)}
 	s.serving.Store(true)
 	var services httpapi.Services

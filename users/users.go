@@ -42,6 +42,9 @@ type doc struct {
 	CreatedAt mongodb.Date `bson:"createdAt"`
 }
 
+// place is of every user: users are not sharded, because their email addresses are unique.
+var place = mongodb.Place{Collection: name, Filter: mongodb.Is("_id", ID{})}
+
 // CreateUser is CreateUserOnce without a key: after OUTCOME_UNKNOWN the user may exist, and
 // FindUser finds it.
 func (s *Service) CreateUser(ctx context.Context, fullName, email string) (holdfast.User, error) {
@@ -88,7 +91,7 @@ func (s *Service) insert(ctx context.Context, u holdfast.User) error {
 // FindUser returns the user with an email address, in any case. found is false if there is
 // none; that is confirmed, as in GetUser.
 func (s *Service) FindUser(ctx context.Context, email string) (u holdfast.User, found bool, err error) {
-	u, err = mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) {
+	u, err = mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, mongodb.At(place), func(ctx context.Context) (holdfast.User, error) {
 		return s.first(ctx, mongodb.Is("email", email), options.Aggregate().SetCollation(mongodb.IgnoringCase()))
 	})
 	if holdfast.IsNotFound(err) {
@@ -104,7 +107,7 @@ func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 	if err != nil || len(unknown) == 0 {
 		return nil, err
 	}
-	at, err := s.db.Barrier(ctx)
+	at, err := s.db.Barrier(ctx, []mongodb.Place{place})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +137,7 @@ func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 // GetUser returns a user, or USER_NOT_FOUND. The refusal is confirmed: a user that existed
 // before the call is found.
 func (s *Service) GetUser(ctx context.Context, id ID) (holdfast.User, error) {
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, mongodb.At(place), func(ctx context.Context) (holdfast.User, error) {
 		return s.first(ctx, mongodb.Is("_id", id))
 	})
 }

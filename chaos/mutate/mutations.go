@@ -19,7 +19,7 @@ var mutations = slices.Concat(
 	acquireMutations, releaseMutations, bookingMutations, repairMutations,
 	jobMutations, streamMutations,
 	requestMutations,
-	admissionMutations, truthMutations, proofMutations,
+	admissionMutations, truthMutations, proofMutations, scaleMutations,
 	fleetMutations,
 	saleMutations,
 	outcomeMutations,

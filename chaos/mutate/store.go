@@ -111,8 +111,8 @@ var eventMutations = []mutation{
 // lockMutations remove guards of internal/store on locks and bookings.
 var lockMutations = []mutation{
 	{name: "a plan is applied although a lock has another status", file: "internal/store/statements.go",
-		from:  `is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))` + "\n\tswitch w.Guard {",
-		to:    `is := mongodb.In("_id", ids)` + "\n\tswitch w.Guard {",
+		from:  `is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), ofEvents(known(w.EventID)))`,
+		to:    `is := mongodb.And(mongodb.In("_id", ids), ofEvents(known(w.EventID)))`,
 		tests: "Apply_LockGuards"},
 	{name: "a lock that was extended meanwhile is expired", file: "internal/store/statements.go",
 		from:  "return mongodb.And(is, due)",
@@ -140,8 +140,8 @@ var lockMutations = []mutation{
 		to:    "if err == nil && answer.N > named {",
 		tests: "Apply_LockGuards|Apply_BookingGuards"},
 	{name: "a plan is applied although a booking has another status", file: "internal/store/statements.go",
-		from:  `is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))` + "\n\tif w.WindowOpen {",
-		to:    `is := mongodb.In("_id", ids)` + "\n\tif w.WindowOpen {",
+		from:  `is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), bookingsOf(known(w.EventID)))`,
+		to:    `is := mongodb.And(mongodb.In("_id", ids), bookingsOf(known(w.EventID)))`,
 		tests: "Apply_BookingGuards"},
 	{name: "a payment window that ends during the confirmation is ignored", file: "internal/store/statements.go",
 		from:   "\tif w.WindowOpen {\n",

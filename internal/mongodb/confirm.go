@@ -18,16 +18,28 @@ import (
 // Neither can harm a write, because a commit needs the majority. A refusal writes nothing,
 // so it has to be confirmed.
 
+// Place is where documents are: in a sharded cluster, on the shards that the filter matches.
+type Place struct {
+	Collection string
+	Filter     bson.D
+}
+
+// At returns the places for ConfirmRefusal, where they are known from the start.
+func At(places ...Place) func() []Place { return func() []Place { return places } }
+
 // ConfirmRefusal calls do. If do refuses, and doubtful says that the refusal may come from
-// old data, it waits until the primary has confirmed its role (see Barrier), and calls do
-// again, with reads that are not older (see WithReadTime). Within a transaction do is called
-// once: the commit confirms the role.
-func ConfirmRefusal[T any](ctx context.Context, db *DB, doubtful func(error) bool, do func(ctx context.Context) (T, error)) (T, error) {
+// old data, it waits until the primaries of the places have confirmed their role (see Barrier),
+// and calls do again, with reads that are not older (see WithReadTime). places are of the
+// documents that the refusal is about; they are asked for after do. Within a transaction do is
+// called once: the commit confirms the role.
+func ConfirmRefusal[T any](
+	ctx context.Context, db *DB, doubtful func(error) bool, places func() []Place, do func(ctx context.Context) (T, error),
+) (T, error) {
 	value, err := do(ctx)
 	if err == nil || !doubtful(err) || mongo.SessionFromContext(ctx) != nil {
 		return value, err
 	}
-	at, err := db.Barrier(ctx)
+	at, err := db.Barrier(ctx, places())
 	if err != nil {
 		var zero T
 		return zero, err
@@ -45,24 +57,30 @@ func IsRefusal(err error) bool {
 // barrierTimeout bounds the wait for a primary that has no majority.
 const barrierTimeout = 5 * time.Second
 
-// barrierName is a collection that does not exist: any collection would do.
-const barrierName = "barrier"
-
 // Barrier is a linearizable read: the majority confirms the primary's role. It returns the
 // time of the read. WithReadTime ties the reads that follow to it: another primary may answer
 // them, or the same one after it was deposed.
-func (db *DB) Barrier(ctx context.Context) (ReadTime, error) {
+//
+// In a replica set one primary has all documents, so the first place is enough. In a sharded
+// cluster each place is read, because its shard has a primary of its own.
+func (db *DB) Barrier(ctx context.Context, places []Place) (ReadTime, error) {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
-	session, err := db.client.StartSession()
+	// A causally consistent session would name the time of the first read in the second.
+	session, err := db.client.StartSession(options.Session().SetCausalConsistency(false))
 	if err != nil {
 		return ReadTime{}, Translate(err)
 	}
 	defer session.EndSession(ctx)
-	err = db.Collection(barrierName, options.Collection().SetReadConcern(readconcern.Linearizable())).
-		FindOne(mongo.NewSessionContext(ctx, session), bson.D{{Key: "_id", Value: nil}}).Err()
-	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
-		return ReadTime{}, Translate(err)
+	if !db.sharded {
+		places = places[:1]
+	}
+	for _, p := range places {
+		err := db.Collection(p.Collection, options.Collection().SetReadConcern(readconcern.Linearizable())).
+			FindOne(mongo.NewSessionContext(ctx, session), p.Filter, options.FindOne().SetProjection(Keys("_id"))).Err()
+		if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
+			return ReadTime{}, Translate(err)
+		}
 	}
 	return ReadTime{*session.OperationTime()}, nil
 }

@@ -34,6 +34,7 @@ type DB struct {
 	upgrade upgrade
 
 	commitTimeout time.Duration
+	sharded       bool // the server is a mongos
 }
 
 // Outcome of a transaction, as metrics name it.
@@ -66,6 +67,8 @@ type Options struct {
 	// CommitTimeout bounds the repetition of a commit whose outcome is unknown; 0
 	// means commitTimeout.
 	CommitTimeout time.Duration
+	// Sharded treats the server as a mongos. For tests; a mongos says so itself.
+	Sharded bool
 }
 
 const (
@@ -92,30 +95,32 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 		return nil, errors.New("MONGODB_URI is not a valid connection string: " +
 			"its form is mongodb://host:port/?replicaSet=name; check its scheme, hosts and options")
 	}
-	if err := checkServer(ctx, client); err != nil {
+	sharded, err := checkServer(ctx, client)
+	if err != nil {
 		return nil, errors.Join(err, client.Disconnect(context.WithoutCancel(ctx)))
 	}
 	return &DB{
 		Database: client.Database(database), client: client, appName: appName,
 		log: o.Log, clock: o.Clock, observe: o.Observe,
-		commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout),
+		commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout), sharded: sharded || o.Sharded,
 	}, nil
 }
 
-func checkServer(ctx context.Context, client *mongo.Client) error {
+func checkServer(ctx context.Context, client *mongo.Client) (sharded bool, err error) {
 	var hello struct {
 		SetName string `bson:"setName"`
 		Msg     string `bson:"msg"`
 	}
-	err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	err = client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
 	if err != nil {
-		return fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
+		return false, fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
 	}
-	if hello.SetName == "" && hello.Msg != "isdbgrid" {
-		return errors.New("MONGODB_URI names a standalone server, which has no transactions: " +
+	sharded = hello.Msg == "isdbgrid"
+	if hello.SetName == "" && !sharded {
+		return false, errors.New("MONGODB_URI names a standalone server, which has no transactions: " +
 			"start mongod with --replSet and initiate it (a set of one is enough), or use scripts/run or docker compose up")
 	}
-	return nil
+	return sharded, nil
 }
 
 // Close ends all connections.

@@ -38,6 +38,9 @@ func (c Creation) id() bson.D {
 	return bson.D{{Key: "collection", Value: c.Collection}, {Key: "caller", Value: c.Key.Caller}, {Key: "key", Value: c.Key.Key}}
 }
 
+func (c Creation) keyPlace() Place { return Place{creationsName, Is("_id", c.id())} }
+func (c Creation) place() Place    { return Place{c.Collection, Is("_id", c.ID)} }
+
 // errCreationKeyUsed says that another transaction has used the key.
 const errCreationKeyUsed = AbortError("the key of a creation is in use")
 
@@ -46,7 +49,7 @@ const errCreationKeyUsed = AbortError("the key of a creation is in use")
 // refuses with IDEMPOTENCY_KEY_REUSED if the earlier request was another one, or with a
 // refusal of Insert; refusals are confirmed. For other errors see InTx.
 func (db *DB) Create(ctx context.Context, c Creation) (id holdfast.ID, replayed bool, err error) {
-	_, err = ConfirmRefusal(ctx, db, IsRefusal, func(ctx context.Context) (struct{}, error) {
+	_, err = ConfirmRefusal(ctx, db, IsRefusal, At(c.keyPlace(), c.place()), func(ctx context.Context) (struct{}, error) {
 		err := Do(ctx, db, func(ctx context.Context) error {
 			if c.Key.Key != "" {
 				if err := db.insertKey(ctx, c); err != nil {
@@ -81,7 +84,7 @@ func (db *DB) insertKey(ctx context.Context, c Creation) error {
 // createdBefore finds the document that an earlier request with the key made. The unique
 // index may know a key that the majority does not have yet; Barrier waits for it.
 func (db *DB) createdBefore(ctx context.Context, c Creation) (holdfast.ID, error) {
-	at, err := db.Barrier(ctx)
+	at, err := db.Barrier(ctx, []Place{c.keyPlace()})
 	if err != nil {
 		return holdfast.ID{}, err
 	}

@@ -15,22 +15,51 @@ func (p *Pipeline) Store() *store.Store { return p.store }
 
 // Do carries out a command that does not write the event.
 func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Result, error) {
-	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, func(ctx context.Context) (inventory.Result, error) {
-		return p.carryOut(ctx, ID{}, c, readFirst)
+	var t *task
+	places := func() []mongodb.Place { return placesOfCommand(c, t.seen) }
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, places, func(ctx context.Context) (inventory.Result, error) {
+		t = taskOf(ID{}, c)
+		return p.carryOut(ctx, t, c, readFirst)
 	})
+}
+
+// placesOf are the places of what a command in the queue of an event can refuse.
+func placesOf(eventID ID) func() []mongodb.Place { return mongodb.At(store.PlacesOf(eventID)...) }
+
+// placesOfCommand is placesOf for a command that does not name its event. If there is an event,
+// the command has read it.
+func placesOfCommand(c inventory.Command, event ID) []mongodb.Place {
+	if !event.IsZero() {
+		return store.PlacesOf(event)
+	}
+	switch c := c.(type) {
+	case inventory.Book:
+		return store.PlacesOf(c.EventID)
+	case inventory.Extend:
+		return []mongodb.Place{store.PlaceOfLock(c.LockID)}
+	case inventory.Pay:
+		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
+	case inventory.Confirm:
+		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
+	case inventory.Cancel:
+		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
+	default:
+		return store.PlacesOf(event)
+	}
 }
 
 // Sweep carries out a command in a transaction that writes the event before it reads, so
 // that other writers can't starve it. eventID is zero for bookings whose locks take no
 // seats.
 func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
-	return p.carryOut(ctx, eventID, c, holdFirst)
+	return p.carryOut(ctx, taskOf(eventID, c), c, holdFirst)
 }
 
 // Change changes an event, ahead of the commands in its queue.
 func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEvent) (inventory.Result, error) {
-	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
-		return p.carryOut(ctx, eventID, c, holdFirst)
+	places := placesOf(eventID)
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, places, func(ctx context.Context) (inventory.Result, error) {
+		return p.carryOut(ctx, taskOf(eventID, c), c, holdFirst)
 	})
 }
 
@@ -67,7 +96,7 @@ func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inven
 			return nil, mongodb.Translate(err)
 		}
 	}
-	result, err := p.carryOut(ctx, eventID, c, holdFirst)
+	result, err := p.carryOut(ctx, taskOf(eventID, c), c, holdFirst)
 	return result.Correction, err
 }
 
@@ -89,9 +118,13 @@ const (
 	holdFirst order = true
 )
 
+// taskOf is the task of one command.
+func taskOf(eventID ID, c inventory.Command) *task {
+	return &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
+}
+
 // carryOut runs one command without the queue.
-func (p *Pipeline) carryOut(ctx context.Context, eventID ID, c inventory.Command, o order) (inventory.Result, error) {
-	t := &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
+func (p *Pipeline) carryOut(ctx context.Context, t *task, c inventory.Command, o order) (inventory.Result, error) {
 	r := &run{pipeline: p, hold: o == holdFirst, tasks: []*task{t}}
 	if err := r.do(ctx); err != nil {
 		return inventory.Result{}, explain(err, c)

@@ -72,7 +72,8 @@ func isDivisible(err error) bool {
 // A refusal is an error. The package's document describes the errors of a caller that
 // gives up.
 func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
-	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
+	places := placesOf(eventID)
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, places, func(ctx context.Context) (inventory.Result, error) {
 		result, err := p.queue.Submit(ctx, eventID, queued{c, trace.SpanContextFromContext(ctx), mongodb.ReadTimeOf(ctx)})
 		if err != nil {
 			return inventory.Result{}, explain(err, c)
@@ -135,6 +136,7 @@ type task struct {
 
 	needs   inventory.Needs // what the decision needed so far
 	read    *inventory.Event
+	seen    ID // the event that was read, also if the commands don't name one
 	plan    inventory.Plan
 	results []inventory.Result
 	applied store.Applied
@@ -319,6 +321,9 @@ func (r *run) decide(ctx context.Context, t *task) error {
 			}
 		}
 		state.Unknown = r.unknown
+		if state.Event != nil {
+			t.seen = state.Event.ID
+		}
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
 		if needs.None() {

@@ -138,8 +138,9 @@ func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (
 // earlier read, and other software may have confirmed a booking since. A plan of a transaction
 // that holds the event has read that in the transaction.
 func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) error {
-	var ended []ID
+	var ended, eventIDs []ID
 	for _, p := range plans {
+		eventIDs = append(eventIDs, p.EventID)
 		for _, w := range p.Locks {
 			if w.To == holdfast.LockExpired && w.Guard != inventory.AnyRevision {
 				ended = append(ended, w.ID)
@@ -149,7 +150,7 @@ func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) 
 	if len(ended) == 0 {
 		return nil
 	}
-	found, err := mongodb.All[soldDoc](ctx, s.bookings(), salesOf(ended))
+	found, err := mongodb.All[soldDoc](ctx, s.bookings(), salesOf(ended, known(eventIDs...)))
 	sold := countByLock(found)
 	if err == nil && slices.ContainsFunc(ended, func(id ID) bool { return sold[id] > 0 }) {
 		err = ErrStale
@@ -201,8 +202,11 @@ func (g *groups[W]) statements(guard func([]ID, W) bson.D, update func(W) bson.D
 	return list
 }
 
+// byID is the index of every statement: the documents are named by their IDs.
+var byID = mongodb.Keys("_id")
+
 func statement(filter, update bson.D) bson.D {
-	return bson.D{{Key: "q", Value: filter}, {Key: "u", Value: update}, {Key: "multi", Value: true}}
+	return bson.D{{Key: "q", Value: filter}, {Key: "u", Value: update}, {Key: "multi", Value: true}, {Key: "hint", Value: byID}}
 }
 
 // update runs the statements by one command. It returns ErrStale if they match fewer

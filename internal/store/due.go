@@ -139,6 +139,7 @@ type DueBooking struct {
 	// EventID is the event whose seats its lock still takes. It is zero if the lock has
 	// ended or does not exist.
 	EventID ID
+	Events  []ID // that the booking and its lock name
 	// Poison: its lock's seats are no whole number ≥ 1, so no sweep may end it.
 	Poison bool
 }
@@ -196,7 +197,7 @@ func (s *Store) DueInitiated(ctx context.Context, after ID, limit int) (found []
 		mongodb.Match(mongodb.Is("status", string(holdfast.BookingInitiated)), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
 		mongodb.Sort("_id"),
 		mongodb.Limit(limit),
-		mongodb.Only("seatLockId"),
+		mongodb.Only("seatLockId", "eventId", foreignEvent),
 	})
 	if err != nil || len(docs) == 0 {
 		return nil, ID{}, mongodb.Translate(err)
@@ -229,6 +230,7 @@ func (s *Store) withLocks(ctx context.Context, docs []bookingDoc) ([]DueBooking,
 	found := make([]DueBooking, 0, len(docs))
 	for _, d := range docs {
 		b := DueBooking{BookingRef: inventory.BookingRef{Booking: d.ID, Lock: d.LockID}, ExpiresAt: d.PaymentExpiresAt.Stored}
+		b.Events = known(d.booking().EventID, locks[d.LockID].EventID)
 		if lock, exists := locks[d.LockID]; exists && lock.lock().Status == holdfast.LockActive {
 			b.EventID, b.Poison = lock.EventID, lock.lock().Seats == 0
 		}

@@ -151,16 +151,17 @@ func (s *Store) parts(eventID ID, n inventory.Needs) []part {
 	add := func(as, collection string, into func(*loaded) any, stages ...bson.D) {
 		list = append(list, part{as, collection, stages, into})
 	}
-	ofEvent := mongodb.Is("eventId", eventID)
+	ofEvent, events := mongodb.Is("eventId", eventID), eventsOf(eventID, n)
 	if len(n.Locks) > 0 {
-		add("locks", locksName, func(l *loaded) any { return &l.Locks }, mongodb.Match(mongodb.In("_id", n.Locks)))
+		add("locks", locksName, func(l *loaded) any { return &l.Locks }, mongodb.Match(mongodb.In("_id", n.Locks), ofEvents(events)))
 	}
 	if len(n.LiveOf) > 0 {
 		add("live", bookingsName, func(l *loaded) any { return &l.Live },
-			mongodb.Match(mongodb.In("seatLockId", n.LiveOf), mongodb.In("status", holdfast.LiveStatuses())))
+			mongodb.Match(mongodb.In("seatLockId", n.LiveOf), mongodb.In("status", holdfast.LiveStatuses()), bookingsOf(events)))
 	}
 	if len(n.Bookings) > 0 {
-		add("bookings", bookingsName, func(l *loaded) any { return &l.Bookings }, mongodb.Match(mongodb.In("_id", n.Bookings)))
+		add("bookings", bookingsName, func(l *loaded) any { return &l.Bookings },
+			mongodb.Match(mongodb.In("_id", n.Bookings), bookingsOf(events)))
 	}
 	if len(n.Keys) > 0 {
 		users, keys := make([]ID, 0, len(n.Keys)), make([]string, 0, len(n.Keys))
@@ -177,7 +178,7 @@ func (s *Store) parts(eventID ID, n inventory.Needs) []part {
 		add("due", locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n, nil)...)
 	}
 	if len(n.Sold) > 0 {
-		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold)...)
+		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold, events)...)
 	}
 	if n.Taken {
 		add("taken", locksName, func(l *loaded) any { return &l.Taken }, mongodb.Match(ofEvent, mongodb.In("status", holdfast.TakingStatuses())),
@@ -209,7 +210,7 @@ func (s *Store) completeDue(ctx context.Context, eventID ID, n inventory.Needs, 
 		}
 	}
 	if len(found.Due) > 0 {
-		found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID })))
+		found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID }), known(eventID)))
 	}
 	return err
 }
@@ -220,9 +221,9 @@ var sales = []bson.D{
 	{{Key: "$project", Value: bson.D{{Key: "_id", Value: 0}, {Key: "seatLockId", Value: 1}}}},
 }
 
-// salesOf reads the sales of locks.
-func salesOf(lockIDs []ID) []bson.D {
-	return append([]bson.D{mongodb.Match(mongodb.In("seatLockId", lockIDs))}, sales...)
+// salesOf reads the sales of locks of some events.
+func salesOf(lockIDs, eventIDs []ID) []bson.D {
+	return append([]bson.D{mongodb.Match(mongodb.In("seatLockId", lockIDs), bookingsOf(eventIDs))}, sales...)
 }
 
 // holdingsOf sums the seats and locks that users hold of the event.
@@ -260,10 +261,16 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 
 // loadByLock reads a lock with its event and its live bookings.
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
-	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", n.Locks[0])), mongodb.JoinBy("events", eventsName, "eventId", "_id")}
+	pipeline := mongo.Pipeline{
+		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(n.Events)), mongodb.JoinBy("events", eventsName, "eventId", "_id"),
+	}
 	if len(n.LiveOf) > 0 {
 		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
-		pipeline = append(pipeline, mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive))
+		live := joinOfEvent("live", bookingsName, "_id", "seatLockId", "$eventId", isLive)
+		if n.Everywhere {
+			live = mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive)
+		}
+		pipeline = append(pipeline, live)
 	}
 	doc, exists, err := mongodb.First[struct {
 		Lock   lockDoc      `bson:",inline"`
@@ -277,18 +284,26 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 	return err
 }
 
-// loadByBooking reads a booking with its lock, that lock's event and its sales.
+// loadByBooking reads a booking with its lock, that lock's event and its sales. Other software may
+// name no event, or another one than the lock's: the lock is then looked up by its ID alone.
 func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
+	err := s.loadByBookingAnd(ctx, n.Bookings[0], joinOfEvent("locks", locksName, "seatLockId", "_id", eventOfBooking), found)
+	if err == nil && len(found.Bookings) > 0 && len(found.Locks) == 0 {
+		err = s.loadByBookingAnd(ctx, n.Bookings[0], mongodb.JoinBy("locks", locksName, "seatLockId", "_id"), found)
+	}
+	return err
+}
+
+func (s *Store) loadByBookingAnd(ctx context.Context, id ID, itsLock bson.D, found *loaded) error {
 	doc, exists, err := mongodb.First[struct {
 		Booking bookingDoc `bson:",inline"`
 		Locks   []lockDoc  `bson:"locks"`
 		Events  []eventDoc `bson:"events"`
 		Sold    []soldDoc  `bson:"sold"`
 	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", n.Bookings[0])),
-		mongodb.JoinBy("locks", locksName, "seatLockId", "_id"),
+		mongodb.Match(mongodb.Is("_id", id)), itsLock,
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
-		mongodb.JoinBy("sold", bookingsName, "seatLockId", "seatLockId", sales...),
+		joinOfEvent("sold", bookingsName, "seatLockId", "seatLockId", bson.D{{Key: "$first", Value: "$locks.eventId"}}, sales...),
 		mongodb.WithNow,
 	})
 	if exists {

@@ -51,7 +51,8 @@ func (s *Store) readEvent(ctx context.Context, id ID) (doc eventDoc, found bool,
 
 // Event returns an event, or CodeEventNotFound.
 func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.Event, error) {
+	place := mongodb.At(PlacesOf(id)[0])
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Event, error) {
 		doc, found, err := s.readEvent(ctx, id)
 		switch {
 		case err != nil:
@@ -77,7 +78,8 @@ func (s *Store) OversoldEvents(ctx context.Context) (int64, error) {
 
 // Lock returns a lock in its present state, or CodeLockNotFound.
 func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.Lock, error) {
+	place := mongodb.At(PlaceOfLock(id))
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Lock, error) {
 		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
 		switch {
 		case err != nil:
@@ -89,6 +91,19 @@ func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
 	})
 }
 
+// LockOf returns the lock of a booking, or CodeLockNotFound. Other software may name no event in a
+// booking, or another one than the lock's: the lock is then looked up by its ID alone.
+func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, error) {
+	if !b.EventID.IsZero() {
+		named := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", b.LockID), mongodb.Is("eventId", b.EventID))}
+		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), named)
+		if err != nil || found {
+			return doc.lock(), mongodb.Translate(err)
+		}
+	}
+	return s.Lock(ctx, b.LockID)
+}
+
 // Locks lists locks by ID, and the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
 	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses())
@@ -98,7 +113,8 @@ func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.
 
 // Booking returns a booking in its present state, or CodeBookingNotFound.
 func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.Booking, error) {
+	place := mongodb.At(PlaceOfBooking(id))
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Booking, error) {
 		found, err := s.findBookings(ctx, mongodb.Is("_id", id))
 		switch {
 		case err != nil:

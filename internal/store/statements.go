@@ -163,7 +163,7 @@ func orZero(field string) bson.D {
 
 // lockGuard matches the locks that are as the plan requires.
 func lockGuard(ids []ID, w inventory.LockWrite) bson.D {
-	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))
+	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), ofEvents(known(w.EventID)))
 	switch w.Guard {
 	case inventory.IsDue:
 		return mongodb.And(is, due)
@@ -220,7 +220,7 @@ func lockUpdate(w inventory.LockWrite, shared bool) bson.D {
 
 // bookingGuard matches the bookings that are as the plan requires.
 func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
-	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)))
+	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), bookingsOf(known(w.EventID)))
 	if w.WindowOpen {
 		return mongodb.And(is, mongodb.Ahead("paymentExpiresAt"))
 	}

@@ -62,6 +62,7 @@ type Book struct {
 }
 
 func (c Book) decide(d *decision) Result {
+	d.ofEvents(c.EventID)
 	lock, exists, _ := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
 	switch {
@@ -194,6 +195,7 @@ type ConsumeSold struct {
 }
 
 func (c ConsumeSold) decide(d *decision) Result {
+	d.needs.Everywhere = true
 	lock, exists, _ := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
 	if !d.needs.None() {

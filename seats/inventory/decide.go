@@ -88,6 +88,15 @@ func (d *decision) ensureEvent() bool {
 	return d.state.Event != nil
 }
 
+// ofEvents says which events the locks and bookings of a command have.
+func (d *decision) ofEvents(ids ...ID) {
+	for _, id := range ids {
+		if !id.IsZero() {
+			d.needs.Events = append(d.needs.Events, id)
+		}
+	}
+}
+
 // ensureCounter makes sure that the counter can be relied on. It returns false if that
 // needs the sum of the locks first. Other software may leave an impossible counter: it is
 // replaced by that sum. Every command that moves seats calls this first.

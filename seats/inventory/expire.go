@@ -56,12 +56,14 @@ func (c ExpireLocks) decide(d *decision) Result {
 type ExpireBookings struct {
 	Run
 	Bookings []BookingRef
+	Events   []ID // that the bookings and their locks name
 }
 
 // BookingRef names a booking and its lock.
 type BookingRef struct{ Booking, Lock ID }
 
 func (c ExpireBookings) decide(d *decision) Result {
+	d.ofEvents(c.Events...)
 	for _, ref := range c.Bookings {
 		d.booking(ref.Booking)
 		d.lock(ref.Lock)

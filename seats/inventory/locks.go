@@ -27,7 +27,7 @@ func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
 // write plans a change of a lock. It replaces an earlier write of the same lock, such as a
 // bump, and keeps that write's guard.
 func (d *decision) write(lock Lock, w LockWrite) {
-	w.ID = lock.ID
+	w.ID, w.EventID = lock.ID, lock.EventID
 	if i, planned := d.planned[lock.ID]; planned {
 		before := d.plan.Locks[i]
 		w.From, w.Guard, w.Revision, w.Former = before.From, before.Guard, before.Revision, before.Former
@@ -71,7 +71,7 @@ func (d *decision) release(lock Lock) Lock {
 // began in time may have confirmed it meanwhile. If this transaction has read the lock, such a
 // change of it conflicts with the write.
 func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expired bool) {
-	lock := Lock{Lock: holdfast.Lock{ID: due.ID, Seats: due.Seats, Status: holdfast.LockActive}}
+	lock := Lock{Lock: holdfast.Lock{ID: due.ID, EventID: d.event.ID, Seats: due.Seats, Status: holdfast.LockActive}}
 	if read := d.state.Locks[due.ID]; read != nil {
 		lock = *read
 	}
@@ -157,7 +157,7 @@ func (d *decision) liveBookings(lock ID) (live []holdfast.Booking) {
 // moveBooking plans the next status of a booking, and returns the booking as the plan leaves it,
 // in every field. Its time of change is that of the decision, which never goes back.
 func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) holdfast.Booking {
-	w.ID, w.From = b.ID, b.Status
+	w.ID, w.EventID, w.From = b.ID, b.EventID, b.Status
 	w.To, _ = b.Status.Next(a)
 	w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
 	d.plan.Bookings = append(d.plan.Bookings, w)

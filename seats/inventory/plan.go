@@ -59,6 +59,7 @@ type Drift struct {
 // LockWrite changes a lock that has the status From.
 type LockWrite struct {
 	ID           ID
+	EventID      ID // of the lock as it was read; zero if it names none
 	From, To     holdfast.LockStatus
 	Guard        LockGuard
 	Revision     *int64    // for AtRevision and LiveAtRevision
@@ -85,6 +86,7 @@ const (
 // BookingWrite changes a booking that has the status From.
 type BookingWrite struct {
 	ID               ID
+	EventID          ID // of the booking as it was read; zero if it names none
 	From, To         holdfast.BookingStatus
 	WindowOpen       bool      // guard: its payment window has not passed at the write
 	PaymentExpiresAt time.Time // zero: unchanged

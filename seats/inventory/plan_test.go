@@ -162,10 +162,11 @@ func TestNeeds_AndJoinsWithoutRepeating(t *testing.T) {
 			all = all.And(n)
 		}
 	}
-	all = all.And(inventory.Needs{Due: 2, Locks: locksOf(4, 1, 4)})
+	all = all.And(inventory.Needs{Due: 2, Locks: locksOf(4, 1, 4), Events: []ID{eventID, eventID}, Everywhere: true})
 	want := inventory.Needs{
 		Event: true, Fence: true, Taken: true, Due: 3, Locks: locksOf(1, 4), LiveOf: locksOf(2), Bookings: []ID{bookingID(1)},
 		Holdings: []ID{alice}, Keys: []inventory.UserKey{{User: alice, Key: "k"}}, DueAmong: locksOf(3), Sold: locksOf(5),
+		Events: []ID{eventID}, Everywhere: true,
 	}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("got %+v, want %+v", all, want)

@@ -39,12 +39,14 @@ func (d *decision) knowsEvent() bool { return d.ensureEvent() || d.state.Missing
 // sold them. On a cancelled booking it changes nothing.
 type Cancel struct {
 	BookingID, LockID ID
+	EventID           ID // that the booking names; zero: none
 	// OpenOnly refuses a confirmed booking with its code. It is decided with the cancellation,
 	// so that no confirmation comes between the two.
 	OpenOnly bool
 }
 
 func (c Cancel) decide(d *decision) Result {
+	d.ofEvents(c.EventID)
 	b, exists, read := d.booking(c.BookingID)
 	lock, hasLock, lockRead := d.lock(c.LockID)
 	sales, salesRead := d.sales[c.LockID]

@@ -117,6 +117,12 @@ type Needs struct {
 	Due      int  // up to this many due locks of the event, soonest expiry first
 	DueAmong []ID // the locks among these that are due
 	Sold     []ID // locks whose CONFIRMED bookings are to be counted
+	// Events are the events of these locks and bookings, in addition to the event of the
+	// commands. It is no need by itself: the reads name them, because an event's documents are
+	// on one shard.
+	Events []ID
+	// Everywhere: bookings of LiveOf count that name another event than their lock, too.
+	Everywhere bool
 }
 
 // None reports whether nothing is needed.
@@ -132,7 +138,7 @@ func (n Needs) And(o Needs) Needs {
 		Event: n.Event || o.Event, Fence: n.Fence || o.Fence, Taken: n.Taken || o.Taken, Due: max(n.Due, o.Due),
 		Locks: union(n.Locks, o.Locks), LiveOf: union(n.LiveOf, o.LiveOf), Bookings: union(n.Bookings, o.Bookings),
 		Holdings: union(n.Holdings, o.Holdings), Keys: union(n.Keys, o.Keys), DueAmong: union(n.DueAmong, o.DueAmong),
-		Sold: union(n.Sold, o.Sold),
+		Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events), Everywhere: n.Everywhere || o.Everywhere,
 	}
 }
 
