@@ -124,6 +124,10 @@ func (r *round) run(report *nemesisReport) bool {
 	running, endWorkload := context.WithCancel(context.Background())
 	var workload sync.WaitGroup
 	workload.Go(func() { cs.run(running, r.seed, 12) })
+	made := &creations{clients: cs}
+	for id := range 2 {
+		workload.Go(func() { made.create(running, r.seed, id) })
+	}
 	if r.rare {
 		workload.Go(func() { cs.operate(running, r.seed) })
 	}
@@ -149,6 +153,7 @@ func (r *round) run(report *nemesisReport) bool {
 	}
 	r.stream.catchUp(context.Background(), r.env)
 	final := cs.check(r.env)
+	created := made.check(r.cluster)
 	cs.checkSubscribers(subscribers, r.stream, final)
 	unsubscribe()
 	cs.checkReads(final)
@@ -159,8 +164,8 @@ func (r *round) run(report *nemesisReport) bool {
 	r.stream.takeViolations() // They are of the counter that checkReconcile had made wrong.
 	report.add(roundResult{clients: cs, subscribers: subscribers, faults: r.faults,
 		expiredAfter: expiredAfter, states: int(r.stream.states.Load() - statesBefore)})
-	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %v, of it %v until everything due was expired",
-		r.seed, r.faultNames(), len(cs.history), cs.indeterminate,
+	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %d creations, %v, of it %v until everything due was expired",
+		r.seed, r.faultNames(), len(cs.history), cs.indeterminate, created,
 		time.Since(start).Round(100*time.Millisecond), expiredAfter.Round(time.Millisecond))
 	r.logViolations(cs.violations)
 	return len(cs.violations) == 0

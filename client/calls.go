@@ -64,9 +64,24 @@ type Booking struct {
 
 // CreateUser creates a user. Its retries create one user. After an error without a code, and
 // after OutcomeUnknown, the user may exist: FindUser finds it.
-func (c *Client) CreateUser(ctx context.Context, name, email string) (u User, err error) {
-	body := map[string]any{"name": name, "email": email, "idempotencyKey": rand.Text()}
-	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/users", body: body}, &u)
+func (c *Client) CreateUser(ctx context.Context, name, email string) (User, error) {
+	return c.CreateUserOnce(ctx, NewUser{Name: name, Email: email})
+}
+
+// NewUser describes a user for CreateUserOnce.
+type NewUser struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+	// IdempotencyKey makes repeated requests create one user, for 24 h. If it is "", the
+	// client generates a key for the call.
+	IdempotencyKey string `json:"idempotencyKey"`
+}
+
+// CreateUserOnce is CreateUser with a key of the caller: after an unknown outcome, the same call
+// returns the user.
+func (c *Client) CreateUserOnce(ctx context.Context, n NewUser) (u User, err error) {
+	n.IdempotencyKey = cmp.Or(n.IdempotencyKey, rand.Text())
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/users", body: n}, &u)
 	return u, err
 }
 
