@@ -69,9 +69,11 @@ func TestMode_MongoDBThatRefusesLeasesIsUnavailable(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
 	p := open(t, env, []jobs.Job{job("j", succeed)}, func(o *jobs.Options) { o.Leases = lease.NewMongo(env.DB, terms) })
+	idle := open(t, env, nil) // a process that runs no jobs, and never campaigns
 	p.schedule(t)
 	p.awaitLeader(t)
 	p.expectMode(t, jobs.ModeMongo, "")
+	idle.expectMode(t, jobs.ModeMongo, "")
 	validate := func(validator bson.D) {
 		t.Helper()
 		err := env.DB.RunCommand(t.Context(), bson.D{{Key: "collMod", Value: lease.Collection}, {Key: "validator", Value: validator}}).Err()
@@ -81,6 +83,11 @@ func TestMode_MongoDBThatRefusesLeasesIsUnavailable(t *testing.T) {
 	}
 	validate(bson.D{{Key: "never", Value: bson.D{{Key: "$exists", Value: true}}}})
 	p.expectMode(t, jobs.ModeWaiting, "refuses (error 121)")
+	idle.expectMode(t, jobs.ModeWaiting, "refuses (error 121)")
 	validate(bson.D{})
 	p.expectMode(t, jobs.ModeMongo, "")
+	idle.expectMode(t, jobs.ModeMongo, "")
+	if n, err := env.DB.Collection(lease.Collection).CountDocuments(t.Context(), bson.D{}); err != nil || n > 1 {
+		t.Errorf("%d leases are stored: %v", n, err)
+	}
 }

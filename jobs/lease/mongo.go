@@ -1,10 +1,12 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -32,17 +34,51 @@ const unknownHolder = "unknown"
 type Mongo struct {
 	db    *mongodb.DB
 	terms Terms
+	probe probe
 }
 
+// probe remembers whether MongoDB accepted a lease.
+type probe struct {
+	mu  sync.Mutex
+	at  time.Time // zero before the first probe
+	err error
+}
+
+// maxProbeInterval is the longest time between two probes.
+const maxProbeInterval = 10 * time.Second
+
+// errProbe aborts the transaction of a probe.
+const errProbe = mongodb.AbortError("only a probe")
+
 // NewMongo returns a store that keeps leases in db.
-func NewMongo(db *mongodb.DB, terms Terms) *Mongo { return &Mongo{db, terms} }
+func NewMongo(db *mongodb.DB, terms Terms) *Mongo { return &Mongo{db: db, terms: terms} }
 
 // Kind is KindMongo.
 func (m *Mongo) Kind() string { return KindMongo }
 
-// Ping returns nil if MongoDB has a writable primary. It writes nothing, and any document
-// can become a lease; see Acquire.
-func (m *Mongo) Ping(ctx context.Context, _ ...string) error { return mongoError(m.db.Ping(ctx)) }
+// Ping returns nil if MongoDB has a writable primary that accepts leases. It writes one, in a
+// transaction that it aborts, and seldom: anybody may ask /readyz. Any document can become a
+// lease; see Acquire.
+func (m *Mongo) Ping(ctx context.Context, _ ...string) error {
+	if err := m.db.Ping(ctx); err != nil {
+		return mongoError(err)
+	}
+	p, now := &m.probe, m.db.Clock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at.IsZero() || now.Since(p.at) >= min(maxProbeInterval, m.terms.RenewInterval()) {
+		p.err = mongodb.Do(ctx, m.db, func(ctx context.Context) error {
+			_, err := m.leases().InsertOne(ctx, bson.D{{Key: "_id", Value: rand.Text()}, {Key: "lockedBy", Value: ""},
+				{Key: "token", Value: ""}, {Key: "lockedAt", Value: now()}, {Key: "expiresAt", Value: now()}})
+			return cmp.Or(err, error(errProbe))
+		})
+		p.at = now()
+		if errors.Is(p.err, errProbe) {
+			p.err = nil
+		}
+	}
+	return mongoError(p.err)
+}
 
 func (m *Mongo) leases() *mongo.Collection { return m.db.Collection(Collection) }
 
