@@ -49,7 +49,8 @@ func TestRetention_WalksPastTimesThatAreNoDates(t *testing.T) {
 		insert(good[len(good)-2], old, old)
 		insert(good[len(good)-1], nil, old)
 	}
-	if _, err := w.DB.Collection("bookings").DeleteMany(w.Ctx(), bson.D{{Key: "seatLockId", Value: bson.D{{Key: "$in", Value: good}}}}); err != nil {
+	ofGood := bson.D{{Key: "seatLockId", Value: bson.D{{Key: "$in", Value: good}}}}
+	if _, err := w.DB.Collection("bookings").DeleteMany(w.Ctx(), ofGood); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(w.Ctx(), 20*time.Second) // a walk that repeats does not end

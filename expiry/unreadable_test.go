@@ -24,7 +24,8 @@ func TestSweeps_ReportUnreadableExpiriesOnce(t *testing.T) {
 			{Key: "status", Value: "ACTIVE"}}, more...))
 	}
 	booking := func(status string, id any, more ...bson.E) {
-		w.Insert("bookings", append(bson.D{{Key: "_id", Value: id}, {Key: "status", Value: status}, {Key: "seatLockId", Value: ids.New()}}, more...))
+		w.Insert("bookings", append(bson.D{{Key: "_id", Value: id}, {Key: "status", Value: status},
+			{Key: "seatLockId", Value: ids.New()}}, more...))
 	}
 	unreadable := []any{"2020-01-01", 5, bson.A{past}, bson.A{}, bson.D{}, true, bson.Timestamp{T: 1}, bson.MinKey{}, bson.MaxKey{}}
 	for _, value := range unreadable {

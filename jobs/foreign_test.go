@@ -40,8 +40,9 @@ func TestForeignDocuments_OfRunsAndProcesses(t *testing.T) {
 	past := bson.NewDateTimeFromTime(time.Now().Add(-time.Hour))
 	for _, outcome := range []string{"running", "completed", "failed"} {
 		insertForeign(t, env, "jobruns", func(n int) bson.D {
-			return bson.D{{Key: "_id", Value: outcome + string(rune('a'+n%26)) + time.Duration(n).String()}, {Key: "job", Value: "j"}, {Key: "pod", Value: "p"},
-				{Key: "trigger", Value: "schedule"}, {Key: "startedAt", Value: past}, {Key: "finishedAt", Value: past}, {Key: "outcome", Value: outcome},
+			return bson.D{{Key: "_id", Value: outcome + time.Duration(n).String()}, {Key: "job", Value: "j"}, {Key: "pod", Value: "p"},
+				{Key: "trigger", Value: "schedule"}, {Key: "startedAt", Value: past}, {Key: "finishedAt", Value: past},
+				{Key: "outcome", Value: outcome},
 				{Key: "reason", Value: "r"}, {Key: "contended", Value: 1}, {Key: "found", Value: 1}, {Key: "applied", Value: 1},
 				{Key: "skipped", Value: 1}, {Key: "errors", Value: 1}, {Key: "seatsRestored", Value: 1}}
 		})

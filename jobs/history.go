@@ -187,7 +187,9 @@ func (h *History) passed(ctx context.Context, job string, since time.Time) (ende
 
 // last returns a job's latest run.
 func (h *History) last(ctx context.Context, job string) (Record, bool, error) {
-	doc, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{mongodb.Match(mongodb.Is("job", job), isOurs, notAhead), newestFirst})
+	doc, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("job", job), isOurs, notAhead), newestFirst,
+	})
 	return doc.record(), found, mongodb.Translate(err)
 }
 

@@ -78,7 +78,8 @@ func TestForeignDocuments_OfCreationKeys(t *testing.T) {
 			switch {
 			case field == "createdAt" && (err != nil || !replayed || again.ID != u.ID):
 				t.Errorf("%s %v: %+v, %v", field, value, again, err)
-			case field == "createdId" && isOther && value != (holdfast.ID{}) && holdfast.HasCode(err, holdfast.CodeUserNotFound): // a user that may have been removed
+			case field == "createdId" && isOther && value != (holdfast.ID{}) && holdfast.HasCode(err, holdfast.CodeUserNotFound):
+				// a user that may have been removed
 			case field != "createdAt" && !holdfast.HasCode(err, holdfast.CodeIdempotencyKeyReused):
 				t.Errorf("%s %v: %+v, %v", field, value, again, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
@@ -17,7 +18,7 @@ type missing struct{}
 
 // Extremes are values of every type of BSON, and Missing.
 func Extremes() []any {
-	past, infinite, notANumber := bson.NewDateTimeFromTime(time.Now().Add(-time.Hour)), math.Inf(1), math.NaN()
+	past, infinite, notANumber := bson.NewDateTimeFromTime(clock.System().Add(-time.Hour)), math.Inf(1), math.NaN()
 	huge, _ := bson.ParseDecimal128("9E6144")
 	return []any{
 		Missing, nil, bson.Undefined{}, "", "text", "ACTIVE", 0, 1, -1, 2.5, math.MaxInt32, int64(math.MaxInt64), int64(math.MinInt64),

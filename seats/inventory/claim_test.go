@@ -359,7 +359,8 @@ func TestClaim_WhereTheEventDoesNotExist(t *testing.T) {
 
 // Other software made two bookings of one lock, and confirmed one. The seats are sold once.
 func TestClaim_OfABookingWhoseSeatsAnotherBookingSold(t *testing.T) {
-	confirm, pay := inventory.Confirm{BookingID: bookingID(1)}, inventory.Pay{BookingID: bookingID(1), Window: holdfast.Until{For: time.Minute}}
+	confirm := inventory.Confirm{BookingID: bookingID(1)}
+	pay := inventory.Pay{BookingID: bookingID(1), Window: holdfast.Until{For: time.Minute}}
 	for _, row := range []struct {
 		name    string
 		command inventory.Command
