@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
@@ -93,6 +94,57 @@ func TestBoot_ServesAfterTheWait(t *testing.T) {
 		t.Errorf("after the other process has gone: %v", ready)
 	}
 	ws.checkRecovered("completed", 1)
+	ws.stop()
+}
+
+// An index of a large collection takes longer to build than RECOVERY_BOOT_WAIT. The process is
+// alive meanwhile, serves after the wait, and says what is still missing.
+func TestBoot_IsAliveWhileAnIndexIsBuilt(t *testing.T) {
+	t.Parallel()
+	env := testenv.Open(t, testenv.OwnServer(t), "holdfast_boot")
+	env.Acquire(env.Event(10), 1, testenv.Past()) // an index of an empty collection is built at once
+	if err := env.DB.Collection("seatlocks").Indexes().DropAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	failPoint := func(mode string) {
+		t.Helper()
+		err := env.DB.Client().Database("admin").RunCommand(t.Context(), bson.D{
+			{Key: "configureFailPoint", Value: "hangAfterStartingIndexBuild"}, {Key: "mode", Value: mode},
+		}).Err()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	failPoint("alwaysOn")
+	ws := newWorkers(t, env, lease.KindMongo, "RECOVERY_BOOT_WAIT=5s")
+	ws.start("a")
+	c := ws.caller("a")
+	var seen struct{ alive, waiting bool }
+	is := func(path string, status int) bool {
+		got, _, err := c.call(t.Context(), http.MethodGet, path, nil)
+		return err == nil && got == status
+	}
+	schemaIs := func(state string) bool {
+		_, ready, _ := c.call(t.Context(), http.MethodGet, "/readyz", nil)
+		checks, _ := ready["checks"].(map[string]any)
+		return checks["schema"] == state
+	}
+	serves := poll(startTimeout, 20*time.Millisecond, func() bool {
+		alive := is("/livez", http.StatusOK)
+		if seen.alive && !alive {
+			t.Error("/livez did not answer while the index was built")
+		}
+		seen.alive = seen.alive || alive
+		seen.waiting = seen.waiting || is("/readyz", http.StatusServiceUnavailable)
+		return is("/readyz", http.StatusOK)
+	})
+	if !serves || !seen.alive || !seen.waiting || !schemaIs("indexes are being built") {
+		t.Errorf("serves %v, %+v, schema %v", serves, seen, schemaIs("indexes are being built"))
+	}
+	failPoint("off")
+	if !poll(startTimeout, 50*time.Millisecond, func() bool { return schemaIs("ok") && is("/livez", http.StatusOK) }) {
+		t.Error("the index is not complete")
+	}
 	ws.stop()
 }
 

@@ -64,12 +64,16 @@ func TestList_LeavesOutForeignIDs(t *testing.T) {
 		return w.Seats.ListEvents(t.Context(), p)
 	}), events)
 	for name, filter := range map[string]holdfast.LockFilter{"none": {}, "event": {EventID: &event}, "status": {Status: "ACTIVE"}} {
-		read := func(p holdfast.Page) ([]holdfast.Lock, string, error) { return w.Seats.ListLocks(t.Context(), filter, p) }
+		read := func(p holdfast.Page) ([]holdfast.Lock, string, error) {
+			return w.Seats.ListLocks(t.Context(), filter, p)
+		}
 		wantIDs("locks by "+name, walk(t, func(l holdfast.Lock) holdfast.ID { return l.ID }, read), locks)
 	}
 	pending := holdfast.BookingFilter{Status: "PAYMENT_PENDING"}
 	for name, filter := range map[string]holdfast.BookingFilter{"none": {}, "event": {EventID: &event}, "status": pending} {
-		read := func(p holdfast.Page) ([]holdfast.Booking, string, error) { return w.Bookings.ListBookings(t.Context(), filter, p) }
+		read := func(p holdfast.Page) ([]holdfast.Booking, string, error) {
+			return w.Bookings.ListBookings(t.Context(), filter, p)
+		}
 		wantIDs("bookings by "+name, walk(t, func(b holdfast.Booking) holdfast.ID { return b.ID }, read), bookings)
 	}
 	summaries, err := w.Store.EventSummaries(t.Context(), holdfast.ID{}, 100)
