@@ -67,8 +67,10 @@ func (c *Core) FinishUpgrade(ctx context.Context, note func(mongodb.UpgradePosit
 	if err := c.Store.MoveFormer(ctx, note); err != nil {
 		return err
 	}
-	_, err = c.DB.SetUpgrade(ctx, mongodb.UpgradeFinished)
-	return err
+	if _, err = c.DB.SetUpgrade(ctx, mongodb.UpgradeFinished); err != nil {
+		return err
+	}
+	return c.DB.DropPosition(ctx)
 }
 
 // keepInterval is how long a validator that a process of the former version has put back stays
@@ -76,7 +78,8 @@ func (c *Core) FinishUpgrade(ctx context.Context, note func(mongodb.UpgradePosit
 const keepInterval = 10 * time.Second
 
 // KeepValidators restores, until ctx ends, validators that a process of the former version has
-// put back at its start after the upgrade. It reads once in keepInterval.
+// put back at its start after the upgrade, and moves the fields that it has written meanwhile. It
+// looks once in keepInterval.
 func KeepValidators(ctx context.Context, db *mongodb.DB, log *slog.Logger) {
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
@@ -99,6 +102,9 @@ func RestoreValidators(ctx context.Context, db *mongodb.DB, log *slog.Logger) er
 		return err
 	}
 	restored, advice, err := mongodb.RestoreValidators(ctx, db, Collections()...)
+	if len(restored) > 0 { // a document that has such a field is not validated until it was moved
+		err = errors.Join(err, db.DropPosition(ctx), store.New(db).MoveFormer(ctx, func(mongodb.UpgradePosition) {}), db.DropPosition(ctx))
+	}
 	for _, name := range restored {
 		log.WarnContext(ctx, "Restored a validator: a process of the former version has started, and must be stopped",
 			slog.String("collection", name))

@@ -163,24 +163,31 @@ func TestKeepValidators_RestoresWhatTheFormerVersionPutBack(t *testing.T) {
 	want := locksValidator(w)
 	putBack := func() {
 		t.Helper()
-		if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "seatlocks"}, {Key: "validator", Value: former}}).Err(); err != nil {
-			t.Fatal(err)
+		for collection, validator := range map[string]bson.D{"seatlocks": former, "events": {}} {
+			command := bson.D{{Key: "collMod", Value: collection}, {Key: "validator", Value: validator}}
+			if err := w.DB.RunCommand(w.Ctx(), command).Err(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	putBack()
+	_, late := formerEvent(w)
 	ctx, stop := context.WithCancel(w.Ctx())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		core.KeepValidators(ctx, w.DB, slog.New(w.Log))
 	}()
-	testenv.WaitFor(t, func() bool { return len(w.Log.Lines("WARN Restored a validator")) > 0 })
+	testenv.WaitFor(t, func() bool { return len(w.Log.Lines("WARN Restored a validator")) == 2 })
 	stop()
 	<-ended
+	if doc := fields(t, w, "seatlocks", late); doc["rev"] != nil {
+		t.Errorf("what the former version wrote meanwhile was not moved: %v", doc)
+	}
 	if locksValidator(w) != want {
 		t.Errorf("the validator is %s", locksValidator(w))
 	}
-	if err := core.RestoreValidators(w.Ctx(), w.DB, slog.New(w.Log)); err != nil || len(w.Log.Lines("WARN Restored")) != 1 {
+	if err := core.RestoreValidators(w.Ctx(), w.DB, slog.New(w.Log)); err != nil || len(w.Log.Lines("WARN Restored")) != 2 {
 		t.Errorf("it restored what was right: %v", err)
 	}
 	putBack()

@@ -160,6 +160,12 @@ func (db *DB) UpgradePosition(ctx context.Context) (p UpgradePosition, err error
 	return p, Translate(err)
 }
 
+// DropPosition forgets the position: the next move begins anew.
+func (db *DB) DropPosition(ctx context.Context) error {
+	_, err := db.Collection(metaCollection).DeleteOne(ctx, Is("_id", metaMove))
+	return UnknownOutcome(err)
+}
+
 // SavePosition stores the position.
 func (db *DB) SavePosition(ctx context.Context, p UpgradePosition) error {
 	_, err := db.Collection(metaCollection).UpdateByID(ctx, metaMove, bson.D{{Key: "$set", Value: p}}, options.UpdateOne().SetUpsert(true))
