@@ -80,6 +80,46 @@ func TestSweeps_RejectedEventsStarveNoOthers(t *testing.T) {
 	}
 }
 
+// Other software keeps fields of its own that have the names of fields of the former version. The
+// event sells, refuses, is swept and repaired, and its locks end.
+func TestSweeps_ForeignRevisionsDoNotMatter(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]any{"a text": "3-abc", "a fraction": 1.5, "a document": bson.D{}, "null": nil, "a list": bson.A{int64(1)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			event := w.Event(10)
+			foreign := bson.D{{Key: "rev", Value: value}, {Key: "fixes", Value: value}, {Key: "fence", Value: value}, {Key: "sweptRev", Value: value}}
+			w.Set("events", event, foreign)
+			due, sold := w.Acquire(event, 1, testenv.Past()), w.Acquire(event, 2, testenv.Soon())
+			b := w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Past())
+			for _, id := range []holdfast.ID{due.ID, sold.ID, b.LockID} {
+				w.Set("seatlocks", id, bson.D{{Key: "rev", Value: value}})
+			}
+			if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(sold, testenv.Soon()).ID, ""); err != nil {
+				t.Error(err)
+			}
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 9, Key: "key"})
+			if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+				t.Error(err)
+			}
+			locks, bookings := w.SweepLocks(), w.SweepBookings()
+			if locks.Errors+locks.Skipped+bookings.Errors+bookings.Skipped > 0 || w.Lock(due.ID).Status == holdfast.LockActive ||
+				w.Booking(b.ID).Status != holdfast.BookingExpired {
+				t.Errorf("locks %+v, bookings %+v", locks, bookings)
+			}
+			w.Set("events", event, bson.D{{Key: "availableSeats", Value: 3}})
+			if report := w.Recover(); report.Corrections != 1 || report.Errors+report.Reported > 0 {
+				t.Errorf("recovery: %+v", report)
+			}
+			if available, _ := w.Available(event); available != 8 {
+				t.Errorf("%d seats are available", available)
+			}
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
+
 // MongoDB rejects one lock of a full page. The others of the page, and of the pages behind
 // it, end nevertheless.
 func TestSweepLocks_FullPageWithARejectedLock(t *testing.T) {

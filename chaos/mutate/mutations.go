@@ -23,4 +23,5 @@ var mutations = slices.Concat(
 	fleetMutations,
 	saleMutations,
 	outcomeMutations,
+	upgradeMutations,
 )

@@ -104,6 +104,9 @@ func TestFinishUpgrade_GoesOnAfterItWasInterrupted(t *testing.T) {
 		t.Errorf("the event was not moved: %v", doc)
 	}
 	next := testenv.Open(t, w.URI, w.DB.Name())
+	if p, err := next.DB.UpgradePosition(w.Ctx()); err != nil || p.Collection != "events" || p.After != event || p.Moved != 1 {
+		t.Errorf("the position is %+v, %v", p, err)
+	}
 	if state, err := next.UpgradeState(w.Ctx()); err != nil || state != mongodb.UpgradeFinishing {
 		t.Errorf("the state is %q, %v", state, err)
 	}

@@ -158,6 +158,12 @@ func checkSchema(ctx context.Context, s *session) (found []finding) {
 	if len(found) == 0 {
 		found = append(found, ok("indexes and validators", "complete"))
 	}
+	if state, err := s.UpgradeState(ctx); err != nil {
+		found = append(found, failedCheck("upgrade", err)...)
+	} else if state != mongodb.UpgradeFinished {
+		found = append(found, note("upgrade", "the upgrade from the former version is "+string(state),
+			"when all processes are of this version, run: seatctl upgrade finish").counted(1))
+	}
 	return found
 }
 
