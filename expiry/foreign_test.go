@@ -84,13 +84,16 @@ func TestSweeps_RejectedEventsStarveNoOthers(t *testing.T) {
 // event sells, refuses, is swept and repaired, and its locks end.
 func TestSweeps_ForeignRevisionsDoNotMatter(t *testing.T) {
 	t.Parallel()
-	for name, value := range map[string]any{"a text": "3-abc", "a fraction": 1.5, "a document": bson.D{}, "null": nil, "a list": bson.A{int64(1)}} {
+	for name, value := range map[string]any{
+		"a text": "3-abc", "a fraction": 1.5, "a document": bson.D{}, "null": nil, "a list": bson.A{int64(1)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
 			event := w.Event(10)
-			foreign := bson.D{{Key: "rev", Value: value}, {Key: "fixes", Value: value}, {Key: "fence", Value: value}, {Key: "sweptRev", Value: value}}
-			w.Set("events", event, foreign)
+			for _, field := range []string{"rev", "fixes", "fence", "sweptRev"} {
+				w.Set("events", event, bson.D{{Key: field, Value: value}})
+			}
 			due, sold := w.Acquire(event, 1, testenv.Past()), w.Acquire(event, 2, testenv.Soon())
 			b := w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Past())
 			for _, id := range []holdfast.ID{due.ID, sold.ID, b.LockID} {

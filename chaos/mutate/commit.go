@@ -130,8 +130,8 @@ var pipelineMutations = []mutation{
 	{name: "a transaction that holds an event does not write it first", file: "internal/store/apply.go",
 		from: "_, err := s.events().UpdateOne(ctx, mongodb.Is(\"_id\", eventID), " +
 			"bson.D{raiseRevision(s.shared()), unseal})\n\treturn rejectedEvent(err)",
-		to:   "return nil",
-		pkg:  "./internal/pipeline", tests: "GetsThroughBeside"},
+		to:  "return nil",
+		pkg: "./internal/pipeline", tests: "GetsThroughBeside"},
 	{name: "a plan that nothing guards is written without holding its event", file: "internal/pipeline/pipeline.go",
 		from:  "return errUnguarded",
 		to:    "return nil",
