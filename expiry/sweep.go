@@ -185,7 +185,8 @@ func (s *Sweeper) sweepInitiated(ctx context.Context, p *progress) error {
 }
 
 func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.DueBooking) error {
-	p.found(ctx, countNew(p, due, func(d store.DueBooking) holdfast.ID { return d.EventID }))
+	endable := slices.DeleteFunc(slices.Clone(due), func(d store.DueBooking) bool { return d.Poison })
+	p.found(ctx, countNew(p, endable, func(d store.DueBooking) holdfast.ID { return d.EventID }))
 	groups := groupBy(due, func(d store.DueBooking) (holdfast.ID, bool) {
 		if d.Poison {
 			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", d.Name(), slog.Any("lockId", d.Lock))

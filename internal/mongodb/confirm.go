@@ -82,5 +82,9 @@ func (db *DB) Barrier(ctx context.Context, places []Place) (ReadTime, error) {
 			return ReadTime{}, Translate(err)
 		}
 	}
-	return ReadTime{*session.OperationTime()}, nil
+	at := session.OperationTime()
+	if at == nil { // every replica set and mongos gives it
+		return ReadTime{}, Translate(errors.New("MongoDB gave no time of the read"))
+	}
+	return ReadTime{*at}, nil
 }
