@@ -31,7 +31,7 @@ func newEnv(ctx context.Context, uri string) (*env, error) {
 	if err != nil {
 		return nil, err
 	}
-	if degraded, err := mongodb.EnsureSchema(ctx, e.DB, core.Collections()...); err != nil || len(degraded) > 0 {
+	if degraded, err := core.EnsureSchema(ctx, e.DB, e.DB.Log(), core.Collections()...); err != nil || len(degraded) > 0 {
 		return nil, fmt.Errorf("indexes and validators: %w %v", err, degraded)
 	}
 	return e, nil

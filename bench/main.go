@@ -32,6 +32,8 @@ type settings struct {
 	postgresURL string // empty if PostgreSQL is not installed
 	against     string // the checkout or binary of another revision
 	pairs       int
+	liveLocks   int // of the scenario recovery-sealed
+	sealedLocks int
 	// afterScenario registers a function that runs when all rounds of a scenario are over.
 	afterScenario func(func(context.Context) error)
 }
@@ -73,6 +75,8 @@ func parseFlags() (s settings, err error) {
 	flag.StringVar(&s.against, "against", "", "compare this build with another one: a checkout of another revision, "+
 		"or its bench binary with the api binary in the same folder")
 	flag.IntVar(&s.pairs, "pairs", 7, "with -against: counted pairs of measurements of each row")
+	flag.IntVar(&s.liveLocks, "live-locks", 50_000, "live locks of recovery-sealed, of which each event has 10")
+	flag.IntVar(&s.sealedLocks, "sealed-locks", 2_000_000, "locks of sealed events in recovery-sealed, of which each event has 1,000")
 	flag.Parse()
 	defaultRows := "."
 	if s.against != "" {
@@ -86,6 +90,8 @@ func parseFlags() (s settings, err error) {
 		return s, fmt.Errorf("-rounds and -pairs must be at least 1")
 	case s.duration < time.Millisecond:
 		return s, fmt.Errorf("-time must be at least 1ms")
+	case s.liveLocks < liveLocksPerEvent, s.sealedLocks < sealedLocksPerEvent:
+		return s, fmt.Errorf("-live-locks must be at least %d, and -sealed-locks at least %d", liveLocksPerEvent, sealedLocksPerEvent)
 	case flag.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}

@@ -183,23 +183,27 @@ func (d recoveryData) aggregate(ctx context.Context) (measurement, error) {
 type recoveryReport struct {
 	Seconds     float64
 	Corrections int
+	Checked     int   // counters
 	Peak        int64 // MiB; 0 if the system does not report it
 }
 
 // recoverProcess is a process that runs a recovery. Its arguments are
-// all|counters URI DATABASE.
+// all|counters|sealed URI DATABASE.
 func recoverProcess(ctx context.Context, args []string) error {
 	const arguments = 3
 	if len(args) != arguments {
-		return errors.New("usage: recover all|counters URI DATABASE")
+		return errors.New("usage: recover all|counters|sealed URI DATABASE")
 	}
 	e, err := openEnv(ctx, args[1], args[2])
 	if err != nil {
 		return err
 	}
 	run := e.Recovery.Run
-	if args[0] == recoverySteps[countersName] {
+	switch args[0] {
+	case recoverySteps[countersName]:
 		run = e.Recovery.Reconcile
+	case allSteps:
+		run = e.Recovery.RunAll
 	}
 	start := wallClock()
 	report, err := run(ctx, "bench", slog.New(slog.DiscardHandler))
@@ -207,7 +211,9 @@ func recoverProcess(ctx context.Context, args []string) error {
 		return err
 	}
 	seconds := wallClock.Since(start).Seconds()
-	err = json.NewEncoder(os.Stdout).Encode(recoveryReport{Seconds: seconds, Corrections: report.Corrections, Peak: peakMemory()})
+	err = json.NewEncoder(os.Stdout).Encode(recoveryReport{
+		Seconds: seconds, Corrections: report.Corrections, Checked: report.Checked, Peak: peakMemory(),
+	})
 	return errors.Join(err, e.DB.Close(ctx))
 }
 

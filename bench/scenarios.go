@@ -28,6 +28,7 @@ var scenarios = []scenario{
 	{"sold-out", "256 clients request seats of an event that has none left", soldOut},
 	{"sold-out-http", "the same through HTTP, beside a handler that does nothing", soldOutHTTP},
 	{"recovery", "100,000 events with 1,000,000 locks, one counter in 100 wrong", recoverAll},
+	{"recovery-sealed", "live locks beside the locks of events that are over and sealed", recoverSealed},
 	{"sweep", "100,000 due locks are expired", sweep},
 	{"sweep-on-sale", "50,000 due locks of an event are expired while 256 clients lock seats of it", sweepOnSale},
 }

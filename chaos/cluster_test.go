@@ -124,7 +124,8 @@ func (c *cluster) addNode(name, program, skew, mongodbURI string) {
 		"POD_NAME=" + name, "MONGODB_URI=" + mongodbURI, "MONGODB_DATABASE=" + nemesisDatabase,
 		"REDIS_URL=" + c.redis.URL, "LOG_LEVEL=warn",
 		"LEASE_TTL=" + clusterLeaseTTL.String(), "LOCK_EXPIRY_INTERVAL=" + clusterTickInterval.String(),
-		"BOOKING_EXPIRY_INTERVAL=" + clusterTickInterval.String(), "RECONCILE_INTERVAL=3s", "HTTP_ADDR=" + n.addr, "METRICS_ADDR=" + n.addr,
+		"BOOKING_EXPIRY_INTERVAL=" + clusterTickInterval.String(), "RECONCILE_INTERVAL=3s",
+		"SEAL_AFTER=" + sealAfter.String(), "HTTP_ADDR=" + n.addr, "METRICS_ADDR=" + n.addr,
 	}
 	if program == "api" {
 		n.settings = append(n.settings, "METRICS_ADDR=")

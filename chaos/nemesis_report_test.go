@@ -11,6 +11,7 @@ import (
 type nemesisReport struct {
 	rounds, requests, refusals, indeterminate, undecided int
 	states                                               int // committed states that were checked
+	seals                                                int // that were written
 	streams, resets, observed                            int // by subscribers
 	faults                                               map[string]int
 	slowestExpiry                                        time.Duration // until everything due was expired
@@ -21,6 +22,7 @@ type roundResult struct {
 	*clients
 	subscribers  []*subscriber
 	faults       []clusterFault
+	seals        int
 	expiredAfter time.Duration
 	states       int
 }
@@ -34,9 +36,9 @@ func (r nemesisReport) String() string {
 		total += n
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, "+
+	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d seals, "+
 		"%d states observed by subscribers in %d streams with %d resets, everything due expired within %v, %d undecided histories (%s)",
-		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states,
+		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.seals,
 		r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided, strings.Join(names, ", "))
 }
 
@@ -46,6 +48,7 @@ func (r *nemesisReport) add(result roundResult) {
 	r.indeterminate += result.indeterminate
 	r.undecided += result.undecided
 	r.states += result.states
+	r.seals += result.seals
 	r.slowestExpiry = max(r.slowestExpiry, result.expiredAfter)
 	for _, inv := range result.history {
 		if inv.code != "" {
@@ -63,8 +66,8 @@ func (r *nemesisReport) add(result roundResult) {
 	}
 }
 
-// isSufficient reports whether the rounds had enough requests, streams and observed states, and
+// isSufficient reports whether the rounds had enough requests, seals, streams and observed states, and
 // every history was decided.
 func (r nemesisReport) isSufficient() bool {
-	return r.requests >= 50*r.rounds && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds
+	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds
 }

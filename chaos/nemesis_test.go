@@ -131,6 +131,9 @@ func (r *round) run(report *nemesisReport) bool {
 	if r.rare {
 		workload.Go(func() { cs.operate(running, r.seed) })
 	}
+	sealing, endSealing := context.WithCancel(context.Background())
+	sealed := make(chan int, 1)
+	go func() { sealed <- r.sealEvents(sealing, r.seed) }()
 	subscribers, unsubscribe := cs.subscribe(r.cluster, rand.New(rand.NewPCG(r.seed, 1<<33)))
 	r.injectFaults()
 	if err := awaitMembers(r.t, r.replicaSet); err != nil {
@@ -159,11 +162,13 @@ func (r *round) run(report *nemesisReport) bool {
 	cs.checkReads(final)
 	cs.violations = append(cs.violations, r.stream.takeViolations()...)
 	cs.checkReconcile(r.cluster, r.rng)
+	endSealing()
+	seals := <-sealed
 	cs.cleanUp(r.cluster)
 	r.stream.catchUp(context.Background(), r.env)
 	r.stream.takeViolations() // They are of the counter that checkReconcile had made wrong.
 	report.add(roundResult{clients: cs, subscribers: subscribers, faults: r.faults,
-		expiredAfter: expiredAfter, states: int(r.stream.states.Load() - statesBefore)})
+		seals: seals, expiredAfter: expiredAfter, states: int(r.stream.states.Load() - statesBefore)})
 	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %d creations, %v, of it %v until everything due was expired",
 		r.seed, r.faultNames(), len(cs.history), cs.indeterminate, created,
 		time.Since(start).Round(100*time.Millisecond), expiredAfter.Round(time.Millisecond))

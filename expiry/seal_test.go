@@ -77,7 +77,6 @@ func TestSeal_EventsThatAreOver(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	over, _ := settled(w)
-	w.Set("events", over, bson.D{{Key: "rev", Value: int64(5)}, {Key: "fixes", Value: int64(1)}}) // left by the former version
 	empty := isOver(w, w.Event(5))
 	future := w.Event(10)
 	recent := w.Event(10)
@@ -117,6 +116,16 @@ func TestSeal_EventsThatAreOver(t *testing.T) {
 	}
 	if len(w.Log.Lines("INFO [RETENTION JOB] Sealed 2 events that are over")) != 1 {
 		t.Error("not logged")
+	}
+}
+
+// While processes of the former version may write, which would leave a seal, no event is sealed.
+func TestSeal_NotBesideTheFormerVersion(t *testing.T) {
+	t.Parallel()
+	w := testenv.NewShared(t)
+	id := isOver(w, w.Event(10))
+	if report := seal(t, w); report != (expiry.Report{}) || sealOf(w, id) != nil {
+		t.Errorf("%+v; the seal is %v", report, sealOf(w, id))
 	}
 }
 

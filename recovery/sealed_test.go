@@ -2,6 +2,7 @@ package recovery_test
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -111,6 +112,44 @@ func dropValidator(w *testenv.Env) {
 	w.T.Helper()
 	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}).Err(); err != nil {
 		w.T.Fatal(err)
+	}
+}
+
+// However sealed and living events lie in the order of IDs, each living one is checked once, and
+// no sealed one.
+func TestSealed_LieAnywhere(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(15, 3))
+	w := testenv.New(t)
+	for _, longest := range []int{1, 3, 130, 400} { // runs of living and of sealed events
+		var events, locks []any
+		living := 0
+		for isLiving := false; len(events) < 1500; isLiving = !isLiving {
+			for range 1 + random.IntN(longest) {
+				id, over := ids.New(), bson.D{{Key: "sealed", Value: bson.D{{Key: "is", Value: true}, {Key: "rev", Value: int64(0)},
+					{Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 9}}}}
+				if isLiving {
+					over = bson.D{}
+					living++
+				}
+				events = append(events, bson.D{{Key: "_id", Value: id}, {Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 9},
+					{Key: "internal", Value: over}})
+				locks = append(locks, bson.D{{Key: "eventId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: "CONSUMED"},
+					{Key: "expiresAt", Value: time.Now()}}) // without a booking: reported if it is read
+			}
+		}
+		for name, docs := range map[string][]any{"events": events, "seatlocks": locks} {
+			if _, err := w.DB.Collection(name).DeleteMany(w.Ctx(), bson.D{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.DB.Collection(name).InsertMany(w.Ctx(), docs); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report := w.Recover()
+		if report.Checked != living || report.Reported != living || report.Corrections != 0 || report.Unsealed != 0 {
+			t.Errorf("runs of up to %d: %+v; want %d checked and reported", longest, report, living)
+		}
 	}
 }
 

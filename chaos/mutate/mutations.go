@@ -20,7 +20,7 @@ var mutations = slices.Concat(
 	jobMutations, streamMutations,
 	requestMutations,
 	admissionMutations, truthMutations, proofMutations, scaleMutations,
-	fleetMutations,
+	fleetMutations, sealMutations,
 	saleMutations,
 	outcomeMutations,
 	upgradeMutations,

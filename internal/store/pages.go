@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -28,9 +29,9 @@ func (s Scope) filter() bson.D {
 	return nil
 }
 
-// EventPage is a page of events, of an interval of IDs. If the scope has all events of the
-// interval, the page's locks and bookings are all that name an ID of the interval, whether or
-// not there is such an event. Otherwise they are those that name an event of the page.
+// EventPage is a page of events, of an interval of IDs. If no other event is in the interval, the
+// page's locks and bookings are all that name an ID of the interval, whether or not there is such
+// an event. Otherwise they are those that name an event of the page.
 type EventPage struct {
 	events       []eventDoc
 	after, until ID // after < ID ≤ until
@@ -66,6 +67,10 @@ func (p EventPage) interval(field string) bson.D {
 	return mongodb.Is(field, bson.D{{Key: "$gt", Value: p.after}, {Key: "$lte", Value: p.until}})
 }
 
+// minRun is the number of events without a sealed one between them that are worth a page of
+// their own: an interval is read faster than a list of events.
+const minRun = 100
+
 // EventPage reads up to limit events after a position. The last page may be empty.
 func (s *Store) EventPage(ctx context.Context, scope Scope, after ID, limit int) (EventPage, error) {
 	behind := mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})
@@ -77,14 +82,60 @@ func (s *Store) EventPage(ctx context.Context, scope Scope, after ID, limit int)
 	if len(events) == limit {
 		page.until = events[limit-1].ID
 	}
-	if !page.isWhole { // if no more events are in the interval, none of it is sealed
-		n, err := s.events().CountDocuments(ctx, page.interval("_id"), upTo(int64(len(events))+1))
-		if err != nil {
-			return page, mongodb.Translate(err)
-		}
-		page.isWhole = n == int64(len(events))
+	if scope == Unsealed {
+		err = s.cutRun(ctx, &page)
 	}
-	return page, nil
+	return page, mongodb.Translate(err)
+}
+
+// cutRun looks for a sealed event in the interval of a page. If there is one, it cuts the page to
+// the events before the next sealed one, unless they are too few.
+func (s *Store) cutRun(ctx context.Context, page *EventPage) error {
+	after := page.after
+	next, err := s.nextSealed(ctx, after)
+	if err == nil && len(page.events) > 0 && isBetween(next, after, page.events[0].ID) {
+		after = before(page.events[0].ID)
+		next, err = s.nextSealed(ctx, after)
+	}
+	if err != nil {
+		return err
+	}
+	if !isBetween(next, after, page.until) {
+		page.after, page.isWhole = after, true
+		return nil
+	}
+	run := slices.IndexFunc(page.events, func(d eventDoc) bool { return isBetween(next, after, d.ID) })
+	if run < 0 {
+		run = len(page.events)
+	}
+	if run >= min(minRun, len(page.events)) && run > 0 {
+		page.events, page.after, page.until, page.isWhole = page.events[:run], after, before(next), true
+	}
+	return nil
+}
+
+// nextSealed is the first sealed event after a position; zero if there is none.
+func (s *Store) nextSealed(ctx context.Context, after ID) (ID, error) {
+	doc, _, err := mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is(sealFlag, true), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
+		mongodb.Sort("_id"), mongodb.Only("_id"),
+	})
+	return doc.ID, err
+}
+
+// isBetween reports whether after < id < until. The zero ID is not.
+func isBetween(id, after, until ID) bool {
+	return bytes.Compare(id[:], after[:]) > 0 && bytes.Compare(id[:], until[:]) < 0
+}
+
+// before is the ID before another one, which is not zero.
+func before(id ID) ID {
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i]--; id[i] != 0xff {
+			break
+		}
+	}
+	return id
 }
 
 // PageOf is a page of certain events.

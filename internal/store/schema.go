@@ -29,7 +29,7 @@ func Collections() []mongodb.Collection {
 				// Oversold events; there should be none.
 				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
 				// Passes over the events that are not sealed, or that are.
-				{Keys: mongodb.Keys(sealName, "_id")},
+				{Keys: mongodb.Keys(sealFlag, "_id")},
 			},
 		},
 		{

@@ -19,16 +19,19 @@ import (
 // An event that is over and settled is sealed: recovery and reconcile skip it. The seal has
 // the event's final counts and its revision:
 //
-//	internal.sealed: {at, rev, totalSeats, availableSeats}
+//	internal.sealed: {is: true, at, rev, totalSeats, availableSeats}
 //
 // Every plan that writes an event removes the seal in the same update, so a sealed event is
 // changed like any other. A fence keeps the seal, because it changes nothing that is counted.
-const sealName = internalName + ".sealed"
+const (
+	sealName = internalName + ".sealed"
+	sealFlag = sealName + ".is"
+)
 
-// isSealed and isUnsealed match by the index that begins with the seal.
+// isSealed and isUnsealed match by the index that begins with the flag.
 var (
-	isSealed   = bson.D{{Key: sealName, Value: bson.D{{Key: "$ne", Value: nil}}}}
-	isUnsealed = mongodb.Is(sealName, nil)
+	isSealed   = bson.D{{Key: sealFlag, Value: bson.D{{Key: "$ne", Value: nil}}}}
+	isUnsealed = mongodb.Is(sealFlag, nil)
 )
 
 // unseal is part of every update of an event by a plan.
@@ -191,7 +194,7 @@ func (s *Store) writeSeal(ctx context.Context, event inventory.Event, until time
 	unchanged := eventGuard(event.ID, inventory.EventWrite{IfUnchanged: &event})
 	update := bson.D{
 		{Key: "$set", Value: bson.D{
-			{Key: sealName + ".rev", Value: event.Revision},
+			{Key: sealFlag, Value: true}, {Key: sealName + ".rev", Value: event.Revision},
 			{Key: sealName + ".totalSeats", Value: event.TotalSeats},
 			{Key: sealName + ".availableSeats", Value: event.AvailableSeats},
 		}},
