@@ -165,7 +165,15 @@ func (p *pass) endOrphans(ctx context.Context) {
 
 // consumeSold marks the ACTIVE locks of CONFIRMED bookings CONSUMED, and reports other
 // contradictions between bookings and locks.
+//
+// A booking of other software may name a sealed event, whose sales are not compared, and the lock of
+// another event. So the due locks, which a sweep would end, are looked up by themselves.
 func (p *pass) consumeSold(ctx context.Context) error {
+	if p.scope == store.Unsealed {
+		if err := p.consumeAmong(ctx, p.store().EachDueLock); err != nil {
+			return err
+		}
+	}
 	return p.planSales(ctx, func(page salesPlan) error {
 		for _, sale := range page.ended {
 			p.contradiction(ctx, "CONFIRMED booking whose lock has ended; left as it is", slog.Any("bookingId", sale.Booking))
@@ -191,8 +199,15 @@ func (p *pass) consumeSold(ctx context.Context) error {
 // consumeActive marks the ACTIVE locks of CONFIRMED bookings CONSUMED. Unlike consumeSold it
 // reads what is alive, not every sale of the past.
 func (p *pass) consumeActive(ctx context.Context) error {
+	return p.consumeAmong(ctx, func(ctx context.Context, size int, handle func([]holdfast.ID) error) error {
+		return p.store().EachLock(ctx, holdfast.LockActive, size, handle)
+	})
+}
+
+// consumeAmong marks the sold ones of some ACTIVE locks CONSUMED.
+func (p *pass) consumeAmong(ctx context.Context, eachLock func(context.Context, int, func([]holdfast.ID) error) error) error {
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return p.store().EachLock(ctx, holdfast.LockActive, idPageSize, func(lockIDs []holdfast.ID) error {
+		return eachLock(ctx, idPageSize, func(lockIDs []holdfast.ID) error {
 			work(func() error {
 				sold, err := p.store().SoldLocks(ctx, lockIDs)
 				for _, id := range sold {

@@ -115,6 +115,21 @@ func dropValidator(w *testenv.Env) {
 	}
 }
 
+// A booking of other software names a sealed event, and its lock is of a living one and due. The
+// lock becomes CONSUMED before a sweep can end it.
+func TestSealed_SaleThatNamesASealedEvent(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	events, _ := sealed(w, 1)
+	for name, pass := range passes {
+		lock := w.Acquire(w.Event(10), 1, testenv.Past())
+		w.Insert("bookings", bson.D{{Key: "eventId", Value: events[0]}, {Key: "seatLockId", Value: lock.ID}, {Key: "status", Value: "CONFIRMED"}})
+		if report, err := pass(w); err != nil || report.Consumed != 1 || w.Lock(lock.ID).Status != holdfast.LockConsumed {
+			t.Errorf("%s: %+v, %v; the lock is %s", name, report, err, w.Lock(lock.ID).Status)
+		}
+	}
+}
+
 // However sealed and living events lie in the order of IDs, each living one is checked once, and
 // no sealed one.
 func TestSealed_LieAnywhere(t *testing.T) {

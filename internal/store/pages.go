@@ -170,6 +170,13 @@ func (s *Store) EachLockOf(ctx context.Context, page EventPage, status holdfast.
 		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
 }
 
+// EachDueLock calls handle with the IDs of all ACTIVE locks that are due, in batches of up to size.
+func (s *Store) EachDueLock(ctx context.Context, size int, handle func([]ID) error) error {
+	filter := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due, namedByUs)
+	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), size,
+		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
+}
+
 // foreignEvent is the field in which bookings of other software name their event.
 const foreignEvent = "event"
 
