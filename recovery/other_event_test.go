@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -9,14 +10,26 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A booking of other software names another event than its lock. The queries of a sale name the
-// event, so they don't find it by its lock: the audit does. By its own ID it is found as ever.
+// A booking of other software names another event than its lock. In a sharded cluster the queries of
+// a sale name the event, so they don't find it by its lock: the audit does. By its own ID it is found
+// as ever.
 func TestReconcile_FindsSalesThatNameAnotherEvent(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
+	for _, sharded := range []bool{false, true} {
+		t.Run(fmt.Sprint("sharded ", sharded), func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			findsSalesThatNameAnotherEvent(t, testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Sharded = sharded }))
+		})
+	}
+}
+
+func findsSalesThatNameAnotherEvent(t *testing.T, w *testenv.Env) {
+	t.Helper()
 	event, other := w.Event(10), w.Event(10)
 	insert := func(lock holdfast.Lock, status string, window time.Duration) holdfast.ID {
 		id := ids.New()

@@ -106,6 +106,9 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 	}, nil
 }
 
+// Sharded reports whether the database is in a sharded cluster.
+func (db *DB) Sharded() bool { return db.sharded }
+
 func checkServer(ctx context.Context, client *mongo.Client) (sharded bool, err error) {
 	var hello struct {
 		SetName string `bson:"setName"`

@@ -150,7 +150,7 @@ func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) 
 	if len(ended) == 0 {
 		return nil
 	}
-	found, err := mongodb.All[soldDoc](ctx, s.bookings(), salesOf(ended, known(eventIDs...)))
+	found, err := mongodb.All[soldDoc](ctx, s.bookings(), salesOf(ended, s.named(eventIDs...)))
 	sold := countByLock(found)
 	if err == nil && slices.ContainsFunc(ended, func(id ID) bool { return sold[id] > 0 }) {
 		err = ErrStale
@@ -167,6 +167,9 @@ func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) 
 			shared := w
 			if w.Guard == inventory.AnyRevision || w.Guard == inventory.IsDue {
 				shared.ID = ID{}
+			}
+			if !s.db.Sharded() {
+				shared.EventID = ID{}
 			}
 			equal.add(shared, w.ID)
 		}
@@ -249,6 +252,9 @@ func (s *Store) writeBookings(ctx context.Context, plans []EventPlan, _ []Applie
 		for _, w := range p.Bookings {
 			shared := w
 			shared.ID = ID{}
+			if !s.db.Sharded() {
+				shared.EventID = ID{}
+			}
 			equal.add(shared, w.ID)
 		}
 	}

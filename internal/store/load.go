@@ -151,7 +151,7 @@ func (s *Store) parts(eventID ID, n inventory.Needs) []part {
 	add := func(as, collection string, into func(*loaded) any, stages ...bson.D) {
 		list = append(list, part{as, collection, stages, into})
 	}
-	ofEvent, events := mongodb.Is("eventId", eventID), eventsOf(eventID, n)
+	ofEvent, events := mongodb.Is("eventId", eventID), s.eventsOf(eventID, n)
 	if len(n.Locks) > 0 {
 		add("locks", locksName, func(l *loaded) any { return &l.Locks }, mongodb.Match(mongodb.In("_id", n.Locks), ofEvents(events)))
 	}
@@ -210,7 +210,7 @@ func (s *Store) completeDue(ctx context.Context, eventID ID, n inventory.Needs, 
 		}
 	}
 	if len(found.Due) > 0 {
-		found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID }), known(eventID)))
+		found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID }), s.named(eventID)))
 	}
 	return err
 }
@@ -262,11 +262,11 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 // loadByLock reads a lock with its event and its live bookings.
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
 	pipeline := mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(n.Events)), mongodb.JoinBy("events", eventsName, "eventId", "_id"),
+		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))), mongodb.JoinBy("events", eventsName, "eventId", "_id"),
 	}
 	if len(n.LiveOf) > 0 {
 		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
-		live := joinOfEvent("live", bookingsName, "_id", "seatLockId", "$eventId", isLive)
+		live := s.joinOfEvent("live", bookingsName, "_id", "seatLockId", "$eventId", isLive)
 		if n.Everywhere {
 			live = mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive)
 		}
@@ -287,8 +287,8 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 // loadByBooking reads a booking with its lock, that lock's event and its sales. Other software may
 // name no event, or another one than the lock's: the lock is then looked up by its ID alone.
 func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
-	err := s.loadByBookingAnd(ctx, n.Bookings[0], joinOfEvent("locks", locksName, "seatLockId", "_id", eventOfBooking), found)
-	if err == nil && len(found.Bookings) > 0 && len(found.Locks) == 0 {
+	err := s.loadByBookingAnd(ctx, n.Bookings[0], s.joinOfEvent("locks", locksName, "seatLockId", "_id", eventOfBooking), found)
+	if err == nil && len(found.Bookings) > 0 && len(found.Locks) == 0 && s.db.Sharded() {
 		err = s.loadByBookingAnd(ctx, n.Bookings[0], mongodb.JoinBy("locks", locksName, "seatLockId", "_id"), found)
 	}
 	return err
@@ -303,7 +303,7 @@ func (s *Store) loadByBookingAnd(ctx context.Context, id ID, itsLock bson.D, fou
 	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("_id", id)), itsLock,
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
-		joinOfEvent("sold", bookingsName, "seatLockId", "seatLockId", bson.D{{Key: "$first", Value: "$locks.eventId"}}, sales...),
+		s.joinOfEvent("sold", bookingsName, "seatLockId", "seatLockId", bson.D{{Key: "$first", Value: "$locks.eventId"}}, sales...),
 		mongodb.WithNow,
 	})
 	if exists {

@@ -10,7 +10,8 @@ import (
 )
 
 // In a sharded cluster locks and bookings are sharded by eventId, and events by _id. A query that
-// names the event goes to the shard of the event. Any other query goes to all shards.
+// names the event goes to the shard of the event. Any other query goes to all shards. In a replica
+// set no query needs the event, and a booking is found by its lock whatever event it names.
 
 // ofEvents matches the locks of events; it matches every lock if there is no event.
 func ofEvents(eventIDs []ID) bson.D {
@@ -33,9 +34,17 @@ func bookingsOf(eventIDs []ID) bson.D {
 	return bson.D{{Key: "$or", Value: bson.A{mongodb.In("eventId", eventIDs), noEventID}}}
 }
 
-// eventsOf are the events of the locks and bookings that are needed, if they are known.
-func eventsOf(eventID ID, n inventory.Needs) []ID {
-	return known(append(slices.Clone(n.Events), eventID)...)
+// eventsOf are the events of the locks and bookings that are needed, for queries.
+func (s *Store) eventsOf(eventID ID, n inventory.Needs) []ID {
+	return s.named(append(slices.Clone(n.Events), eventID)...)
+}
+
+// named are the events that a query has to name.
+func (s *Store) named(eventIDs ...ID) []ID {
+	if !s.db.Sharded() {
+		return nil
+	}
+	return known(eventIDs...)
 }
 
 // known are the IDs that are not zero.
@@ -50,7 +59,10 @@ func known(eventIDs ...ID) []ID {
 }
 
 // joinOfEvent is mongodb.JoinBy for documents with the event that the document names.
-func joinOfEvent(as, collection, local, foreign string, event any, stages ...bson.D) bson.D {
+func (s *Store) joinOfEvent(as, collection, local, foreign string, event any, stages ...bson.D) bson.D {
+	if !s.db.Sharded() {
+		return mongodb.JoinBy(as, collection, local, foreign, stages...)
+	}
 	sameEvent := bson.D{{Key: "$expr", Value: bson.D{{Key: "$eq", Value: bson.A{"$eventId", "$$event"}}}}}
 	if collection == bookingsName {
 		sameEvent = bson.D{{Key: "$or", Value: bson.A{sameEvent, noEventID}}}
