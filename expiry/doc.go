@@ -2,6 +2,8 @@
 // locks. The booking sweep expires open bookings whose payment window or lock has passed,
 // together with their locks. Retention purges locks and bookings that ended long ago.
 //
+// Sealer seals events that are over, so that recovery skips them.
+//
 // # Guarantees
 //
 // Each document is ended once and its seats become available once, even if sweeps run in

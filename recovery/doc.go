@@ -8,6 +8,8 @@
 // makes the same plan and applies nothing. A pass may be interrupted and repeated at any
 // time, also during a sale.
 //
+// Events that are over and sealed are skipped, unless they were changed although they are sealed.
+//
 // A pass only reports: a CONFIRMED booking whose lock has ended, a CONSUMED lock without a
 // CONFIRMED booking, and seats or a totalSeats that are no number.
 package recovery

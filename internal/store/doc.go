@@ -12,6 +12,6 @@
 // field that can't be read counts as absent; see package mongodb.
 //
 // The other files are queries (lists, due locks and bookings, the audit, the stream of
-// changes) and two writes that decide nothing: drifts.go corrects many counters at a time,
-// purge.go deletes what ended long ago.
+// changes) and three writes that decide nothing: drifts.go corrects many counters at a time,
+// purge.go deletes what ended long ago, seal.go seals events that are over.
 package store
