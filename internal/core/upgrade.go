@@ -75,7 +75,7 @@ func (c *Core) FinishUpgrade(ctx context.Context, note func(mongodb.UpgradePosit
 
 // keepInterval is how long a validator that a process of the former version has put back stays
 // at most, while a process of this version runs.
-const keepInterval = 10 * time.Second
+const keepInterval = 2 * time.Second
 
 // KeepValidators restores, until ctx ends, validators that a process of the former version has
 // put back at its start after the upgrade, and moves the fields that it has written meanwhile. It
