@@ -152,7 +152,9 @@ func (u *upgrade) customer(ctx context.Context, random *rand.Rand) {
 			continue
 		}
 		u.post(ctx, c, http.MethodPost, "/api/locks/"+lock+"/extend", map[string]any{"ttlSeconds": 5})
-		booking := u.bookTwice(ctx, random, map[string]any{"eventId": event, "userId": user, "lockId": lock, "paymentTtlSeconds": 1 + random.IntN(4)})
+		booking := u.bookTwice(ctx, random, map[string]any{
+			"eventId": event, "userId": user, "lockId": lock, "paymentTtlSeconds": 1 + random.IntN(4),
+		})
 		if booking == "" || choice == 2 {
 			continue
 		}
