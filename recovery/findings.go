@@ -26,7 +26,7 @@ type Finding struct {
 func (p Plan) Findings() []Finding {
 	const manual = "look at them: a pass reports them and changes nothing"
 	return []Finding{
-		{Kind: Repairable, What: "ACTIVE locks of CONFIRMED bookings", Count: int64(len(p.ActiveSales)), Action: "mark them sold"},
+		{Kind: Repairable, What: "ACTIVE locks of CONFIRMED bookings", Count: int64(len(p.SoldLocks)), Action: "mark them sold"},
 		{Kind: Ordinary, What: "locks that are due", Count: p.StaleLocks, Action: "expire them"},
 		{Kind: Ordinary, What: "PAYMENT_PENDING bookings that are due", Count: p.StaleBookings, Action: "expire them"},
 		{

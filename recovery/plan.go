@@ -1,8 +1,10 @@
 package recovery
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -11,7 +13,7 @@ import (
 
 // Plan has the findings of a pass. During a sale they may be out of date at once.
 type Plan struct {
-	ActiveSales    []inventory.BookingRef // CONFIRMED, and the lock is ACTIVE: it becomes CONSUMED
+	SoldLocks      []holdfast.ID          // ACTIVE locks of CONFIRMED bookings: they become CONSUMED
 	EndedSales     []inventory.BookingRef // CONFIRMED, and the lock has ended: reported
 	OrphanConsumed []holdfast.ID          // CONSUMED locks without a CONFIRMED booking: reported
 	DoubleSales    []holdfast.ID          // locks with several CONFIRMED bookings: reported
@@ -45,11 +47,13 @@ func (r *Recovery) plan(ctx context.Context, all bool) (p Plan, err error) {
 		return p, err
 	}
 	err = reads.planSales(ctx, oneAtATime(func(page salesPlan) error {
-		p.ActiveSales, p.EndedSales = append(p.ActiveSales, page.active...), append(p.EndedSales, page.ended...)
+		p.SoldLocks, p.EndedSales = append(p.SoldLocks, page.sold...), append(p.EndedSales, page.ended...)
 		p.OrphanConsumed = append(p.OrphanConsumed, page.orphans...)
 		p.DoubleSales = append(p.DoubleSales, page.doubles...)
 		return nil
 	}))
+	slices.SortFunc(p.SoldLocks, func(a, b holdfast.ID) int { return bytes.Compare(a[:], b[:]) })
+	p.SoldLocks = slices.Compact(p.SoldLocks)
 	if err != nil {
 		return p, err
 	}
@@ -88,14 +92,24 @@ func (r *Recovery) plan(ctx context.Context, all bool) (p Plan, err error) {
 
 // salesPlan has the contradictions between sales and locks in a page.
 type salesPlan struct {
-	page             store.EventPage
-	active, ended    []inventory.BookingRef
-	orphans, doubles []holdfast.ID
+	page                   store.EventPage
+	sold, orphans, doubles []holdfast.ID // locks
+	ended                  []inventory.BookingRef
 }
 
 // planSales compares CONFIRMED bookings with their locks, and CONSUMED locks with their
 // bookings, several pages at a time; handle is called for each page with contradictions.
+//
+// A booking of other software may name a sealed event, whose sales are not compared, and the lock of
+// another event. So the due locks, which a sweep would end, are looked up by themselves. A sold one
+// among them may be in two pages.
 func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) error {
+	if p.scope == store.Unsealed {
+		err := p.soldAmong(ctx, p.store().EachDueLock, func(sold []holdfast.ID) error { return handle(salesPlan{sold: sold}) })
+		if err != nil {
+			return err
+		}
+	}
 	done := p.progress("Comparing CONFIRMED bookings with their locks", 0)
 	err := eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
 		compare := func(page store.EventPage) func(sales []inventory.BookingRef) error {
@@ -106,7 +120,11 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 					if err != nil || len(active)+len(ended) == 0 {
 						return err
 					}
-					return handle(salesPlan{page: page, active: active, ended: ended})
+					plan := salesPlan{page: page, ended: ended}
+					for _, sale := range active {
+						plan.sold = append(plan.sold, sale.Lock)
+					}
+					return handle(plan)
 				})
 				return ctx.Err()
 			}
@@ -135,6 +153,24 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 				})
 				return ctx.Err()
 			})
+		})
+	})
+}
+
+// soldAmong calls handle with the sold ones of some ACTIVE locks.
+func (p *pass) soldAmong(
+	ctx context.Context, eachLock func(context.Context, int, func([]holdfast.ID) error) error, handle func([]holdfast.ID) error,
+) error {
+	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
+		return eachLock(ctx, idPageSize, func(lockIDs []holdfast.ID) error {
+			work(func() error {
+				sold, err := p.store().SoldLocks(ctx, lockIDs)
+				if err != nil || len(sold) == 0 {
+					return err
+				}
+				return handle(sold)
+			})
+			return ctx.Err()
 		})
 	})
 }

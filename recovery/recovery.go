@@ -165,15 +165,7 @@ func (p *pass) endOrphans(ctx context.Context) {
 
 // consumeSold marks the ACTIVE locks of CONFIRMED bookings CONSUMED, and reports other
 // contradictions between bookings and locks.
-//
-// A booking of other software may name a sealed event, whose sales are not compared, and the lock of
-// another event. So the due locks, which a sweep would end, are looked up by themselves.
 func (p *pass) consumeSold(ctx context.Context) error {
-	if p.scope == store.Unsealed {
-		if err := p.consumeAmong(ctx, p.store().EachDueLock); err != nil {
-			return err
-		}
-	}
 	return p.planSales(ctx, func(page salesPlan) error {
 		for _, sale := range page.ended {
 			p.contradiction(ctx, "CONFIRMED booking whose lock has ended; left as it is", slog.Any("bookingId", sale.Booking))
@@ -184,10 +176,8 @@ func (p *pass) consumeSold(ctx context.Context) error {
 		for _, lockID := range page.doubles {
 			p.contradiction(ctx, "Lock with several CONFIRMED bookings; left as it is", slog.Any("lockId", lockID))
 		}
-		for _, sale := range page.active {
-			if err := p.consume(ctx, sale.Lock); err != nil {
-				return err
-			}
+		if err := p.consume(ctx, page.sold); err != nil {
+			return err
 		}
 		if len(page.ended)+len(page.orphans)+len(page.doubles) > 0 {
 			return p.keepInSight(ctx, page.page.IDs()...)
@@ -199,40 +189,28 @@ func (p *pass) consumeSold(ctx context.Context) error {
 // consumeActive marks the ACTIVE locks of CONFIRMED bookings CONSUMED. Unlike consumeSold it
 // reads what is alive, not every sale of the past.
 func (p *pass) consumeActive(ctx context.Context) error {
-	return p.consumeAmong(ctx, func(ctx context.Context, size int, handle func([]holdfast.ID) error) error {
+	return p.soldAmong(ctx, func(ctx context.Context, size int, handle func([]holdfast.ID) error) error {
 		return p.store().EachLock(ctx, holdfast.LockActive, size, handle)
-	})
+	}, func(sold []holdfast.ID) error { return p.consume(ctx, sold) })
 }
 
-// consumeAmong marks the sold ones of some ACTIVE locks CONSUMED.
-func (p *pass) consumeAmong(ctx context.Context, eachLock func(context.Context, int, func([]holdfast.ID) error) error) error {
-	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return eachLock(ctx, idPageSize, func(lockIDs []holdfast.ID) error {
-			work(func() error {
-				sold, err := p.store().SoldLocks(ctx, lockIDs)
-				for _, id := range sold {
-					if err := p.consume(ctx, id); err != nil {
-						return err
-					}
-				}
+// consume marks locks CONSUMED, if they are ACTIVE and sold.
+func (p *pass) consume(ctx context.Context, lockIDs []holdfast.ID) error {
+	for _, id := range lockIDs {
+		result, err := p.Pipeline.Do(ctx, inventory.ConsumeSold{LockID: id, RunID: p.runID})
+		if err != nil {
+			err = p.leave(ctx, err, "[RECOVERY] Could not mark the lock of a CONFIRMED booking CONSUMED", slog.Any("lockId", id))
+			if err != nil {
 				return err
-			})
-			return ctx.Err()
-		})
-	})
-}
-
-// consume marks a lock CONSUMED if it is ACTIVE and sold.
-func (p *pass) consume(ctx context.Context, lockID holdfast.ID) error {
-	result, err := p.Pipeline.Do(ctx, inventory.ConsumeSold{LockID: lockID, RunID: p.runID})
-	if err != nil {
-		return p.leave(ctx, err, "[RECOVERY] Could not mark the lock of a CONFIRMED booking CONSUMED", slog.Any("lockId", lockID))
+			}
+			continue
+		}
+		if result.Replayed {
+			continue
+		}
+		p.count(Report{Consumed: 1, Report: expiry.Report{Found: 1, Applied: 1}})
+		p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking", slog.Any("lockId", id))
 	}
-	if result.Replayed {
-		return nil
-	}
-	p.count(Report{Consumed: 1, Report: expiry.Report{Found: 1, Applied: 1}})
-	p.log.InfoContext(ctx, "[RECOVERY] Consumed the lock of a CONFIRMED booking", slog.Any("lockId", lockID))
 	return nil
 }
 

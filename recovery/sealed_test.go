@@ -124,6 +124,10 @@ func TestSealed_SaleThatNamesASealedEvent(t *testing.T) {
 	for name, pass := range passes {
 		lock := w.Acquire(w.Event(10), 1, testenv.Past())
 		w.Insert("bookings", bson.D{{Key: "eventId", Value: events[0]}, {Key: "seatLockId", Value: lock.ID}, {Key: "status", Value: "CONFIRMED"}})
+		plan, err := w.Recovery.Plan(w.Ctx())
+		if err != nil || !slices.Equal(plan.SoldLocks, []holdfast.ID{lock.ID}) {
+			t.Errorf("before %s, the plan marks %v as sold, %v; want %s", name, plan.SoldLocks, err, lock.ID)
+		}
 		if report, err := pass(w); err != nil || report.Consumed != 1 || w.Lock(lock.ID).Status != holdfast.LockConsumed {
 			t.Errorf("%s: %+v, %v; the lock is %s", name, report, err, w.Lock(lock.ID).Status)
 		}

@@ -41,7 +41,7 @@ var sealMutations = []mutation{
 	{name: "bookings that name no event are not compared", file: "internal/store/pages.go",
 		from: "unnamed, mongodb.And(wrong(", to: "mongodb.And(wrong(",
 		pkg: "./recovery", tests: "TestSealed_ForeignSalesOfLivingEvents"},
-	{name: "due locks sold under a sealed event's name are swept", file: "recovery/recovery.go",
+	{name: "due locks sold under a sealed event's name are swept", file: "recovery/plan.go",
 		from: "if p.scope == store.Unsealed {", to: "if p.scope == store.Unsealed && p.all {",
 		tests: "TestSealed_SaleThatNamesASealedEvent"},
 	{name: "contradictions in sealed events are reported once only", file: "recovery/seals.go",
