@@ -15,7 +15,8 @@ import (
 
 // Load reads an event and the other needs of a decision in one snapshot: the one of the
 // context's transaction, or of one aggregation that sees all writes acknowledged before. The
-// sales of due locks are read after it, if a lock is due. A zero eventID means the event of the first booking or lock that is needed.
+// sales of due locks are read after it, if a lock is due. A zero eventID means the event of the
+// first booking or lock that is needed.
 //
 // If a fence is needed, the event is written first: see inventory.State.Fenced.
 func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
@@ -41,7 +42,7 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	if err != nil {
 		return inventory.State{}, err
 	}
-	if err := s.completeDue(ctx, eventID, n, &found); err != nil {
+	if found.DueSold, err = s.salesOfDue(ctx, eventID, found.Due); err != nil {
 		return inventory.State{}, err
 	}
 	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
@@ -66,14 +67,23 @@ func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, f
 	return fenced, err
 }
 
-// aggregate reads the event and its parts at a time; nil: at the latest that is acknowledged.
+// aggregate reads the event and its parts at a time; nil: at the latest that is acknowledged. It
+// reads all of them again if locks are due that can't be ended: the others may be more than it read.
 func (s *Store) aggregate(ctx context.Context, eventID ID, n inventory.Needs, at *bson.Timestamp, found *loaded) (exists bool, err error) {
+	exists, err = s.aggregateParts(ctx, eventID, s.parts(eventID, n, nil), at, found)
+	if err == nil && !s.areEndable(found.Due) {
+		exists, err = s.aggregateParts(ctx, eventID, s.parts(eventID, n, endable(s.shared())), at, found)
+	}
+	return exists, err
+}
+
+func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at *bson.Timestamp, found *loaded) (exists bool, err error) {
 	snapshot := mongodb.Snapshot(ctx)
 	if at != nil {
 		snapshot = bson.D{{Key: "level", Value: "snapshot"}, {Key: "atClusterTime", Value: *at}}
 	}
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
-	for _, p := range s.parts(eventID, n) {
+	for _, p := range parts {
 		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
 	}
 	var answer struct {
@@ -85,6 +95,7 @@ func (s *Store) aggregate(ctx context.Context, eventID ID, n inventory.Needs, at
 		{Key: "aggregate", Value: eventsName}, {Key: "pipeline", Value: append(pipeline, mongodb.WithNow)},
 		{Key: "cursor", Value: bson.D{}}, {Key: "readConcern", Value: snapshot},
 	}).Decode(&answer)
+	*found = loaded{}
 	if err != nil || len(answer.Cursor.First) == 0 {
 		return false, err
 	}
@@ -127,6 +138,10 @@ func (d dueDoc) isEndable(shared bool) bool {
 		(!shared || isRaisableNumber(d.FormerRev.Whole))
 }
 
+func (s *Store) areEndable(due []dueDoc) bool {
+	return !slices.ContainsFunc(due, func(d dueDoc) bool { return !d.isEndable(s.shared()) })
+}
+
 func isRaisableNumber(n mongodb.Whole) bool { return !n.Wrong && n.N < mongodb.MaxWhole }
 
 // soldDoc is a CONFIRMED booking.
@@ -145,8 +160,8 @@ type part struct {
 	into           func(*loaded) any
 }
 
-// parts are the reads apart from the event.
-func (s *Store) parts(eventID ID, n inventory.Needs) []part {
+// parts are the reads apart from the event. A filter keeps some of the due locks; nil: all.
+func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 	var list []part
 	add := func(as, collection string, into func(*loaded) any, stages ...bson.D) {
 		list = append(list, part{as, collection, stages, into})
@@ -175,7 +190,7 @@ func (s *Store) parts(eventID ID, n inventory.Needs) []part {
 		add("holdings", locksName, func(l *loaded) any { return &l.Holdings }, holdingsOf(ofEvent, n.Holdings)...)
 	}
 	if len(n.DueAmong) > 0 || n.Due > 0 {
-		add("due", locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n, nil)...)
+		add("due", locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n, ofDue)...)
 	}
 	if len(n.Sold) > 0 {
 		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold, events)...)
@@ -200,19 +215,13 @@ func dueOf(ofEvent bson.D, n inventory.Needs, filter bson.D) []bson.D {
 
 var dueFields = mongodb.Only("seats", internalName, formerRev)
 
-// completeDue reads what most loads have no use for, because no lock is due: the locks that can be
-// ended instead of those that can't, and the sales of the due locks. It may read a later state than
-// the locks: the plan that ends them looks once more, see lockGuard and checkSales.
-func (s *Store) completeDue(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (err error) {
-	if slices.ContainsFunc(found.Due, func(d dueDoc) bool { return !d.isEndable(s.shared()) }) {
-		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), dueOf(mongodb.Is("eventId", eventID), n, endable(s.shared()))); err != nil {
-			return err
-		}
+// salesOfDue reads the sales of due locks. Most loads find no due lock, and so need no read. It may
+// read a later state than the locks: the plan that ends them looks once more, see checkSales.
+func (s *Store) salesOfDue(ctx context.Context, eventID ID, due []dueDoc) ([]soldDoc, error) {
+	if len(due) == 0 {
+		return nil, nil
 	}
-	if len(found.Due) > 0 {
-		found.DueSold, err = mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(found.Due, func(d dueDoc) ID { return d.ID }), s.named(eventID)))
-	}
-	return err
+	return mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(due, func(d dueDoc) ID { return d.ID }), s.named(eventID)))
 }
 
 // sales keeps the CONFIRMED ones of bookings, and of them the lock's ID. An index covers it.
@@ -246,8 +255,14 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 			return err
 		}
 	}
-	for _, p := range s.parts(eventID, n) {
+	for _, p := range s.parts(eventID, n, nil) {
 		if err := mongodb.AllInto(ctx, s.db.Collection(p.collection), append(p.stages, mongodb.WithNow), p.into(found)); err != nil {
+			return err
+		}
+	}
+	if !s.areEndable(found.Due) {
+		endable := dueOf(mongodb.Is("eventId", eventID), n, endable(s.shared()))
+		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), endable); err != nil {
 			return err
 		}
 	}
