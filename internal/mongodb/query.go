@@ -7,8 +7,11 @@ import (
 // Is matches a field's value.
 func Is(field string, value any) bson.D { return bson.D{{Key: field, Value: value}} }
 
-// In matches any of a field's values.
+// In matches any of a field's values, and nothing if there are none.
 func In[T any](field string, values []T) bson.D {
+	if values == nil { // MongoDB refuses null
+		values = []T{}
+	}
 	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
 }
 

@@ -349,6 +349,6 @@ func (s *Store) eachOpenEvent(ctx context.Context, handle func([]ID) error) erro
 					eventIDs = append(eventIDs, lock.EventID)
 				}
 			}
-			return handle(slices.Compact(eventIDs))
+			return handle(eventIDs)
 		})
 }
