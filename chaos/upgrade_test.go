@@ -311,7 +311,7 @@ func (u *upgrade) finish() {
 	}
 	first := startCommand(u.t, command())
 	if !poll(time.Minute, time.Millisecond, func() bool {
-		position, err := u.env.DB.UpgradePosition(context.Background())
+		position, _, err := u.env.DB.UpgradePosition(context.Background())
 		return first.hasExited() || err == nil && position.Collection != ""
 	}) {
 		u.t.Fatalf("nothing is moved: %s", first.log)

@@ -74,7 +74,7 @@ func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
 // at the same time, in any process.
 func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
 	if err := core.RestoreValidators(ctx, e.core.DB, e.log); err != nil {
-		e.log.WarnContext(ctx, "Could not check the validators", slog.Any("error", err))
+		e.log.WarnContext(ctx, "Could not keep the validators", slog.Any("error", err))
 	}
 	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry))
 	if err != nil {

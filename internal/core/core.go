@@ -87,6 +87,7 @@ func Connect(ctx context.Context, o Options) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.LearnUpgrade(ctx)
 	return New(db, o), nil
 }
 

@@ -34,10 +34,9 @@ func (c *Core) UpgradeState(ctx context.Context) (mongodb.Upgrade, error) {
 const learnPause = 5 * time.Second
 
 // FinishUpgrade ends the time in which the former version may serve the database too. No process
-// of it may be left, but processes of this version go on. It moves the former version's fields,
-// calls note after each step, and sets the validators that refuse that version. It may be
-// interrupted at any time, and goes on when it is called again. It returns ErrUpgraded if
-// nothing is left to do.
+// of it may be left, but processes of this version go on. It sets the validators that refuse that
+// version, and moves its fields; it calls note after each step. It may be interrupted at any time,
+// and goes on when it is called again. It returns ErrUpgraded if nothing is left to do.
 func (c *Core) FinishUpgrade(ctx context.Context, note func(mongodb.UpgradePosition)) error {
 	state, err := c.UpgradeState(ctx)
 	switch {
@@ -64,13 +63,21 @@ func (c *Core) FinishUpgrade(ctx context.Context, note func(mongodb.UpgradePosit
 	if len(advice) > 0 {
 		return fmt.Errorf("the validators could not be changed; then finish again: %s", strings.Join(advice, "; "))
 	}
-	if err := c.Store.MoveFormer(ctx, note); err != nil {
+	if _, begun, err := c.DB.UpgradePosition(ctx); err != nil {
+		return err
+	} else if !begun { // the validators were there already
+		if err := c.DB.ResetPosition(ctx); err != nil {
+			return err
+		}
+	}
+	position, err := c.Store.MoveFormer(ctx, note)
+	if err != nil {
 		return err
 	}
 	if _, err = c.DB.SetUpgrade(ctx, mongodb.UpgradeFinished); err != nil {
 		return err
 	}
-	return c.DB.DropPosition(ctx)
+	return c.DB.DropPosition(ctx, position)
 }
 
 // keepInterval is how long a validator that a process of the former version has put back stays
@@ -79,13 +86,18 @@ const keepInterval = 2 * time.Second
 
 // KeepValidators restores, until ctx ends, validators that a process of the former version has
 // put back at its start after the upgrade, and moves the fields that it has written meanwhile. It
-// looks once in keepInterval.
+// looks once in keepInterval, and logs an error once, not each time.
 func KeepValidators(ctx context.Context, db *mongodb.DB, log *slog.Logger) {
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
+	var told string
 	for {
-		if err := RestoreValidators(ctx, db, log); err != nil && ctx.Err() == nil {
-			log.DebugContext(ctx, "Could not check the validators", slog.Any("error", err))
+		switch err := RestoreValidators(ctx, db, log); {
+		case err == nil || ctx.Err() != nil:
+			told = ""
+		case err.Error() != told:
+			told = err.Error()
+			log.WarnContext(ctx, "Could not keep the validators", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -95,22 +107,31 @@ func KeepValidators(ctx context.Context, db *mongodb.DB, log *slog.Logger) {
 	}
 }
 
-// RestoreValidators is one pass of KeepValidators.
+// RestoreValidators is one pass of KeepValidators. If the process that finishes the upgrade died
+// after it had set the validators, they are kept too, but only the next one goes on moving.
 func RestoreValidators(ctx context.Context, db *mongodb.DB, log *slog.Logger) error {
-	v, _, err := db.SchemaVersion(ctx, store.EventsCollection)
-	if err != nil || v.Version > SchemaVersion || v.Upgrade != mongodb.UpgradeFinished {
+	v, _, err := db.ReadVersion(ctx)
+	if err != nil || v.Version > SchemaVersion || v.Upgrade != mongodb.UpgradeFinishing && v.Upgrade != mongodb.UpgradeFinished {
+		return err
+	}
+	_, begun, err := db.UpgradePosition(ctx)
+	if err != nil || v.Upgrade == mongodb.UpgradeFinishing && !begun { // its validators are not set yet
 		return err
 	}
 	restored, advice, err := mongodb.RestoreValidators(ctx, db, Collections()...)
-	if len(restored) > 0 { // a document that has such a field is not validated until it was moved
-		err = errors.Join(err, db.DropPosition(ctx), store.New(db).MoveFormer(ctx, func(mongodb.UpgradePosition) {}), db.DropPosition(ctx))
-	}
 	for _, name := range restored {
 		log.WarnContext(ctx, "Restored a validator: a process of the former version has started, and must be stopped",
 			slog.String("collection", name))
 	}
-	for _, a := range advice {
-		log.ErrorContext(ctx, "A validator is missing", slog.String("advice", a))
+	if len(advice) > 0 {
+		err = errors.Join(err, fmt.Errorf("a validator is missing: %s", strings.Join(advice, "; ")))
 	}
-	return err
+	if err != nil || v.Upgrade == mongodb.UpgradeFinishing || !begun && len(restored) == 0 {
+		return err
+	}
+	position, err := store.New(db).MoveFormer(ctx, func(mongodb.UpgradePosition) {})
+	if err != nil {
+		return err
+	}
+	return db.DropPosition(ctx, position)
 }

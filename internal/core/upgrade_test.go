@@ -104,7 +104,7 @@ func TestFinishUpgrade_GoesOnAfterItWasInterrupted(t *testing.T) {
 		t.Errorf("the event was not moved: %v", doc)
 	}
 	next := testenv.Open(t, w.URI, w.DB.Name())
-	if p, err := next.DB.UpgradePosition(w.Ctx()); err != nil || p.Collection != "events" || p.After != event || p.Moved != 1 {
+	if p, _, err := next.DB.UpgradePosition(w.Ctx()); err != nil || p.Collection != "events" || p.After != event || p.Moved != 1 {
 		t.Errorf("the position is %+v, %v", p, err)
 	}
 	if state, err := next.UpgradeState(w.Ctx()); err != nil || state != mongodb.UpgradeFinishing {
@@ -240,7 +240,7 @@ func TestFinishUpgrade_BesideAProcessThatDoesNotKnow(t *testing.T) {
 	if _, _, err := mongodb.RestoreValidators(w.Ctx(), w.DB, core.Collections()...); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Store.MoveFormer(w.Ctx(), func(mongodb.UpgradePosition) {}); err != nil {
+	if _, err := w.Store.MoveFormer(w.Ctx(), func(mongodb.UpgradePosition) {}); err != nil {
 		t.Fatal(err)
 	}
 	if !slow.DB.Shared() {

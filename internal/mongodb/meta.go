@@ -70,7 +70,7 @@ func (db *DB) SetUpgrade(ctx context.Context, to Upgrade) (Upgrade, error) {
 	if err != nil {
 		return "", UnknownOutcome(err)
 	}
-	v, _, err := db.version(ctx)
+	v, _, err := db.ReadVersion(ctx)
 	return v.Upgrade, err
 }
 
@@ -81,11 +81,12 @@ func (db *DB) SchemaVersion(ctx context.Context, collection string) (v Version, 
 	if err != nil {
 		return Version{}, false, Translate(err)
 	}
-	v, found, err := db.version(ctx)
+	v, found, err := db.ReadVersion(ctx)
 	return v, !exists && !found, err
 }
 
-func (db *DB) version(ctx context.Context) (v Version, found bool, err error) {
+// ReadVersion reads the version of the schema, if the database has one.
+func (db *DB) ReadVersion(ctx context.Context) (v Version, found bool, err error) {
 	doc, found, err := First[versionDoc](ctx, db.Collection(metaCollection), mongo.Pipeline{Match(Is("_id", metaSchema))})
 	if err == nil {
 		db.upgrade.note(doc.version().Upgrade)

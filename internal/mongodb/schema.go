@@ -174,7 +174,25 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 }
 
 // setValidator waits up to validatorTimeout for transactions on the collection.
+//
+// Before a validator of the end of an upgrade was there, the former version may have written
+// documents that have to be moved. So the move begins anew: before the change, lest a process that
+// dies here leaves no trace, and after it, because a move that began before it may have missed a
+// document.
 func (db *DB) setValidator(ctx context.Context, c Collection) error {
+	isEnd := c.Upgraded != nil && !db.Shared()
+	if isEnd {
+		if err := db.ResetPosition(ctx); err != nil {
+			return err
+		}
+	}
+	if err := db.collMod(ctx, c); err != nil || !isEnd {
+		return err
+	}
+	return db.ResetPosition(ctx)
+}
+
+func (db *DB) collMod(ctx context.Context, c Collection) error {
 	if _, err := db.EndOrphans(ctx); err != nil { // collMod would wait for an orphan, and all writes for collMod
 		db.log.WarnContext(ctx, "Could not search for orphaned transactions", slog.Any("error", err))
 	}
@@ -184,16 +202,24 @@ func (db *DB) setValidator(ctx context.Context, c Collection) error {
 }
 
 func (db *DB) validatorOf(ctx context.Context, collection string) (validator bson.Raw, found bool, err error) {
-	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: collection}})
-	if err != nil || len(specs) == 0 {
-		return nil, false, err
+	have, err := db.validators(ctx, []string{collection})
+	validator, found = have[collection]
+	return validator, found, err
+}
+
+// validators reads the validators of those collections that exist; one of another level than ours
+// is nil.
+func (db *DB) validators(ctx context.Context, collections []string) (map[string]bson.Raw, error) {
+	specs, err := db.ListCollectionSpecifications(ctx, In("name", collections))
+	have := map[string]bson.Raw{}
+	for _, spec := range specs {
+		validator, _ := spec.Options.Lookup("validator").DocumentOK()
+		if level, ok := spec.Options.Lookup("validationLevel").StringValueOK(); !ok || level != "moderate" {
+			validator = nil
+		}
+		have[spec.Name] = validator
 	}
-	validator, _ = specs[0].Options.Lookup("validator").DocumentOK()
-	level, ok := specs[0].Options.Lookup("validationLevel").StringValueOK()
-	if !ok || level != "moderate" {
-		validator = nil
-	}
-	return validator, true, nil
+	return have, err
 }
 
 // ensureIndex makes an index, under any name. An index of the same name with another
@@ -229,19 +255,22 @@ func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) e
 // RestoreValidators sets the validators of the end of an upgrade where they are missing, and
 // returns the names of these collections. advice says what to run if MongoDB refuses it.
 func RestoreValidators(ctx context.Context, db *DB, collections ...Collection) (restored []string, advised []string, err error) {
+	var names []string
 	for _, c := range collections {
-		if c.Upgraded == nil {
+		names = append(names, c.Name)
+	}
+	have, err := db.validators(ctx, names)
+	if err != nil {
+		return nil, nil, Translate(err)
+	}
+	for _, c := range collections {
+		validator, found := have[c.Name]
+		if c.Upgraded == nil || !found {
 			continue
 		}
-		have, found, err := db.validatorOf(ctx, c.Name)
-		if err != nil {
-			return restored, advised, Translate(err)
-		}
-		same, err := c.sameValidator(have, false)
-		if err != nil {
+		if same, err := c.sameValidator(validator, false); err != nil {
 			return restored, advised, err
-		}
-		if same || !found {
+		} else if same {
 			continue
 		}
 		switch err := db.setValidator(ctx, c); {

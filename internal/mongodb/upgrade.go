@@ -50,6 +50,9 @@ func (u *upgrade) get() Upgrade {
 
 // note keeps what was read. Two reads may end in the wrong order, so it only goes forward.
 func (u *upgrade) note(read Upgrade) {
+	if read == "" { // the first process of this version has not written it yet
+		return
+	}
 	for {
 		before := u.known.Load()
 		if before != nil && read.rank() <= before.rank() || u.known.CompareAndSwap(before, &read) {
@@ -76,7 +79,7 @@ func (db *DB) Shared() bool { return db.upgrade.get().rank() == 0 }
 
 // LearnUpgrade reads the state of the upgrade if this process does not know it, or knew it as
 // running some time ago. It costs nothing after the upgrade. If the read fails, the state stays
-// as it was known. It is not called in a transaction.
+// as it was known, for as long as if it had been read. It is not called in a transaction.
 func (db *DB) LearnUpgrade(ctx context.Context) {
 	if !db.Shared() {
 		return
@@ -90,11 +93,12 @@ func (db *DB) LearnUpgrade(ctx context.Context) {
 	if !db.Shared() || !db.upgrade.learned.IsZero() && db.clock.Since(db.upgrade.learned) < learnInterval {
 		return
 	}
-	if _, _, err := db.version(ctx); err != nil {
+	if _, _, err := db.ReadVersion(ctx); err != nil {
 		db.log.DebugContext(ctx, "Could not read the state of the upgrade", slog.Any("error", err))
-		return
 	}
-	db.upgrade.learned = db.clock()
+	if ctx.Err() == nil { // otherwise the next caller may have more luck
+		db.upgrade.learned = db.clock()
+	}
 }
 
 // RefusedAsFormer reports whether a validator refused a write for its fields of the former
@@ -104,7 +108,7 @@ func (db *DB) RefusedAsFormer(ctx context.Context, err error, shared bool) bool 
 	if !shared || !hasCode(err, codeInvalidDocument) {
 		return false
 	}
-	if _, _, err := db.version(ctx); err != nil {
+	if _, _, err := db.ReadVersion(ctx); err != nil {
 		return false
 	}
 	return !db.Shared()
@@ -147,27 +151,41 @@ func (db *DB) FormerConnections(ctx context.Context) (addresses []string, known 
 const metaMove = "move" // _id of the position of the move of fields
 
 // UpgradePosition is how far the fields of the former version were moved. It is stored, so that
-// a move that was interrupted goes on.
+// a move that was interrupted goes on, and dropped at the end.
 type UpgradePosition struct {
+	Walk       holdfast.ID `bson:"walk"` // a new one whenever the move begins anew
 	Collection string      `bson:"collection"`
 	After      holdfast.ID `bson:"after"` // zero at the beginning of the collection
 	Moved      int64       `bson:"moved"` // documents
 }
 
-// UpgradePosition reads the position; it is zero before the first step.
-func (db *DB) UpgradePosition(ctx context.Context) (p UpgradePosition, err error) {
-	p, _, err = First[UpgradePosition](ctx, db.Collection(metaCollection), mongo.Pipeline{Match(Is("_id", metaMove))})
-	return p, Translate(err)
+// UpgradePosition reads the position. exists is false if nothing is being moved.
+func (db *DB) UpgradePosition(ctx context.Context) (p UpgradePosition, exists bool, err error) {
+	p, exists, err = First[UpgradePosition](ctx, db.Collection(metaCollection), mongo.Pipeline{Match(Is("_id", metaMove))})
+	return p, exists, Translate(err)
 }
 
-// DropPosition forgets the position: the next move begins anew.
-func (db *DB) DropPosition(ctx context.Context) error {
-	_, err := db.Collection(metaCollection).DeleteOne(ctx, Is("_id", metaMove))
+// ResetPosition lets a move begin anew, also one that is going on.
+func (db *DB) ResetPosition(ctx context.Context) error {
+	begin := UpgradePosition{Walk: holdfast.ID(bson.NewObjectID())}
+	_, err := db.Collection(metaCollection).UpdateByID(ctx, metaMove, bson.D{{Key: "$set", Value: begin}}, options.UpdateOne().SetUpsert(true))
 	return UnknownOutcome(err)
 }
 
-// SavePosition stores the position.
-func (db *DB) SavePosition(ctx context.Context, p UpgradePosition) error {
-	_, err := db.Collection(metaCollection).UpdateByID(ctx, metaMove, bson.D{{Key: "$set", Value: p}}, options.UpdateOne().SetUpsert(true))
+// SavePosition stores the position. isCurrent is false if the move has begun anew, or another process
+// has ended it.
+func (db *DB) SavePosition(ctx context.Context, p UpgradePosition) (isCurrent bool, err error) {
+	result, err := db.Collection(metaCollection).UpdateOne(ctx, ofWalk(p), bson.D{{Key: "$set", Value: p}})
+	if err != nil {
+		return false, UnknownOutcome(err)
+	}
+	return result.MatchedCount > 0, nil
+}
+
+// DropPosition says that the move has come to its end, unless it has begun anew.
+func (db *DB) DropPosition(ctx context.Context, p UpgradePosition) error {
+	_, err := db.Collection(metaCollection).DeleteOne(ctx, ofWalk(p))
 	return UnknownOutcome(err)
 }
+
+func ofWalk(p UpgradePosition) bson.D { return And(Is("_id", metaMove), Is("walk", p.Walk)) }

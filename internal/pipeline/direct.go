@@ -75,7 +75,10 @@ const maxRepairs = 3
 func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
 	defer p.memory.forget(eventID)
 	c := inventory.Repair{RunID: runID}
+	db := p.store.DB()
 	for range maxRepairs {
+		db.LearnUpgrade(ctx)
+		shared := db.Shared()
 		state, err := p.store.MeasureEvent(ctx, eventID)
 		if err != nil {
 			return nil, err
@@ -92,7 +95,7 @@ func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inven
 		case err == nil:
 			inventory.Complete(plan, []inventory.Result{result}, applied[0].Now, applied[0].Event.Event)
 			return result.Correction, nil
-		case !errors.Is(err, store.ErrStale):
+		case !errors.Is(err, store.ErrStale) && !db.RefusedAsFormer(ctx, err, shared):
 			return nil, mongodb.Translate(err)
 		}
 	}

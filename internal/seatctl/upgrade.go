@@ -41,7 +41,7 @@ func (*statusCmd) run(ctx context.Context, s *session) (int, error) {
 	}
 	lines := []upgradeLine{{"upgrade", stateTexts[state]}}
 	if state == mongodb.UpgradeFinishing {
-		position, err := s.DB.UpgradePosition(ctx)
+		position, _, err := s.DB.UpgradePosition(ctx)
 		if err != nil {
 			return exitFailed, err
 		}

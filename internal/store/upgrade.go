@@ -15,15 +15,17 @@ const movePage = 5000
 
 // MoveFormer moves the fields of the former version under internal, in all events and in the
 // locks that take seats. Ended locks never change, so they keep theirs. Only documents that have an
-// ObjectID are moved: programs of either version change no others. After each step it stores
-// its position and calls note, so that a move that was interrupted goes on from there. It may run
-// beside any process of this version: a document that was moved counts as changed.
+// ObjectID are moved: programs of either version change no others. It begins at the stored
+// position; if there is none, nothing is to be moved. After each step it stores its position and
+// calls note, so that a move that was interrupted goes on from there. At the end it returns the
+// position, which is to be dropped. It may run beside any process of this version: a document that
+// was moved counts as changed.
 //
 // It comes after the validators of the end, because these keep the fields from coming back.
-func (s *Store) MoveFormer(ctx context.Context, note func(mongodb.UpgradePosition)) error {
-	position, err := s.db.UpgradePosition(ctx)
-	if err != nil {
-		return err
+func (s *Store) MoveFormer(ctx context.Context, note func(mongodb.UpgradePosition)) (mongodb.UpgradePosition, error) {
+	position, exists, err := s.db.UpgradePosition(ctx)
+	if err != nil || !exists {
+		return position, err
 	}
 	for _, c := range []struct {
 		name   string
@@ -39,14 +41,23 @@ func (s *Store) MoveFormer(ctx context.Context, note func(mongodb.UpgradePositio
 		if position.Collection != c.name {
 			position.Collection, position.After = c.name, ID{}
 		}
-		for more := true; more; {
-			if more, err = s.moveStep(ctx, &position, c.filter, c.move); err != nil {
-				return err
+		for {
+			more, err := s.moveStep(ctx, &position, c.filter, c.move)
+			if err != nil {
+				return position, err
+			}
+			if !more {
+				break
+			}
+			if isCurrent, err := s.db.SavePosition(ctx, position); err != nil {
+				return position, err
+			} else if !isCurrent {
+				return s.MoveFormer(ctx, note)
 			}
 			note(position)
 		}
 	}
-	return nil
+	return position, nil
 }
 
 // moveStep moves the fields of the documents of the next page. Only documents that this program
@@ -70,19 +81,21 @@ func (s *Store) moveStep(ctx context.Context, p *mongodb.UpgradePosition, filter
 	}
 	p.After = last
 	p.Moved += result.ModifiedCount
-	return true, s.db.SavePosition(ctx, *p)
+	return true, nil
 }
 
 func anyFormer(fields ...string) bson.D { return bson.D{{Key: "$or", Value: anyOf(fields)}} }
 
 // move removes fields of the former version. The revision and the other numbers that guards
 // compare become greater than both versions' ones: a guard that was built before never matches.
+// A number of other software that is none counts as 0.
 func move(fields []string, compared ...string) mongo.Pipeline {
 	own := bson.D{}
 	for _, field := range append([]string{formerRev}, compared...) {
 		now := "$" + internalName + "." + field
+		number := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$isNumber", Value: now}}, now, int64(0)}}}
 		former := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$lt", Value: bson.A{"$" + field, mongodb.MaxWhole}}}, "$" + field, int64(0)}}}
-		greater := bson.D{{Key: "$add", Value: bson.A{bson.D{{Key: "$max", Value: bson.A{orZero(now), former}}}, int64(1)}}}
+		greater := bson.D{{Key: "$add", Value: bson.A{bson.D{{Key: "$max", Value: bson.A{number, former}}}, int64(1)}}}
 		own = append(own, bson.E{Key: field, Value: bson.D{{Key: "$cond", Value: bson.A{isFormer(field), greater, now}}}})
 	}
 	set := bson.D{{Key: internalName, Value: bson.D{{Key: "$mergeObjects", Value: bson.A{"$" + internalName, own}}}}}
