@@ -129,6 +129,9 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 				return ctx.Err()
 			}
 		}
+		if !p.anySealed {
+			return p.store().EachSale(ctx, idPageSize, compare(store.EventPage{}))
+		}
 		if err := p.store().EachUnnamedSale(ctx, idPageSize, compare(store.EventPage{})); err != nil {
 			return err
 		}
@@ -141,8 +144,8 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 	}
 	done = p.progress("Comparing CONSUMED locks with their bookings", 0)
 	return eachPage(ctx, func(ctx context.Context, work func(func() error)) error {
-		return p.eachEventPage(ctx, func(page store.EventPage) error {
-			return p.store().EachLockOf(ctx, page, holdfast.LockConsumed, idPageSize, func(lockIDs []holdfast.ID) error {
+		compare := func(page store.EventPage) func(lockIDs []holdfast.ID) error {
+			return func(lockIDs []holdfast.ID) error {
 				work(func() error {
 					defer done(ctx, len(lockIDs))
 					orphans, doubles, err := p.store().OrphanConsumed(ctx, lockIDs)
@@ -152,7 +155,13 @@ func (p *pass) planSales(ctx context.Context, handle func(salesPlan) error) erro
 					return handle(salesPlan{page: page, orphans: orphans, doubles: doubles})
 				})
 				return ctx.Err()
-			})
+			}
+		}
+		if !p.anySealed {
+			return p.store().EachLock(ctx, holdfast.LockConsumed, idPageSize, compare(store.EventPage{}))
+		}
+		return p.eachEventPage(ctx, func(page store.EventPage) error {
+			return p.store().EachLockOf(ctx, page, holdfast.LockConsumed, idPageSize, compare(page))
 		})
 	})
 }

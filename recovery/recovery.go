@@ -126,9 +126,10 @@ type pass struct {
 	log        *slog.Logger
 	onProgress func(context.Context, Progress) // nil is not called
 
-	all    bool          // it compares all events
-	scope  store.Scope   // the events that it compares
-	broken []holdfast.ID // sealed events that it compares too
+	all       bool          // it compares all events
+	anySealed bool          // there are sealed events
+	scope     store.Scope   // the events that it compares
+	broken    []holdfast.ID // sealed events that it compares too
 
 	mu     sync.Mutex // several pages are applied at a time
 	report Report

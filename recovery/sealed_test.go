@@ -236,6 +236,22 @@ func TestSealed_WritesOfOtherSoftwareAreFound(t *testing.T) {
 	}
 }
 
+// Other software left an open booking that names no event, and a lock that does not exist.
+func TestSealed_OpenBookingThatNamesNothing(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	events, _ := sealed(w, 1)
+	w.Insert("bookings", bson.D{{Key: "seatLockId", Value: ids.New()}, {Key: "status", Value: "PAYMENT_PENDING"}})
+	if plan, err := w.Recovery.Plan(w.Ctx()); err != nil || len(plan.BrokenSeals) > 0 {
+		t.Errorf("plan: %v, %v", plan.BrokenSeals, err)
+	}
+	for name, pass := range passes {
+		if report, err := pass(w); err != nil || report.Unsealed != 0 || !isSealed(w, events[0]) {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+	}
+}
+
 // Other software left a field internal of another type, so no index tells whether the event is
 // sealed. Each pass checks it.
 func TestSealed_EventsWithAForeignInternalAreChecked(t *testing.T) {

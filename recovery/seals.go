@@ -14,11 +14,8 @@ import (
 // are sealed.
 func (p *pass) findBrokenSeals(ctx context.Context) error {
 	p.scope = store.AllEvents
-	if p.all {
-		return nil
-	}
-	anySealed, err := p.store().HasSealed(ctx)
-	if err != nil || !anySealed {
+	var err error
+	if p.anySealed, err = p.store().HasSealed(ctx); err != nil || !p.anySealed || p.all {
 		return err
 	}
 	p.scope = store.Unsealed

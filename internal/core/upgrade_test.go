@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/core"
@@ -181,11 +182,11 @@ func TestKeepValidators_RestoresWhatTheFormerVersionPutBack(t *testing.T) {
 		defer close(ended)
 		core.KeepValidators(ctx, w.DB, slog.New(w.Log))
 	}()
-	testenv.WaitFor(t, func() bool { return len(w.Log.Lines("WARN Restored a validator")) == 2 })
+	testenv.WaitFor(t, func() bool { return fields(t, w, "seatlocks", late)["rev"] == nil })
 	stop()
 	<-ended
-	if doc := fields(t, w, "seatlocks", late); doc["rev"] != nil {
-		t.Errorf("what the former version wrote meanwhile was not moved: %v", doc)
+	if n := len(w.Log.Lines("WARN Restored a validator")); n != 2 {
+		t.Errorf("it told of %d validators", n)
 	}
 	if locksValidator(w) != want {
 		t.Errorf("the validator is %s", locksValidator(w))
@@ -199,6 +200,145 @@ func TestKeepValidators_RestoresWhatTheFormerVersionPutBack(t *testing.T) {
 	}
 	if err := core.RestoreValidators(w.Ctx(), w.DB, slog.New(w.Log)); err != nil || locksValidator(w) == want {
 		t.Errorf("it changed the schema of a later version: %v", err)
+	}
+}
+
+// write writes as the former version does while its validator is there.
+func write(w *testenv.Env, collection string, id holdfast.ID, update bson.D) {
+	w.T.Helper()
+	if _, err := w.DB.Collection(collection).UpdateByID(w.Ctx(), id, update, options.UpdateOne().SetBypassDocumentValidation(true)); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+var raise = bson.D{{Key: "$inc", Value: bson.D{{Key: "rev", Value: int64(1)}}}}
+
+// The process that finishes dies after it has set the validators, and a process of the former version
+// starts then: it is refused too.
+func TestKeepValidators_AlsoBeforeTheMoveIsDone(t *testing.T) {
+	t.Parallel()
+	w := testenv.NewShared(t)
+	event, _ := formerEvent(w)
+	before := locksValidator(w)
+	if _, err := w.DB.SetUpgrade(w.Ctx(), mongodb.UpgradeFinishing); err != nil {
+		t.Fatal(err)
+	}
+	restore := func() {
+		t.Helper()
+		if err := core.RestoreValidators(w.Ctx(), w.DB, slog.New(w.Log)); err != nil {
+			t.Error(err)
+		}
+	}
+	restore()
+	if locksValidator(w) != before {
+		t.Error("the validator was set before all processes know of the end")
+	}
+	if _, _, err := mongodb.RestoreValidators(w.Ctx(), w.DB, core.Collections()...); err != nil {
+		t.Fatal(err)
+	}
+	want := locksValidator(w)
+	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "seatlocks"}, {Key: "validator", Value: former}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	restore()
+	if locksValidator(w) != want {
+		t.Errorf("the validator is %s", locksValidator(w))
+	}
+	if doc := fields(t, w, "events", event); doc["rev"] == nil {
+		t.Error("the event was moved beside the command that moves")
+	}
+	finish(t, w)
+	if doc := fields(t, w, "events", event); doc["rev"] != nil {
+		t.Errorf("the event is %v", doc)
+	}
+}
+
+// A process that has restored a validator dies before it has moved all, or it only made the schema at
+// its start. Another one goes on.
+func TestKeepValidators_GoesOnWithAMove(t *testing.T) {
+	t.Parallel()
+	for name, restored := range map[string]func(w *testenv.Env){
+		"it dies": func(w *testenv.Env) {
+			if _, _, err := mongodb.RestoreValidators(w.Ctx(), w.DB, core.Collections()...); err != nil {
+				w.T.Fatal(err)
+			}
+		},
+		"it starts": func(w *testenv.Env) { ensure(w) },
+	} {
+		w := testenv.New(t)
+		command := bson.D{{Key: "collMod", Value: "seatlocks"}, {Key: "validator", Value: former}}
+		if err := w.DB.RunCommand(w.Ctx(), command).Err(); err != nil {
+			t.Fatal(err)
+		}
+		lock := w.Acquire(w.Event(10), 1, testenv.Soon())
+		write(w, "seatlocks", lock.ID, raise)
+		restored(w)
+		for range 2 { // the second pass has nothing to do
+			if err := core.RestoreValidators(w.Ctx(), w.DB, slog.New(w.Log)); err != nil {
+				t.Error(err)
+			}
+		}
+		if doc := fields(t, w, "seatlocks", lock.ID); doc["rev"] != nil {
+			t.Errorf("%s: the lock is %v", name, doc)
+		}
+		if p, exists, err := w.DB.UpgradePosition(w.Ctx()); err != nil || exists {
+			t.Errorf("%s: the position is %v, %v", name, p, err)
+		}
+	}
+}
+
+// While fields are moved, a process of the former version puts its validators back, changes what was
+// moved, and the validators are restored. The move begins anew.
+func TestMoveFormer_BeginsAnewAfterAValidatorWasMissing(t *testing.T) {
+	t.Parallel()
+	w := testenv.NewShared(t)
+	event, lock := formerEvent(w)
+	steps := 0
+	err := w.FinishUpgrade(w.Ctx(), func(p mongodb.UpgradePosition) {
+		if steps++; p.Collection == "seatlocks" && steps == 2 {
+			write(w, "events", event, raise)
+			if err := w.DB.ResetPosition(w.Ctx()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil || steps < 3 {
+		t.Errorf("%d steps, %v", steps, err)
+	}
+	for collection, id := range map[string]holdfast.ID{"events": event, "seatlocks": lock} {
+		if doc := fields(t, w, collection, id); doc["rev"] != nil {
+			t.Errorf("%s: %v", collection, doc)
+		}
+	}
+}
+
+// Other software has a field of ours that is no number. It does not stop the end.
+func TestFinishUpgrade_PassesForeignNumbers(t *testing.T) {
+	t.Parallel()
+	w := testenv.NewShared(t)
+	event, _ := formerEvent(w)
+	w.Set("events", event, bson.D{{Key: "internal", Value: bson.D{{Key: "fixes", Value: "x"}}}})
+	finish(t, w)
+	if doc := fields(t, w, "events", event); doc["fixes"] != nil || internalOf(doc, "fixes") != int64(3) {
+		t.Errorf("the event is %v", doc)
+	}
+}
+
+// An audit that does not know of the end is refused, learns of it, and corrects the counter.
+func TestFinishUpgrade_BesideAnAuditThatDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	w := testenv.NewShared(t)
+	event := w.Event(10)
+	slow := testenv.Open(t, w.URI, w.DB.Name())
+	slow.DB.LearnUpgrade(w.Ctx())
+	finish(t, w)
+	write(w, "events", event, bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 2.5}}}})
+	if !slow.DB.Shared() {
+		t.Fatal("it knows already")
+	}
+	report, err := slow.Recovery.Reconcile(w.Ctx(), "run", slog.New(slow.Log))
+	if available, _ := w.Available(event); err != nil || report.Corrections != 1 || report.Reported != 0 || available != 10 {
+		t.Errorf("%+v, %v; %d seats are available", report, err, available)
 	}
 }
 

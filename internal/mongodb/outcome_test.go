@@ -70,6 +70,8 @@ func TestInTx_DoesNotWaitForTheAbortOfAnUnknownCommit(t *testing.T) {
 		answered <- mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
 			err := insert(ctx, w)
 			mongod.Freeze()
+			for answers(w) { // a signal takes a moment
+			}
 			return err
 		})
 	}()
@@ -84,6 +86,13 @@ func TestInTx_DoesNotWaitForTheAbortOfAnUnknownCommit(t *testing.T) {
 		mongod.Wake()
 		t.Errorf("no answer after %v; with the server awake: %v", limit, <-answered)
 	}
+}
+
+// answers reports whether the server answers at once.
+func answers(w *testenv.Env) bool {
+	ctx, cancel := context.WithTimeout(w.Ctx(), 100*time.Millisecond)
+	defer cancel()
+	return w.DB.Ping(ctx) == nil
 }
 
 // fillPool opens several connections, so that the abort finds one.

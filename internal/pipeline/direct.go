@@ -23,8 +23,11 @@ func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Resul
 	})
 }
 
-// placesOf are the places of what a command in the queue of an event can refuse.
-func placesOf(eventID ID) func() []mongodb.Place { return mongodb.At(store.PlacesOf(eventID)...) }
+// placesOf are the places of what a command in the queue of an event can refuse. They are made
+// when they are needed, because every request comes by here.
+func placesOf(eventID ID) func() []mongodb.Place {
+	return func() []mongodb.Place { return store.PlacesOf(eventID) }
+}
 
 // placesOfCommand is placesOf for a command that does not name its event. If there is an event,
 // the command has read it.

@@ -3,10 +3,13 @@ package store_test
 import (
 	"context"
 	"reflect"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -299,5 +302,42 @@ func TestLoad_WithinATransactionSeesItsWrites(t *testing.T) {
 	}
 	if doc := f.document("events", f.event); doc["internal.fence"] != nil || wholeOf(doc["internal.rev"]) != 1 {
 		t.Errorf("the event is %v; a transaction needs no fence", doc)
+	}
+}
+
+// A lock that can't be ended is due, and a sweep ends the other one while they are read. What is read
+// is the event before it or after it, never seats that are neither free nor due.
+func TestLoad_SeesSeatsThatAreFreedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, inTx := range []bool{false, true} {
+		w := testenv.New(t)
+		f := newFixture(t, w, nil)
+		past := time.Now().Add(-time.Minute)
+		f.setEvent(field("availableSeats", 0), field("totalSeats", 2))
+		f.setLock(field("expiresAt", past))
+		f.remove("bookings", f.booking)
+		w.Insert("seatlocks", bson.D{{Key: "eventId", Value: f.event}, {Key: "seats", Value: "many"}, {Key: "status", Value: "ACTIVE"},
+			{Key: "expiresAt", Value: past.Add(-time.Minute)}})
+		var swept atomic.Bool
+		process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+			if e.CommandName == "aggregate" && strings.Contains(e.Reply.String(), "many") && swept.CompareAndSwap(false, true) {
+				f.setLock(field("status", "EXPIRED"))
+				f.setEvent(field("availableSeats", 2))
+			}
+		}})
+		var s inventory.State
+		load := func(ctx context.Context) (err error) {
+			s, err = process.Store.Load(ctx, f.event, inventory.Needs{Due: 10})
+			return err
+		}
+		err := error(nil)
+		if inTx {
+			_, err = mongodb.InTx(w.Ctx(), process.DB, func(ctx context.Context) (struct{}, error) { return struct{}{}, load(ctx) })
+		} else {
+			err = load(w.Ctx())
+		}
+		if err != nil || !swept.Load() || s.Event.AvailableSeats == 0 && len(*s.Due) == 0 {
+			t.Errorf("in a transaction %v: %+v, due %v, %v", inTx, s.Event, s.Due, err)
+		}
 	}
 }

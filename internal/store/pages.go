@@ -183,6 +183,11 @@ const foreignEvent = "event"
 // namesNone matches documents whose field is no ObjectID.
 func namesNone(field string) bson.D { return mongodb.Not(field, bson.E{Key: "$gt", Value: ID{}}) }
 
+// EachSale calls handle with all CONFIRMED bookings, in batches of up to size.
+func (s *Store) EachSale(ctx context.Context, size int, handle func([]inventory.BookingRef) error) error {
+	return s.eachSale(ctx, size, handle, nil)
+}
+
 // EachSaleOf calls handle with the CONFIRMED bookings of a page, in batches of up to size.
 func (s *Store) EachSaleOf(ctx context.Context, page EventPage, size int, handle func([]inventory.BookingRef) error) error {
 	return s.eachSale(ctx, size, handle, page.of("eventId"), mongodb.And(page.of(foreignEvent), namesNone("eventId")))

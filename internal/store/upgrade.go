@@ -57,7 +57,10 @@ func (s *Store) MoveFormer(ctx context.Context, note func(mongodb.UpgradePositio
 			note(position)
 		}
 	}
-	return position, nil
+	if isCurrent, err := s.db.SavePosition(ctx, position); err != nil || isCurrent {
+		return position, err
+	}
+	return s.MoveFormer(ctx, note)
 }
 
 // moveStep moves the fields of the documents of the next page. Only documents that this program
