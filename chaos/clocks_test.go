@@ -115,7 +115,7 @@ func (s *failoverSale) buy(ctx context.Context) {
 }
 
 // awaitSales waits until n more sales were acknowledged that are not cancelled, or the event is
-// sold out: then some locks were abandoned, too.
+// sold out: then some locks were abandoned, too. It fails the test if sales do not go on.
 func (s *failoverSale) awaitSales(n int) {
 	known := func() int {
 		s.mu.Lock()
@@ -123,13 +123,16 @@ func (s *failoverSale) awaitSales(n int) {
 		return len(s.sold)
 	}
 	before := known()
-	poll(answerTimeout, 50*time.Millisecond, func() bool {
+	sold := poll(answerTimeout, 50*time.Millisecond, func() bool {
 		available := int64(1)
 		if e, err := s.Store.Event(s.Ctx(), s.event); err == nil {
 			available = e.AvailableSeats
 		}
 		return known() >= before+n || available == 0
 	})
+	if !sold {
+		s.T.Errorf("%d sales in %v, want %d", known()-before, answerTimeout, n)
+	}
 }
 
 func (s *failoverSale) countExpired() int64 {

@@ -55,17 +55,10 @@ func faultOfPrimary(name string) func(*cluster, *rand.Rand) {
 // other member has what the primary wrote in between.
 func killBeforeReplication(c *cluster, rng *rand.Rand) {
 	primary := awaitPrimary(c.t, c.replicaSet)
-	signalSecondaries := func(s syscall.Signal) {
-		for _, m := range c.replicaSet.Members {
-			if m != primary {
-				m.Signal(s)
-			}
-		}
-	}
-	signalSecondaries(syscall.SIGSTOP)
+	signalSecondaries(c.replicaSet, primary, syscall.SIGSTOP)
 	delay(context.Background(), randomMillis(rng, 500, 1000))
 	primary.Kill()
-	signalSecondaries(syscall.SIGCONT)
+	signalSecondaries(c.replicaSet, primary, syscall.SIGCONT)
 	delay(context.Background(), time.Second)
 	if err := primary.Restart(); err != nil {
 		c.t.Error(err)

@@ -31,24 +31,22 @@ func roundsFromEnv(variable string, otherwise int) int {
 	return otherwise
 }
 
-// Each round has new events, clients that compete for their seats, and two faults. After the
-// faults have ended, every checker compares the history with what MongoDB committed and with
+// Each round has new events, clients that compete for their seats, an operator, and two faults. After
+// the faults have ended, every checker compares the history with what MongoDB committed and with
 // the documents at the end.
 //
 // CHAOS_SEED sets the seed, CHAOS_ROUNDS the number of rounds, CHAOS_ONLY the faults by name,
-// separated by commas.
-// With CHAOS_RARE=1 each round has a third fault, one of rareFaults, and an operator. The other two
-// faults and the clients of a seed are the same as without it.
+// separated by commas. With CHAOS_RARE=1 each round has a third fault, one of rareFaults, unless
+// CHAOS_ONLY is set. The other two faults and the clients of a seed are the same as without it.
 func TestNemesis_NoSeatIsSoldTwiceOrLost(t *testing.T) {
 	t.Parallel()
-	seed, rounds := seedFromEnv(), roundsFromEnv("CHAOS_ROUNDS", len(clusterFaults)/2+1)
+	seed, rounds, only := seedFromEnv(), roundsFromEnv("CHAOS_ROUNDS", len(clusterFaults)/2+1), os.Getenv("CHAOS_ONLY")
 	rng := rand.New(rand.NewPCG(seed, 1<<32))
-	schedules := []*faultSchedule{newFaultSchedule(t, rng, os.Getenv("CHAOS_ONLY"))}
-	rare := os.Getenv("CHAOS_RARE") == "1"
-	if rare {
+	schedules := []*faultSchedule{newFaultSchedule(t, rng, only)}
+	if os.Getenv("CHAOS_RARE") == "1" && only == "" {
 		schedules = append(schedules, newRareSchedule(rand.New(rand.NewPCG(seed, 1<<34))))
 	}
-	runNemesis(t, nemesis{seed: seed, rounds: rounds, rng: rng, schedules: schedules, rare: rare})
+	runNemesis(t, nemesis{seed: seed, rounds: rounds, rng: rng, schedules: schedules})
 }
 
 // nemesis is what runNemesis does.
@@ -57,7 +55,6 @@ type nemesis struct {
 	rounds    int
 	rng       *rand.Rand
 	schedules []*faultSchedule // Each gives faults to each round.
-	rare      bool             // The rounds have an operator.
 }
 
 func runNemesis(t *testing.T, n nemesis) {
@@ -73,7 +70,7 @@ func runNemesis(t *testing.T, n nemesis) {
 	}
 	var report nemesisReport
 	for i := range rounds {
-		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, rng: rng, rare: n.rare}
+		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, rng: rng}
 		for _, s := range n.schedules {
 			r.plan(s)
 		}
@@ -100,7 +97,6 @@ type round struct {
 	faults []clusterFault
 	inject []func() // the faults, each after a random delay
 	rng    *rand.Rand
-	rare   bool
 }
 
 // plan adds the next faults of a schedule, which begin after random delays.
@@ -128,9 +124,7 @@ func (r *round) run(report *nemesisReport) bool {
 	for id := range 2 {
 		workload.Go(func() { made.create(running, r.seed, id) })
 	}
-	if r.rare {
-		workload.Go(func() { cs.operate(running, r.seed) })
-	}
+	workload.Go(func() { cs.operate(running, r.seed) })
 	sealing, endSealing := context.WithCancel(context.Background())
 	sealed := make(chan int, 1)
 	go func() { sealed <- r.sealEvents(sealing, r.seed) }()

@@ -3,7 +3,7 @@ package chaos_test
 import "math/rand/v2"
 
 // rareFaults are faults that are slow, need the rights of root, or keep Holdfast from selling for
-// some seconds. With CHAOS_RARE=1 each round of the nemesis has one of them.
+// some seconds. With CHAOS_RARE=1, as scripts/chaos sets it, each round of the nemesis has one of them.
 var rareFaults = []clusterFault{
 	{"Redis read-only", refuseByRedis(redisRefusals[0])},
 	{"Redis out of memory", refuseByRedis(redisRefusals[1])},

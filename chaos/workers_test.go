@@ -83,12 +83,19 @@ func newWorkers(t *testing.T, env *testenv.Env, kind string, settings ...string)
 
 func (ws *workers) start(pod string) {
 	ws.t.Helper()
+	ws.startProgram("worker", pod)
+}
+
+// startProgram starts a worker, or an API beside the workers.
+func (ws *workers) startProgram(program, pod string) {
+	ws.t.Helper()
 	if ws.metrics[pod] == "" {
 		ws.metrics[pod] = address(ws.t)
 		ws.proxies[pod] = newCountingProxy(ws.t, ws.env.URI, "seatlocks")
 	}
-	ws.processes[pod] = start(ws.t, "worker", slices.Concat(ws.settings,
-		[]string{"POD_NAME=" + pod, "METRICS_ADDR=" + ws.metrics[pod], "MONGODB_URI=" + ws.proxies[pod].uri})...)
+	serves := map[string]string{"api": "HTTP_ADDR=", "worker": "METRICS_ADDR="}[program] + ws.metrics[pod]
+	ws.processes[pod] = start(ws.t, program, slices.Concat(ws.settings,
+		[]string{"POD_NAME=" + pod, serves, "MONGODB_URI=" + ws.proxies[pod].uri})...)
 }
 
 func (ws *workers) awaitReady() {

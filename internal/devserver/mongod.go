@@ -47,7 +47,9 @@ type Member struct {
 	port    *Port
 	command Command
 	output  *bytes.Buffer
+	dir     string // of its data
 	log     string
+	disk    *Disk // nil: a folder
 
 	mu      sync.Mutex
 	process *Process
@@ -55,12 +57,17 @@ type Member struct {
 
 // Restart starts a member that was killed, with its data and on its port. It
 // does nothing if the member runs: a second process on the same data folder would
-// end at once, and remove the folder.
+// end at once, and remove the folder. A disk that FillDisk has filled has space again.
 func (m *Member) Restart() (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.process != nil && m.process.isRunning() {
 		return nil
+	}
+	if m.disk != nil {
+		if err := m.disk.free(); err != nil {
+			return err
+		}
 	}
 	m.process, err = Start(m.command)
 	return err
@@ -90,12 +97,15 @@ func (m *Member) Stop() {
 	m.process.Stop()
 }
 
-// FillDisk lets every further write of the member to its files fail, by a limit of
-// their size. The member ends soon, as it does on a full disk. A restarted member
-// has no such limit. It needs a data folder that is not temporary.
+// FillDisk takes all space of the member's disk. Without a Disk of its own, every
+// further write to its files fails by a limit of their size. The member ends with
+// the first write that fails. It needs a data folder that is not temporary.
 func (m *Member) FillDisk(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.disk != nil {
+		return m.disk.fill()
+	}
 	shell := strconv.Itoa(m.process.Pid())
 	children, err := os.ReadFile(filepath.Join("/proc", shell, "task", shell, "children"))
 	if err != nil {
@@ -121,8 +131,7 @@ func (m *Member) RemoveData() error {
 	if m.process.isRunning() {
 		return nil
 	}
-	dir := filepath.Dir(m.log)
-	return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
+	return errors.Join(os.RemoveAll(m.dir), os.MkdirAll(m.dir, 0o700))
 }
 
 // Ended is closed when the member's present process has ended.
@@ -171,6 +180,7 @@ type MongodOptions struct {
 // MemberOptions configures a member.
 type MemberOptions struct {
 	DataDir string   // "" for a temporary folder
+	Disk    *Disk    // has the data folder, instead of DataDir
 	Env     []string // added to this process's environment
 }
 
@@ -238,7 +248,9 @@ func startMembers(ctx context.Context, o MongodOptions, members int) (set *Repli
 
 func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (*Member, error) {
 	dir, tempDir := own.DataDir, ""
-	if dir == "" {
+	if own.Disk != nil {
+		dir = filepath.Join(own.Disk.dir, "data") // RemoveData can't remove what is mounted
+	} else if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "mongod-"); err != nil {
 			return nil, err
@@ -253,8 +265,13 @@ func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (
 		return nil, err
 	}
 	output := &bytes.Buffer{}
-	m := &Member{Host: port.Addr(), port: port, output: output, log: filepath.Join(dir, "mongod.log"), command: Command{
-		Args:    mongodArgs(binary, dir, port.Number, o),
+	args, log := mongodArgs(binary, dir, port.Number, o), filepath.Join(dir, "mongod.log")
+	if own.Disk != nil { // a journal has 300 MB otherwise, and a log that can't be written would end the member first
+		log = filepath.Join(own.Disk.below, "mongod.log")
+		args = append(args, "--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=8MB)")
+	}
+	m := &Member{Host: port.Addr(), port: port, output: output, dir: dir, disk: own.Disk, log: log, command: Command{
+		Args:    append(args, "--logpath", log, "--logappend"),
 		Env:     append(libraryPath(libraries), own.Env...),
 		TempDir: tempDir,
 		Output:  output,
@@ -267,7 +284,7 @@ func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (
 
 func mongodArgs(binary, dir string, port int, o MongodOptions) []string {
 	args := []string{
-		binary, "--replSet", replicaSet, "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"), "--logappend",
+		binary, "--replSet", replicaSet, "--dbpath", dir,
 		"--bind_ip", "127.0.0.1", "--port", strconv.Itoa(port), "--nounixsocket",
 		"--networkMessageCompressors", "snappy,zstd", // zlib off: CVE-2025-14847
 		"--wiredTigerCacheSizeGB", cacheGB, "--oplogSize", "256",
