@@ -18,9 +18,10 @@ type Sweeper struct {
 	// Batch is the maximum number of documents in one transaction.
 	Batch int
 
-	reported Reported
-	position position
-	quiet    quiet
+	reported                    Reported
+	position                    position
+	poisonLocks, poisonBookings store.Turns
+	quiet                       quiet
 }
 
 // initiatedPages is how many batches of INITIATED bookings one run examines. The next run
@@ -58,7 +59,7 @@ func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 		}
 		p.found(ctx, p.takeExtra())
 		if len(due) < s.Batch {
-			poison, err := s.Pipeline.Store().UnendableLocks(ctx, maxPoison)
+			poison, err := s.Pipeline.Store().UnendableLocks(ctx, &s.poisonLocks, maxPoison)
 			p.setPoisonAside(ctx, "lock", poison)
 			p.success(ctx)
 			return p.report, err
@@ -131,14 +132,14 @@ func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
 			return p.report, err
 		}
 	}
-	poison, err := s.Pipeline.Store().UnendableBookings(ctx, maxPoison)
+	poison, err := s.Pipeline.Store().UnendableBookings(ctx, &s.poisonBookings, maxPoison)
 	p.setPoisonAside(ctx, "booking", poison)
 	p.success(ctx)
 	return p.report, err
 }
 
-// maxPoison bounds the documents that one run sets aside because of their own fields. Others
-// are never read one by one.
+// maxPoison bounds the documents of one kind that one run sets aside because of their own fields.
+// The next run goes on behind them, so that each of them is reported.
 const maxPoison = 100
 
 func (p *progress) setPoisonAside(ctx context.Context, kind string, list []store.Poison) {

@@ -78,7 +78,7 @@ func (r *Recovery) plan(ctx context.Context, all bool) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	events, users, err := r.foreign(ctx)
+	events, users, err := r.findForeign(ctx, &foreignTurns{})
 	if err != nil {
 		return p, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -22,7 +23,7 @@ type Recovery struct {
 	Pipeline *pipeline.Pipeline
 	Sweeper  *expiry.Sweeper
 	// ForeignUsers returns users that no request can name; nil: users are kept elsewhere.
-	ForeignUsers func(ctx context.Context, limit int) ([]string, error)
+	ForeignUsers func(ctx context.Context, turn *mongodb.Turn, limit int) ([]string, error)
 	// Corrected is called for each counter that was corrected; may be nil.
 	Corrected func()
 	// OnProgress is called during a long step, every ProgressInterval (5 s if it is zero);
@@ -31,6 +32,8 @@ type Recovery struct {
 	ProgressInterval time.Duration
 
 	reported expiry.Reported
+	foreign  foreignTurns
+	proven   proven
 }
 
 func (r *Recovery) store() *store.Store { return r.Pipeline.Store() }
@@ -100,9 +103,10 @@ func (p *pass) runSteps(ctx context.Context) (Report, error) {
 }
 
 // Reconcile is only the audit: ACTIVE locks that other software sold become CONSUMED, and every
-// counter is compared with its locks and corrected.
+// counter is compared with its locks and corrected. It also proves some of the sealed events, in turn.
 func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger) (Report, error) {
 	p := r.pass(runID, log)
+	p.proves = true
 	p.endOrphans(ctx)
 	if err := p.unsealBroken(ctx); err != nil {
 		return p.report, err
@@ -127,6 +131,7 @@ type pass struct {
 	onProgress func(context.Context, Progress) // nil is not called
 
 	all       bool          // it compares all events
+	proves    bool          // it proves some of the sealed events
 	anySealed bool          // there are sealed events
 	scope     store.Scope   // the events that it compares
 	broken    []holdfast.ID // sealed events that it compares too
@@ -288,20 +293,23 @@ func (p *pass) checkCounters(ctx context.Context) error {
 	return err
 }
 
-// maxForeign bounds the documents without an ID of ours that a pass reads.
+// maxForeign bounds the documents without an ID of ours that a pass reads. The next pass goes on
+// behind them.
 const maxForeign = 100
 
-// foreign returns events and users whose _id is no ObjectID.
-func (r *Recovery) foreign(ctx context.Context) (events, users []string, err error) {
-	if events, err = r.store().ForeignEvents(ctx, maxForeign); err != nil || r.ForeignUsers == nil {
+type foreignTurns struct{ events, users mongodb.Turn }
+
+// findForeign returns events and users whose _id is no ObjectID.
+func (r *Recovery) findForeign(ctx context.Context, turns *foreignTurns) (events, users []string, err error) {
+	if events, err = r.store().ForeignEvents(ctx, &turns.events, maxForeign); err != nil || r.ForeignUsers == nil {
 		return events, nil, err
 	}
-	users, err = r.ForeignUsers(ctx, maxForeign)
+	users, err = r.ForeignUsers(ctx, &turns.users, maxForeign)
 	return events, users, err
 }
 
 func (p *pass) reportForeign(ctx context.Context) error {
-	events, users, err := p.foreign(ctx)
+	events, users, err := p.findForeign(ctx, &p.foreign)
 	for _, id := range events {
 		p.contradiction(ctx, "Event whose _id is no ObjectID; no request can name it", slog.String("document", id))
 	}

@@ -68,15 +68,18 @@ func TestSealed_AreSkippedButByAPassOverAll(t *testing.T) {
 		w.Set("events", id, bson.D{{Key: "availableSeats", Value: 9}})
 		w.Acquire(id, 1, testenv.Soon())
 	}
+	report, err := passes["reconcile"](w)
+	if err != nil || report.Checked != 2 || report.Reported != 0 || report.Unsealed != 0 {
+		t.Errorf("reconcile: %+v, %v; want 2 checked, nothing reported", report, err)
+	}
+	w.Set("events", last, bson.D{{Key: "availableSeats", Value: 8}})
 	// Other software changes what the check of the seals does not read.
 	w.Set("bookings", sales[0].ID, bson.D{{Key: "status", Value: "CANCELLED"}})
 	w.Set("seatlocks", sales[1].LockID, bson.D{{Key: "seats", Value: 3}})
 	w.Insert("bookings", bson.D{{Key: "event", Value: events[2]}, {Key: "seatLockId", Value: ids.New()}, {Key: "status", Value: "CONFIRMED"}})
-	for name, pass := range passes {
-		report, err := pass(w)
-		if err != nil || report.Checked != 2 || report.Reported != 0 || report.Unsealed != 0 {
-			t.Errorf("%s: %+v, %v; want 2 checked, nothing reported", name, report, err)
-		}
+	report, err = passes["run"](w)
+	if err != nil || report.Checked != 2 || report.Corrections != 1 || report.Reported != 0 || report.Unsealed != 0 {
+		t.Errorf("%+v, %v; want 2 checked, 1 corrected, nothing reported", report, err)
 	}
 	if available, _ := w.Available(first); available != 9 {
 		t.Errorf("%d seats of the living event are available, want 9", available)
@@ -92,7 +95,7 @@ func TestSealed_AreSkippedButByAPassOverAll(t *testing.T) {
 	if !isSealed(w, events[0]) || !isSealed(w, events[1]) {
 		t.Error("a plan removed a seal")
 	}
-	report, err := w.Recovery.RunAll(w.Ctx(), "run", slog.New(w.Log))
+	report, err = w.Recovery.RunAll(w.Ctx(), "run", slog.New(w.Log))
 	if err != nil || report.Checked != 6 || report.Corrections != 1 || report.Reported != 2 {
 		t.Errorf("all: %+v, %v; want 6 checked, 1 corrected, 2 reported", report, err)
 	}

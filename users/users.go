@@ -157,7 +157,8 @@ func (s *Service) first(ctx context.Context, filter bson.D, o ...options.Lister[
 	return holdfast.User{ID: d.ID, Name: string(d.Name), Email: string(d.Email), CreatedAt: created}, nil
 }
 
-// Foreign returns up to limit users whose _id is no ObjectID. No request can name one.
-func (s *Service) Foreign(ctx context.Context, limit int) ([]string, error) {
-	return mongodb.ForeignIDs(ctx, s.db.Collection(name), limit)
+// Foreign returns up to limit users whose _id is no ObjectID, those whose turn it is. No request can
+// name one.
+func (s *Service) Foreign(ctx context.Context, turn *mongodb.Turn, limit int) ([]string, error) {
+	return mongodb.ForeignIDs(ctx, s.db.Collection(name), turn, limit)
 }

@@ -20,7 +20,7 @@ var mutations = slices.Concat(
 	jobMutations, streamMutations,
 	requestMutations,
 	admissionMutations, truthMutations, proofMutations, scaleMutations,
-	fleetMutations, sealMutations,
+	fleetMutations, sealMutations, foreignMutations,
 	saleMutations,
 	outcomeMutations,
 	upgradeMutations,

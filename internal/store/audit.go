@@ -14,9 +14,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// ForeignEvents returns up to limit events whose _id is no ObjectID. No request can name one.
-func (s *Store) ForeignEvents(ctx context.Context, limit int) ([]string, error) {
-	return mongodb.ForeignIDs(ctx, s.events(), limit)
+// ForeignEvents returns up to limit events whose _id is no ObjectID, those whose turn it is. No request
+// can name one.
+func (s *Store) ForeignEvents(ctx context.Context, turn *mongodb.Turn, limit int) ([]string, error) {
+	return mongodb.ForeignIDs(ctx, s.events(), turn, limit)
 }
 
 // Audit is the result of comparing a page of counters with the locks.

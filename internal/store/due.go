@@ -28,11 +28,13 @@ type Poison struct {
 }
 
 type poisonDoc struct {
-	ID  mongodb.ForeignID `bson:"_id"`
-	Why mongodb.Text      `bson:"why"`
+	ID  bson.RawValue `bson:"_id"`
+	Why mongodb.Text  `bson:"why"`
 }
 
-func (d poisonDoc) poison() Poison { return Poison{ID: string(d.ID), Why: string(d.Why)} }
+func (d poisonDoc) poison() Poison {
+	return Poison{ID: string(mongodb.NameOf(d.ID)), Why: string(d.Why)}
+}
 
 // After is a position in the order (time, ID) of a sweep's pages.
 type After struct {
@@ -68,29 +70,47 @@ func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock
 	}), mongodb.Translate(err)
 }
 
+// Turns are where the next search for documents that no sweep can end goes on, for each kind of them.
+type Turns [3]mongodb.Turn
+
 // UnendableLocks returns up to limit ACTIVE locks that are due and that no sweep can end, and up
-// to limit ACTIVE locks whose expiry is no date: they are never due.
-func (s *Store) UnendableLocks(ctx context.Context, limit int) ([]Poison, error) {
+// to limit ACTIVE locks whose expiry is no date: they are never due. The next call goes on behind them.
+func (s *Store) UnendableLocks(ctx context.Context, turns *Turns, limit int) ([]Poison, error) {
 	active := mongodb.Is("status", string(holdfast.LockActive))
-	ended, err := s.poison(ctx, s.locks(), limit, mongodb.Match(active, due),
-		withWhy(unendable(s.shared())), hasWhy)
-	if err != nil {
-		return nil, err
-	}
-	never, err := s.poison(ctx, s.locks(), limit, mongodb.Match(active, noDate("expiresAt")), withWhy(literally("its expiry is no date")))
-	return append(ended, never...), err
+	return s.poison(ctx, s.locks(), turns, limit,
+		poisonKind{mongodb.And(active, due), unendable(s.shared())},
+		poisonKind{mongodb.And(active, noDate("expiresAt")), literally("its expiry is no date")})
 }
 
-// poison runs stages that end with documents of an _id and a why.
-func (s *Store) poison(ctx context.Context, c *mongo.Collection, limit int, stages ...bson.D) ([]Poison, error) {
-	docs, err := mongodb.All[poisonDoc](ctx, c, append(stages, mongodb.Limit(limit)))
-	return all(docs, poisonDoc.poison), mongodb.Translate(err)
+// poisonKind is a kind of documents that no sweep can end: a filter, and an expression that says
+// why; "" if a sweep can.
+type poisonKind struct{ which, why bson.D }
+
+// poison searches for up to limit documents of each kind whose turn it is, in the order of _id.
+func (s *Store) poison(
+	ctx context.Context, c *mongo.Collection, turns *Turns, limit int, kinds ...poisonKind,
+) (found []Poison, err error) {
+	for i, kind := range kinds {
+		err := turns[i].Next(limit, func(isNext bson.D) ([]bson.RawValue, error) {
+			docs, err := mongodb.All[poisonDoc](ctx, c, mongo.Pipeline{
+				mongodb.Match(kind.which), withWhy(isNext, kind.why), hasWhy, mongodb.Sort("_id"), mongodb.Limit(limit),
+			})
+			found = append(found, all(docs, poisonDoc.poison)...)
+			return all(docs, func(d poisonDoc) bson.RawValue { return d.ID }), err
+		})
+		if err != nil {
+			return nil, mongodb.Translate(err)
+		}
+	}
+	return found, nil
 }
 
 // withWhy keeps the _id of documents, and says why they can't be ended; hasWhy keeps those of
-// which it says something.
-func withWhy(why bson.D) bson.D {
-	return bson.D{{Key: "$project", Value: bson.D{{Key: "why", Value: why}}}}
+// which it says something. The turn is a part of the expression, so that the index is chosen by the
+// filter of the kind.
+func withWhy(isNext, why bson.D) bson.D {
+	which := bson.D{{Key: "$cond", Value: bson.A{isNext, why, ""}}}
+	return bson.D{{Key: "$project", Value: bson.D{{Key: "why", Value: which}}}}
 }
 
 var hasWhy = mongodb.Match(bson.D{{Key: "why", Value: bson.D{{Key: "$ne", Value: ""}}}})
@@ -166,22 +186,14 @@ var duePending = mongodb.And(mongodb.Is("status", string(holdfast.BookingPending
 
 // UnendableBookings returns bookings that no sweep can end, up to limit of each kind: due ones,
 // INITIATED ones that nothing can name, and PAYMENT_PENDING ones with a payment window that is no
-// date. Without a window the lock's expiry counts.
-func (s *Store) UnendableBookings(ctx context.Context, limit int) (found []Poison, err error) {
+// date. Without a window the lock's expiry counts. The next call goes on behind them.
+func (s *Store) UnendableBookings(ctx context.Context, turns *Turns, limit int) ([]Poison, error) {
 	initiated, pending := mongodb.Is("status", string(holdfast.BookingInitiated)), mongodb.Is("status", string(holdfast.BookingPending))
 	noWindow := mongodb.Not("paymentExpiresAt", bson.E{Key: "$in", Value: bson.A{nil}})
-	for _, kind := range []struct{ which, why bson.D }{
-		{duePending, unendableBooking},
-		{mongodb.And(initiated, mongodb.Not("_id", bson.E{Key: "$gt", Value: ID{}})), unendableBooking},
-		{mongodb.And(pending, noDate("paymentExpiresAt"), noWindow), literally("its payment window is no date")},
-	} {
-		poison, err := s.poison(ctx, s.bookings(), limit, mongodb.Match(kind.which), withWhy(kind.why), hasWhy)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, poison...)
-	}
-	return found, nil
+	return s.poison(ctx, s.bookings(), turns, limit,
+		poisonKind{duePending, unendableBooking},
+		poisonKind{mongodb.And(initiated, mongodb.Not("_id", bson.E{Key: "$gt", Value: ID{}})), unendableBooking},
+		poisonKind{mongodb.And(pending, noDate("paymentExpiresAt"), noWindow), literally("its payment window is no date")})
 }
 
 // CountDueBookings counts the PAYMENT_PENDING bookings whose payment window has passed.

@@ -59,7 +59,7 @@ func TestDueLocks_AreEndableOrHaveAReason(t *testing.T) {
 	for _, lock := range due {
 		found[idText(t, lock.ID)]++
 	}
-	refused, err := w.Store.UnendableLocks(w.Ctx(), len(what))
+	refused, err := w.Store.UnendableLocks(w.Ctx(), &store.Turns{}, len(what))
 	if err != nil {
 		t.Fatal(err)
 	}

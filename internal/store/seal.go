@@ -79,23 +79,52 @@ func (s *Store) Seal(ctx context.Context, event inventory.Event, until time.Time
 	if open, err := s.isOpen(ctx, event.ID); err != nil || open {
 		return SealResult{}, mongodb.Translate(err)
 	}
-	taken, contradiction, err := s.proveLocks(ctx, event.ID)
-	if err == nil && contradiction == "" {
-		contradiction, err = s.proveSales(ctx, event.ID)
-	}
-	switch {
-	case err != nil:
-		return SealResult{}, mongodb.Translate(err)
-	case contradiction != "":
-		return SealResult{Contradiction: contradiction}, nil
-	case event.Drift(taken) != 0:
-		return SealResult{Contradiction: "its counter does not agree with its locks"}, nil
+	contradiction, err := s.prove(ctx, event)
+	if err != nil || contradiction != "" {
+		return SealResult{Contradiction: contradiction}, err
 	}
 	err = mongodb.Do(ctx, s.db, func(ctx context.Context) error { return s.writeSeal(ctx, event, until) })
 	if errors.Is(err, ErrStale) {
 		return SealResult{}, nil
 	}
 	return SealResult{Sealed: err == nil}, err
+}
+
+// prove looks for what contradicts an event without open locks and bookings: in its counter, its
+// taking locks and its CONFIRMED bookings. It returns "" if nothing does.
+func (s *Store) prove(ctx context.Context, event inventory.Event) (contradiction string, err error) {
+	taken, contradiction, err := s.proveLocks(ctx, event.ID)
+	if err == nil && contradiction == "" {
+		contradiction, err = s.proveSales(ctx, event.ID)
+	}
+	if err == nil && contradiction == "" && event.Drift(taken) != 0 {
+		contradiction = "its counter does not agree with its locks"
+	}
+	return contradiction, mongodb.Translate(err)
+}
+
+// SealedEvents reads up to limit sealed events after a position, in the order of their IDs.
+func (s *Store) SealedEvents(ctx context.Context, after ID, limit int) ([]inventory.Event, error) {
+	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is(sealFlag, true), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
+		mongodb.Sort("_id"), mongodb.Limit(limit),
+	})
+	return all(docs, func(d eventDoc) inventory.Event { return d.inventory(s.shared()) }), mongodb.Translate(err)
+}
+
+// ProveSeal repeats the proof of a sealed event, which SealedEvents has read. It returns what
+// contradicts the seal: other software has written it. It returns "" if nothing does, or if the event
+// is not as it was read any more: each change by Holdfast removes the seal.
+func (s *Store) ProveSeal(ctx context.Context, event inventory.Event) (contradiction string, err error) {
+	contradiction, err = s.prove(ctx, event)
+	if err != nil || contradiction == "" {
+		return "", err
+	}
+	n, err := s.events().CountDocuments(ctx, mongodb.And(eventGuard(event.ID, inventory.EventWrite{IfUnchanged: &event}), isSealed))
+	if err != nil || n == 0 {
+		return "", mongodb.Translate(err)
+	}
+	return contradiction, nil
 }
 
 // openStatuses are the bookings that may still be confirmed.
@@ -249,7 +278,7 @@ func (s *Store) SealedCount(ctx context.Context) (int64, error) {
 //
 // The cost is some microseconds for each event, sealed or not, and each open booking. It does not
 // read the ended and sold locks and bookings of sealed events, so it misses a write to these that
-// leaves the event as it was.
+// leaves the event as it was. ProveSeal finds that.
 func (s *Store) BrokenSeals(ctx context.Context) ([]ID, error) {
 	broken := map[ID]bool{}
 	differs := mongodb.Match(isSealed, bson.D{{Key: "$expr", Value: not(isIntact)}})

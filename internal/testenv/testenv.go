@@ -265,16 +265,16 @@ func (e *Env) Transactions(o mongodb.Outcome) int {
 	return e.transactions[o]
 }
 
-// FailCommands makes the server's commands of a name fail. mode says how often;
-// failure holds fields of the fail point failCommand. The server must be the
+// FailCommands makes the server's commands of some names, with spaces between them, fail. mode says
+// how often; failure holds fields of the fail point failCommand. The server must be the
 // test's own. The returned function switches the fail point off.
-func (e *Env) FailCommands(name string, mode any, failure bson.D) (off func()) {
+func (e *Env) FailCommands(names string, mode any, failure bson.D) (off func()) {
 	e.T.Helper()
 	set := func(mode any) {
 		e.T.Helper()
 		err := e.DB.Client().Database("admin").RunCommand(context.Background(), bson.D{
 			{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: mode},
-			{Key: "data", Value: append(bson.D{{Key: "failCommands", Value: bson.A{name}}}, failure...)},
+			{Key: "data", Value: append(bson.D{{Key: "failCommands", Value: strings.Fields(names)}}, failure...)},
 		}).Err()
 		if err != nil {
 			e.T.Fatal(err)
