@@ -27,7 +27,7 @@ func TestRace_ConfirmCancelExpireReleaseHaveOneWinner(t *testing.T) {
 	other := testenv.Open(t, w.URI, w.DB.Name())
 	wins := map[string]int{}
 	var mu sync.Mutex
-	const rounds, parallel = 1000, 10
+	const rounds, parallel = 500, 10
 	var workers sync.WaitGroup
 	for k := range parallel {
 		workers.Go(func() {

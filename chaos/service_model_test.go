@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"flag"
 	"maps"
 	"slices"
 	"testing"
@@ -14,7 +15,12 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "50"); err != nil { // a walk of the model takes a second and a half
+		panic(err)
+	}
+	testenv.Main(m)
+}
 
 // serviceModel executes one operation at a time in memory: it says what the services must
 // answer, and what the documents must be then. Its time does not move: every expiry is an hour
