@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
@@ -18,7 +19,11 @@ type document struct {
 
 type documentedOperation struct {
 	OperationID string
-	Responses   map[string]struct {
+	Description string
+	RequestBody struct {
+		Content map[string]struct{ Schema schema }
+	}
+	Responses map[string]struct {
 		Content map[string]struct{ Schema schema }
 	}
 }
@@ -102,6 +107,21 @@ func TestOpenAPI_DescribesStreamsAsStreams(t *testing.T) {
 	}
 	if !slices.Equal(reset.Properties["event"].Enum, []any{"reset"}) {
 		t.Errorf("%+v", reset)
+	}
+}
+
+// A cancelled event is not the end of a confirmation that began before. Operators have to know it
+// where they cancel.
+func TestOpenAPI_PatchTellsOfConfirmationsInFlight(t *testing.T) {
+	t.Parallel()
+	operation := open(t).document().Paths["/api/events/{id}"]["patch"]
+	for _, part := range []string{
+		"CANCELLED is final, but a confirmation in flight may still commit shortly after the answer",
+		"list the event's CONFIRMED bookings a minute later, and cancel and refund them",
+	} {
+		if !strings.Contains(operation.Description, part) {
+			t.Errorf("%q lacks %q", operation.Description, part)
+		}
 	}
 }
 

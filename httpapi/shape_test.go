@@ -57,6 +57,51 @@ func TestShape_KeysOfEventsAreExact(t *testing.T) {
 	}
 }
 
+// Each route that reads a body, as the OpenAPI document lists them, reads its keys exactly.
+func TestShape_KeysOfEveryBodyAreExact(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	document, bodies := s.document(), 0
+	resolve := func(v schema) schema {
+		if name, isReference := strings.CutPrefix(v.Ref, "#/components/schemas/"); isReference {
+			return document.Components.Schemas[name]
+		}
+		return v
+	}
+	for path, operations := range document.Paths {
+		for method, o := range operations {
+			if o.RequestBody.Content == nil {
+				continue
+			}
+			bodies++
+			t.Run(o.OperationID, func(t *testing.T) {
+				rows := []shapeOf{{"unknown", `{"x":1}`, 422, "VALIDATION_FAILED", `"body.x"`}}
+				body := resolve(o.RequestBody.Content["application/json"].Schema)
+				for key, value := range body.Properties {
+					if v := resolve(value); v.Properties != nil || v.Items != nil {
+						t.Errorf("%s has keys of its own, which this test does not check", key)
+					}
+					rows = append(rows, shapeOf{key + ", repeated", fmt.Sprintf(`{%q:1,%[1]q:1}`, key), 400, "MALFORMED_REQUEST", "same key"})
+					for _, other := range []string{strings.ToUpper(key), strings.ToUpper(key[:1]) + key[1:]} {
+						rows = append(rows,
+							shapeOf{other, fmt.Sprintf(`{%q:1}`, other), 422, "VALIDATION_FAILED", fmt.Sprintf("%q", "body."+other)},
+							shapeOf{other + " beside " + key, fmt.Sprintf(`{%q:1,%q:1}`, key, other), 422, "VALIDATION_FAILED",
+								fmt.Sprintf("%q", "body."+other)})
+					}
+				}
+				if len(rows) == 1 {
+					t.Error("the document describes no key")
+				}
+				path := strings.NewReplacer("{id}", ids.New().String(), "{job}", "recovery").Replace(path)
+				s.checkShapes(t, strings.ToUpper(method), path, rows)
+			})
+		}
+	}
+	if bodies < 7 {
+		t.Errorf("the document has %d routes with a body", bodies)
+	}
+}
+
 // Two objects may have the same key, and a string may look like a key.
 func TestShape_KeysOfTwoObjectsDoNotRepeat(t *testing.T) {
 	t.Parallel()
