@@ -34,7 +34,6 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
 		if err := a.authorize(r, d.scope); err != nil {
-			closeUnread(w, r)
 			writeProblem(w, problemOf(err))
 			return
 		}
@@ -48,7 +47,6 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			bodyBuffers.Put(body)
 		}()
 		if err := a.bodies.read(body, w, r, d.maxBody); err != nil {
-			closeUnread(w, r)
 			writeProblem(w, problemOf(err))
 			return
 		}
@@ -115,20 +113,6 @@ func (c *admitted) Unwrap() huma.Context { return c.humaContext }
 
 // bodyBuffers has buffers of at most about maxBodyBytes.
 var bodyBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// lingerTimeout is how long a connection stays open after an answer to a request whose body was
-// not read, so that the client can read the answer.
-const lingerTimeout = time.Second
-
-// closeUnread makes the server answer before it has received the body. Otherwise it would read the
-// body first, to use the connection again.
-func closeUnread(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength == 0 {
-		return
-	}
-	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(clock.Deadline(lingerTimeout)) // else the server's own applies
-}
 
 // defaultBodies is how many bodies may be on their way at a time. They need at most 64 KiB each.
 const defaultBodies = 4096

@@ -24,22 +24,27 @@ import (
 
 var shopKey = []string{"Authorization", "Bearer s-shop"}
 
-// openWithLimits opens a site with the keys shop and ops.
+// openWithLimits opens a site with the keys shop and ops, and with tokens.
 func openWithLimits(t *testing.T, limits httpapi.Limits) *site {
 	t.Helper()
+	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return openWith(t, func(s *httpapi.Services, _ *core.Settings) {
 		s.Keys = []config.Key{
 			{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"},
 			{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"},
 		}
-		s.Limits, s.Rates = limits, ratelimit.New(nil, clock.System, slog.New(slog.DiscardHandler))
+		s.Tokens, s.Limits, s.Rates = tokens, limits, ratelimit.New(nil, clock.System, slog.New(slog.DiscardHandler))
 	})
 }
 
 // rawRequest is a request whose bytes the test sends itself.
 type rawRequest struct {
-	t    *testing.T
-	conn net.Conn
+	t        *testing.T
+	conn     net.Conn
+	response *bufio.Reader
 }
 
 // begin sends the beginning of a request.
@@ -50,7 +55,7 @@ func (s *site) begin(t *testing.T, text string) *rawRequest {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	r := &rawRequest{t: t, conn: conn}
+	r := &rawRequest{t: t, conn: conn, response: bufio.NewReader(conn)}
 	r.send(text)
 	return r
 }
@@ -69,7 +74,7 @@ func (r *rawRequest) answer() answer {
 	if err := r.conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		r.t.Error(err)
 	}
-	response, err := http.ReadResponse(bufio.NewReader(r.conn), nil)
+	response, err := http.ReadResponse(r.response, nil)
 	if err != nil {
 		r.t.Error(err)
 		return answer{}

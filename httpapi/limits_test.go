@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,6 +128,58 @@ func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 		s.want(s.call("GET", "/api/events", nil, kiosk...), 200, "")
 	}
 	s.want(s.call("GET", "/api/events", nil, kiosk...), 429, "TOO_MANY_REQUESTS")
+}
+
+// A request counts, and its response has the headers, if its key or token is sufficient. The user
+// that a key names counts once the body was read.
+func TestLimits_OnlyCountedRequestsHaveHeaders(t *testing.T) {
+	t.Parallel()
+	hundred := config.Rate{Count: 100, Per: time.Hour}
+	s := openWithLimits(t, httpapi.Limits{PerKey: hundred, PerUser: hundred, PerAddress: hundred})
+	none := ids.New().String()
+	lock, book := fields{"eventId": none, "userId": none, "seats": 1}, fields{"eventId": none, "userId": none, "lockId": none}
+	customer := []string{"Authorization", tokenFor(t, none)}
+	count := map[string]int{} // requests by what they count against
+	for _, c := range []struct {
+		method, path string
+		body         any
+		caller       []string
+		status       int
+		counts       string // against which rates
+	}{
+		{"GET", "/api/events", nil, shopKey, 200, "key"},
+		{"GET", "/api/locks?userId=" + none, nil, shopKey, 200, "key"},
+		{"POST", "/api/locks", "{", shopKey, 400, "key"},
+		{"POST", "/api/locks", fields{"userId": none}, shopKey, 422, "key"},
+		{"POST", "/api/locks", lock, shopKey, 404, "key user"},
+		{"POST", "/api/bookings", book, shopKey, 404, "key user"},
+		{"POST", "/api/locks/" + none + "/extend", fields{"ttlSeconds": 5}, shopKey, 404, "key"},
+		{"POST", "/api/locks", lock, customer, 404, "user"},
+		{"POST", "/api/locks", "{", customer, 400, "user"},
+		{"GET", "/api/admin/jobs", nil, shopKey, 403, ""},
+		{"POST", "/api/users", fields{}, customer, 403, ""},
+		{"GET", "/api/events", nil, []string{"Authorization", "Bearer wrong"}, 401, "address"},
+		{"GET", "/nothing", nil, shopKey, 404, ""},
+		{"PUT", "/api/locks", nil, shopKey, 405, ""},
+		{"POST", "/api/locks", lock, append(shopKey[:2:2], "Sec-Fetch-Site", "cross-site"), 403, ""},
+		{"GET", "/livez", nil, shopKey, 200, ""},
+		{"GET", "/openapi.json", nil, shopKey, 200, ""},
+	} {
+		a := s.want(s.call(c.method, c.path, c.body, c.caller...), c.status, "")
+		var policies, rates []string
+		for _, kind := range strings.Fields(c.counts) {
+			count[kind]++
+			policies = append(policies, fmt.Sprintf(`"%s";q=100;w=3600`, kind))
+			rates = append(rates, fmt.Sprintf(`"%s";r=%d;`, kind, 100-count[kind]))
+		}
+		if got := a.header.Values("RateLimit-Policy"); !slices.Equal(got, policies) {
+			t.Errorf("%s %s counts against %v, want %v", c.method, c.path, got, policies)
+		}
+		got := a.header.Values("RateLimit")
+		if !slices.EqualFunc(got, rates, strings.HasPrefix) {
+			t.Errorf("%s %s: %v, want %v", c.method, c.path, got, rates)
+		}
+	}
 }
 
 // Above the limit of requests in flight, requests are refused at once with

@@ -33,7 +33,7 @@ func Operations(ready func(context.Context) Readiness, metrics prometheus.Gather
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", readyz(ready))
 	mux.Handle("GET /metrics", metricsHandler(metrics))
-	return withRequestID(withUnknownRoutes(mux))
+	return withRequestID(withUnreadBodies(withUnknownRoutes(mux)))
 }
 
 func livez(w http.ResponseWriter, _ *http.Request) {

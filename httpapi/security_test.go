@@ -2,6 +2,8 @@ package httpapi_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
 
@@ -95,6 +98,23 @@ func TestErrors_OfAPanicHaveNoStack(t *testing.T) {
 	}
 	if len(s.w.Log.Lines("A request panicked")) != 1 {
 		t.Error("the log has no line of the panic")
+	}
+}
+
+// METRICS_ADDR is for operators: it needs no key, from any address.
+func TestOperations_NeedNoKey(t *testing.T) {
+	t.Parallel()
+	h := httpapi.Operations(func(context.Context) httpapi.Readiness { return httpapi.Readiness{Ready: true} }, telemetry.NewMetrics().Registry)
+	for _, path := range []string{"/livez", "/readyz", "/metrics"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), "GET", path, http.NoBody)
+			r.RemoteAddr = "192.0.2.1:1"
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != 200 {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
 	}
 }
 

@@ -138,7 +138,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	h = guardOrigin(h, ring)
 	h = a.instrument(h, mux)
 	h = a.withCaller(h, ring)
-	return withRequestID(h), a
+	return withRequestID(withUnreadBodies(h)), a
 }
 
 // registerPublicRoutes adds the routes that need no key. /metrics needs one if

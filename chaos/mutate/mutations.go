@@ -18,7 +18,7 @@ var mutations = slices.Concat(
 	eventMutations, lockMutations,
 	acquireMutations, releaseMutations, bookingMutations, repairMutations,
 	jobMutations, streamMutations,
-	requestMutations,
+	requestMutations, unreadMutations,
 	admissionMutations, truthMutations, proofMutations, scaleMutations,
 	fleetMutations, sealMutations, foreignMutations,
 	saleMutations,

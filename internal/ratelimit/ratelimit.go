@@ -22,6 +22,9 @@ import (
 const (
 	// redisTimeout bounds a request to Redis.
 	redisTimeout = 200 * time.Millisecond
+	// defaultPatience is how long requests wait for the answer to another one before they count
+	// locally. A Redis that works answers within a few milliseconds.
+	defaultPatience = 20 * time.Millisecond
 	// maxLocalNames bounds the memory of the local counts. The least recently used
 	// name is dropped and starts with a full allowance again.
 	maxLocalNames = 100_000
@@ -37,6 +40,8 @@ const (
 type Limiter struct {
 	redis    *redis_rate.Limiter // nil without Redis
 	retryAt  atomic.Int64        // Redis has failed, and is asked again then, Unix nanoseconds; 0 while it answers
+	first    atomic.Pointer[question]
+	patience time.Duration
 	local    *lru.Cache[string, *rate.Limiter]
 	now      clock.Clock
 	log      *slog.Logger
@@ -49,7 +54,7 @@ func New(client *redis.Client, now clock.Clock, log *slog.Logger) *Limiter {
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	l := &Limiter{local: local, now: now, log: log}
+	l := &Limiter{local: local, now: now, log: log, patience: defaultPatience}
 	if client != nil {
 		l.redis = redis_rate.NewLimiter(client)
 	}
@@ -67,24 +72,84 @@ type Result struct {
 // Allow counts a request of name and decides whether it is within the rate. A
 // burst may have as many requests as the rate's count.
 func (l *Limiter) Allow(ctx context.Context, name string, r config.Rate) Result {
-	if l.redis != nil && l.redisAnswers(ctx) {
-		bounded, cancel := context.WithTimeout(ctx, redisTimeout)
-		defer cancel()
-		res, err := l.redis.Allow(bounded, keyPrefix+name, redis_rate.Limit{Rate: r.Count, Burst: r.Count, Period: r.Per})
-		if err == nil {
-			return Result{
-				Allowed:    res.Allowed > 0,
-				Remaining:  res.Remaining,
-				RetryAfter: max(0, res.RetryAfter), // -1 if allowed
-				Reset:      res.ResetAfter,
+	if l.redis == nil {
+		return l.allowLocal(name, r)
+	}
+	q, ask := l.join(ctx)
+	if !ask {
+		return l.allowLocal(name, r)
+	}
+	result, err := l.ask(ctx, name, r)
+	if err != nil && ctx.Err() == nil { // else the caller has left, which says nothing about Redis
+		l.retryAt.Store(l.now().Add(retryInterval).UnixNano())
+		l.warn(ctx, err)
+	}
+	l.leave(q, err == nil)
+	if err != nil {
+		return l.allowLocal(name, r)
+	}
+	return result
+}
+
+func (l *Limiter) ask(ctx context.Context, name string, r config.Rate) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	res, err := l.redis.Allow(ctx, keyPrefix+name, redis_rate.Limit{Rate: r.Count, Burst: r.Count, Period: r.Per})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		Allowed:    res.Allowed > 0,
+		Remaining:  res.Remaining,
+		RetryAfter: max(0, res.RetryAfter), // -1 if allowed
+		Reset:      res.ResetAfter,
+	}, nil
+}
+
+// question is a request to Redis whose answer other requests wait for.
+type question struct {
+	since    time.Time
+	ended    chan struct{}
+	answered bool // may be read when ended is closed
+}
+
+// join decides whether a request asks Redis. If no other one is asking, it asks, and leave has to
+// be called with the question. Otherwise it asks after the other one got an answer, and does not
+// ask if there is none within patience. So only one request waits for a Redis that hangs, however
+// many come at the same time.
+func (l *Limiter) join(ctx context.Context) (own *question, ask bool) {
+	for l.redisAnswers(ctx) {
+		other := l.first.Load()
+		if other == nil {
+			own = &question{since: l.now(), ended: make(chan struct{})}
+			if l.first.CompareAndSwap(nil, own) {
+				return own, true
 			}
+			continue
 		}
-		if ctx.Err() == nil { // else the caller has left, which says nothing about Redis
-			l.retryAt.Store(l.now().Add(retryInterval).UnixNano())
-			l.warn(ctx, err)
+		select {
+		case <-other.ended:
+			if other.answered {
+				return nil, true
+			}
+		case <-time.After(l.patience - l.now().Sub(other.since)):
+			return nil, false
+		case <-ctx.Done():
+			return nil, false
 		}
 	}
-	return l.allowLocal(name, r)
+	return nil, false
+}
+
+// leave tells the requests that wait for a question whether Redis answered it. A nil question has
+// none.
+func (l *Limiter) leave(q *question, answered bool) {
+	if q == nil {
+		return
+	}
+	q.answered = answered
+	l.first.Store(nil)
+	close(q.ended)
 }
 
 // redisAnswers reports whether Redis answered when it was last asked. If it did not, it is asked

@@ -103,20 +103,112 @@ func TestAllow_CountsLocallyWhileRedisIsDown(t *testing.T) {
 	}
 }
 
+// client returns a client of a Redis that counts the commands.
+func clientOf(t *testing.T, server string) (*redis.Client, *commandCounter) {
+	t.Helper()
+	options, err := redis.ParseURL(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, commands := redisclient.Open(*options, 200*time.Millisecond), &commandCounter{}
+	client.AddHook(commands)
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client, commands
+}
+
+// However many requests come at the same time, a Redis that hangs delays one of them by its
+// timeout. The others count locally.
+func TestAllow_OneOfManyAsksAHangingRedis(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	client, commands := clientOf(t, server.URL)
+	start := clock.System()
+	l := ratelimit.New(client, func() time.Time { return start }, slog.New(slog.DiscardHandler)) // it is never time to ask again
+	l.Allow(t.Context(), "another name", tenAnHour)
+	server.Freeze()
+	commands.sent.Store(0)
+	var allowed atomic.Int64
+	var requests sync.WaitGroup
+	for range 50 {
+		requests.Go(func() {
+			if l.Allow(context.Background(), "name", tenAnHour).Allowed {
+				allowed.Add(1)
+			}
+		})
+	}
+	requests.Wait()
+	if n := commands.sent.Load(); n != 1 {
+		t.Errorf("%d of 50 requests waited for a Redis that hangs, want 1", n)
+	}
+	if n := allowed.Load(); n != 10 {
+		t.Errorf("%d requests were allowed, want 10", n)
+	}
+	server.Wake()
+}
+
+// Requests that come at the same time are all counted by a Redis that answers.
+func TestAllow_ManyAtOnceAreCountedByRedis(t *testing.T) {
+	t.Parallel()
+	client, commands := clientOf(t, testenv.RedisURL(t))
+	l := ratelimit.New(client, clock.System, slog.New(slog.DiscardHandler))
+	l.SetPatience(time.Hour)
+	l.Allow(t.Context(), ids.New().String(), tenAnHour) // Redis has the script then, which needs a command of its own
+	commands.sent.Store(0)
+	name, answer := ids.New().String(), make(chan struct{})
+	commands.hold.Store(&answer) // the first one has no answer until the others wait for it
+	var allowed atomic.Int64
+	var requests sync.WaitGroup
+	for range 20 {
+		requests.Go(func() {
+			if l.Allow(context.Background(), name, tenAnHour).Allowed {
+				allowed.Add(1)
+			}
+		})
+	}
+	testenv.WaitFor(t, func() bool { return goroutinesIn("(*Limiter).join") >= 19 })
+	close(answer)
+	requests.Wait()
+	if asked, n := commands.sent.Load(), allowed.Load(); asked != 20 || n != 10 {
+		t.Errorf("Redis counted %d requests and allowed %d, want 20 and 10", asked, n)
+	}
+}
+
+// A caller that leaves says nothing about Redis: the next request asks.
+func TestAllow_ACallerThatLeavesDoesNotDecideForOthers(t *testing.T) {
+	t.Parallel()
+	client, commands := clientOf(t, testenv.RedisURL(t))
+	l := ratelimit.New(client, clock.System, slog.New(slog.DiscardHandler))
+	l.SetPatience(time.Hour)
+	l.Allow(t.Context(), ids.New().String(), tenAnHour) // Redis has the script then, which needs a command of its own
+	commands.sent.Store(0)
+	name, answer := ids.New().String(), make(chan struct{})
+	commands.hold.Store(&answer)
+	ctx, leave := context.WithCancel(t.Context())
+	var requests sync.WaitGroup
+	requests.Go(func() { l.Allow(ctx, name, tenAnHour) })
+	testenv.WaitFor(t, func() bool { return commands.sent.Load() == 1 })
+	var second ratelimit.Result
+	requests.Go(func() { second = l.Allow(context.Background(), name, tenAnHour) })
+	testenv.WaitFor(t, func() bool { return goroutinesIn("(*Limiter).join") >= 1 })
+	leave()
+	close(answer)
+	requests.Wait()
+	if n := commands.sent.Load(); n != 2 || second.Remaining != 9 {
+		t.Errorf("%d commands, and the second request got %+v; want Redis to count it as the first", n, second)
+	}
+}
+
 // A Redis that hangs delays one request. Later ones do not ask it, until it answers again.
 func TestAllow_AsksAHangingRedisOnce(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	var now atomic.Int64
 	now.Store(clock.System().UnixNano())
-	commands := &commandCounter{}
-	options, err := redis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redisclient.Open(*options, 200*time.Millisecond)
-	defer client.Close() //nolint:errcheck // the test ends
-	client.AddHook(commands)
+	client, commands := clientOf(t, server.URL)
 	l := ratelimit.New(client, func() time.Time { return time.Unix(0, now.Load()) }, slog.New(slog.DiscardHandler))
 	allow := func(n int) {
 		for range n {
@@ -139,8 +231,11 @@ func TestAllow_AsksAHangingRedisOnce(t *testing.T) {
 	})
 }
 
-// commandCounter counts the commands that a client sends.
-type commandCounter struct{ sent atomic.Int64 }
+// commandCounter counts the commands that a client sends. It can hold the next one back.
+type commandCounter struct {
+	sent atomic.Int64
+	hold atomic.Pointer[chan struct{}]
+}
 
 func (c *commandCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -148,6 +243,9 @@ func (c *commandCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		if strings.HasPrefix(command.Name(), "eval") {
 			c.sent.Add(1)
+			if held := c.hold.Swap(nil); held != nil {
+				<-*held
+			}
 		}
 		return next(ctx, command)
 	}
@@ -158,8 +256,11 @@ func (c *commandCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) red
 }
 
 // isGoroutineIn reports whether a goroutine runs the function.
-func isGoroutineIn(function string) bool {
+func isGoroutineIn(function string) bool { return goroutinesIn(function) > 0 }
+
+// goroutinesIn counts the goroutines that run the function.
+func goroutinesIn(function string) int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	return strings.Contains(string(stacks), function)
+	return strings.Count(string(stacks), function+"(")
 }
