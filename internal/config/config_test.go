@@ -48,6 +48,13 @@ func TestRedis_HasUserPasswordAndTLS(t *testing.T) {
 	}
 }
 
+// Load balancers learn in this time that the process stops.
+func TestShutdownDelay_IsFiveSecondsByDefault(t *testing.T) {
+	if delay := parse(t, "").ShutdownDelay; delay != 5*time.Second {
+		t.Errorf("SHUTDOWN_DELAY is %v, want 5s", delay)
+	}
+}
+
 func TestLeases_HaveTheDocumentedDefaults(t *testing.T) {
 	c := parse(t, "")
 	if c.LeaseTTL.String() != "30s" || !c.DisableCronsOnRedisDown || c.EndedRetention.IsSet || c.PodName == "" {

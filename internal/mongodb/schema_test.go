@@ -1,12 +1,15 @@
 package mongodb_test
 
 import (
+	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -33,6 +36,32 @@ func TestEnsureSchema_ReportsWhatMongoDBRejectsAndGoesOn(t *testing.T) {
 	}
 	if _, err := w.DB.Collection("things").InsertOne(w.Ctx(), bson.D{{Key: "kind", Value: "bad"}}); err == nil {
 		t.Error("the validator is not in force")
+	}
+}
+
+// An index of many documents takes longer to build than any request. Nothing on the client's side
+// ends it.
+func TestEnsureSchema_IndexBuildsHaveNoDeadline(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var builds atomic.Int64
+	process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Monitor = &event.CommandMonitor{Started: func(ctx context.Context, e *event.CommandStartedEvent) {
+			if e.CommandName != "createIndexes" {
+				return
+			}
+			builds.Add(1)
+			deadline, has := ctx.Deadline()
+			if _, err := e.Command.LookupErr("maxTimeMS"); has || err == nil {
+				t.Errorf("the build has to end until %v: %v", deadline, e.Command)
+			}
+		}}
+	})
+	_, err := mongodb.EnsureSchema(t.Context(), process.DB, mongodb.Collection{
+		Name: "things", Validator: mongodb.Is("kind", "good"), Indexes: []mongodb.Index{{Keys: mongodb.Keys("kind")}},
+	})
+	if err != nil || builds.Load() != 1 {
+		t.Errorf("%d indexes were built: %v", builds.Load(), err)
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/seatctl"
 )
 
-var variablePattern = regexp.MustCompile(`\$([A-Z_]+)`)
+var (
+	variablePattern = regexp.MustCompile(`\$([A-Z_]+)`)
+	commandPattern  = regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)*)(?: [<[].*)?$`) // in the list of all commands
+)
 
 func help(t *testing.T, command ...string) string {
 	t.Helper()
@@ -30,8 +33,8 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"REDIS_TLS", "REDIS_USERNAME", "REDIS_PASSWORD"}, database...)
 	run := append([]string{"POD_NAME", "DISABLE_CRONS_ON_REDIS_DOWN", "LOG_LEVEL", "LOG_FORMAT"}, leases...)
 	with := func(names []string, more ...string) []string { return slices.Concat(names, more) }
-	sweep := with(run, "SWEEP_BATCH", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION")
-	for command, want := range map[string][]string{
+	upgrade, sweep := with(database, "LOG_LEVEL", "LOG_FORMAT"), with(run, "SWEEP_BATCH", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION")
+	table := map[string][]string{
 		"":         database,
 		"events":   database,
 		"locks":    database,
@@ -46,10 +49,24 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"leases free":    leases,
 		"recover":        with(run, "SWEEP_BATCH", "RECOVERY_MAX_DURATION"),
 		"sweep":          sweep,
+		"sweep all":      sweep,
 		"sweep locks":    sweep,
 		"sweep bookings": sweep,
 		"retention":      with(run, "SWEEP_BATCH", "ENDED_RETENTION", "SEAL_AFTER"),
-	} {
+		"upgrade":        upgrade,
+		"upgrade status": upgrade,
+		"upgrade finish": upgrade,
+	}
+	commands := commandPattern.FindAllStringSubmatch(help(t), -1)
+	if len(commands) < 14 {
+		t.Errorf("the help lists %d commands: %q", len(commands), commands)
+	}
+	for _, command := range commands {
+		if table[command[1]] == nil {
+			t.Errorf("the table lacks the command %q", command[1])
+		}
+	}
+	for command, want := range table {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			found := map[string]bool{}

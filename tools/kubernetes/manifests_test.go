@@ -4,7 +4,10 @@
 package kubernetes_test
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -129,27 +132,41 @@ func checkPod(t *testing.T, name string, pod corev1.PodSpec) {
 	}
 }
 
-// Times of a process that stops: the defaults of SHUTDOWN_DELAY, and of the end of requests
-// and runs in progress.
-const (
-	shutdownDelay = 5
-	stopSeconds   = 10
-)
+// seconds reads a number of seconds from a file of the programs, which this module does not import.
+func seconds(t *testing.T, file, pattern string) int64 {
+	t.Helper()
+	text, err := os.ReadFile("../../" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(pattern).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("%s does not have %s", file, pattern)
+	}
+	n, err := strconv.ParseInt(string(found[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
 
 // checkServer checks the probes and the time to stop that a long-running pod needs.
 func checkServer(t *testing.T, name string, pod corev1.PodSpec) {
 	t.Helper()
+	// The default of SHUTDOWN_DELAY, and the time that requests and runs in progress have then.
+	delay := seconds(t, "internal/config/config.go", `env:"SHUTDOWN_DELAY" default:"(\d+)s"`)
+	stop := seconds(t, "internal/app/process.go", `stopTimeout = (\d+) \* time\.Second`)
 	before := int64(0)
 	for _, c := range pod.Containers {
 		if c.Lifecycle != nil {
 			before = max(before, c.Lifecycle.PreStop.Sleep.Seconds)
 		}
-		if c.Lifecycle == nil && name == "api" {
-			t.Errorf("%s has no preStop: load balancers send requests to pods that stop", name)
-		}
 	}
-	if grace := pod.TerminationGracePeriodSeconds; grace == nil || *grace < before+shutdownDelay+stopSeconds {
-		t.Errorf("%s has less than %d s to stop", name, before+shutdownDelay+stopSeconds)
+	if name == "api" && before < delay {
+		t.Errorf("%s has a preStop of %d s: load balancers send requests to pods that stop", name, before)
+	}
+	if grace := pod.TerminationGracePeriodSeconds; grace == nil || *grace < before+delay+stop {
+		t.Errorf("%s has less than %d s to stop", name, before+delay+stop)
 	}
 	for _, c := range pod.Containers {
 		if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet.Path != "/readyz" {

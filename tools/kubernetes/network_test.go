@@ -3,7 +3,9 @@ package kubernetes_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,44 +115,86 @@ func TestNetworkPolicy_CoversEveryPod(t *testing.T) {
 	}
 }
 
-// Prometheus finds each long-running pod by its annotations, at the port that it listens on,
-// and its job has the name that the alerts use.
-func TestPrometheus_ScrapesThePods(t *testing.T) {
-	t.Parallel()
-	raw, err := os.ReadFile("../../deploy/prometheus/kubernetes.yml")
+// prometheusConfig is the part of a configuration of Prometheus that the tests read.
+type prometheusConfig struct {
+	Rules   []string `json:"rule_files"`
+	Scrapes []scrape `json:"scrape_configs"`
+}
+
+type scrape struct {
+	Job         string `json:"job_name"`
+	HonorLabels bool   `json:"honor_labels"`
+	Pods        []struct {
+		Role       string
+		Namespaces struct{ Names []string }
+	} `json:"kubernetes_sd_configs"`
+	Relabel []struct {
+		Source []string `json:"source_labels"`
+	} `json:"relabel_configs"`
+	Static []struct{ Targets []string } `json:"static_configs"`
+}
+
+// readPrometheus reads a configuration of deploy/prometheus, whose files of rules exist.
+func readPrometheus(t *testing.T, name string) (c prometheusConfig) {
+	t.Helper()
+	raw, err := os.ReadFile("../../deploy/prometheus/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var config struct {
-		Rules   []string `json:"rule_files"`
-		Scrapes []struct {
-			Job  string `json:"job_name"`
-			Pods []struct {
-				Role       string
-				Namespaces struct{ Names []string }
-			} `json:"kubernetes_sd_configs"`
-			Relabel []struct {
-				Source []string `json:"source_labels"`
-			} `json:"relabel_configs"`
-		} `json:"scrape_configs"`
-	}
-	if err := yaml.Unmarshal(raw, &config); err != nil {
+	if err := yaml.Unmarshal(raw, &c); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range config.Rules {
+	for _, file := range c.Rules {
 		if _, err := os.Stat("../../deploy/prometheus/" + file); err != nil {
 			t.Error(err)
 		}
 	}
-	scrape := config.Scrapes[0]
-	if scrape.Job != "holdfast" || scrape.Pods[0].Role != "pod" || scrape.Pods[0].Namespaces.Names[0] != "holdfast" {
-		t.Errorf("%+v", scrape)
+	return c
+}
+
+// Each variant has the alerts that fit who runs the jobs, and what they need.
+func TestPrometheus_HasTheAlertsOfItsVariant(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"kubernetes.yml":          {"holdfast.rules.yml", "holdfast-workers.rules.yml"},
+		"kubernetes-cronjobs.yml": {"holdfast.rules.yml", "holdfast-cronjobs.rules.yml"},
+	} {
+		if c := readPrometheus(t, name); !slices.Equal(c.Rules, want) {
+			t.Errorf("%s has %v, want %v", name, c.Rules, want)
+		}
+	}
+	workers, jobs := readPrometheus(t, "kubernetes.yml"), readPrometheus(t, "kubernetes-cronjobs.yml")
+	if len(workers.Scrapes) != 1 || len(jobs.Scrapes) != 2 || !reflect.DeepEqual(workers.Scrapes[0], jobs.Scrapes[0]) {
+		t.Fatalf("the pods are scraped in two ways: %+v, %+v", workers.Scrapes, jobs.Scrapes)
+	}
+	// Without honor_labels, the label namespace of a CronJob would be renamed.
+	if state := jobs.Scrapes[1]; !state.HonorLabels || len(state.Static) != 1 || len(state.Static[0].Targets) != 1 {
+		t.Errorf("kube-state-metrics: %+v", state)
+	}
+}
+
+// Prometheus finds each long-running pod by its annotations, at the port that it listens on,
+// and its job has the name that the alerts use.
+func TestPrometheus_ScrapesThePods(t *testing.T) {
+	t.Parallel()
+	for folder, file := range map[string]string{"base": "kubernetes.yml", "cronjobs": "kubernetes-cronjobs.yml"} {
+		t.Run(folder, func(t *testing.T) {
+			t.Parallel()
+			checkScrape(t, folder, readPrometheus(t, file).Scrapes[0])
+		})
+	}
+}
+
+func checkScrape(t *testing.T, folder string, s scrape) {
+	t.Helper()
+	if s.Job != "holdfast" || s.Pods[0].Role != "pod" || s.Pods[0].Namespaces.Names[0] != "holdfast" {
+		t.Errorf("%+v", s)
 	}
 	used := ""
-	for _, rule := range scrape.Relabel {
+	for _, rule := range s.Relabel {
 		used += " " + strings.Join(rule.Source, " ")
 	}
-	for _, d := range objects[appsv1.Deployment](t, "base", "Deployment") {
+	for _, d := range objects[appsv1.Deployment](t, folder, "Deployment") {
 		if d.Namespace != "holdfast" {
 			t.Errorf("%s is in the namespace %s", d.Name, d.Namespace)
 		}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,38 @@ func TestRelease_HasProgramsOfTheVersionWithChecksumsAndBills(t *testing.T) {
 	}
 	if bill.Metadata.Component.Version != version || len(bill.Components) == 0 || bill.Components[0].Version != runtime.Version() {
 		t.Errorf("the bill of materials is of %q, with %v", bill.Metadata.Component.Version, bill.Components)
+	}
+}
+
+// Without a target, a release has those that the project supports.
+func TestRelease_HasAllTargets(t *testing.T) {
+	t.Setenv("PROGRAMS", "./internal/version/testdata/program")
+	const version = "v0.0.0-targets"
+	if out, err := command(t, root, "bash", "scripts/release", version); err != nil {
+		t.Fatal(err, out)
+	}
+	folder := filepath.Join(root, ".build/release", version)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	sums, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(sums)) {
+		_, file, _ := strings.Cut(strings.TrimSpace(line), "  ./")
+		got = append(got, file)
+	}
+	slices.Sort(got)
+	var want []string
+	for _, target := range []string{"darwin_amd64", "darwin_arm64", "linux_amd64", "linux_arm64"} {
+		want = append(want, "holdfast_"+version+"_"+target+".tar.gz")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the release has %v, want %v", got, want)
 	}
 }
 
