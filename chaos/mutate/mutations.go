@@ -22,6 +22,6 @@ var mutations = slices.Concat(
 	admissionMutations, truthMutations, proofMutations, scaleMutations,
 	fleetMutations, sealMutations, foreignMutations,
 	saleMutations,
-	outcomeMutations,
+	outcomeMutations, stormMutations,
 	upgradeMutations,
 )
