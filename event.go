@@ -37,6 +37,15 @@ type Event struct {
 	UpdatedAt       time.Time
 }
 
+// Answer is the event as it is answered. If other software has left a counter that can't be right, it
+// shows no seat available until the counter is repaired: no answer promises a seat that may be taken.
+func (e Event) Answer() Event {
+	if e.AvailableSeats < 0 || e.AvailableSeats > e.TotalSeats || e.Oversold < 0 || e.AvailableSeats > 0 && e.Oversold > 0 {
+		e.AvailableSeats = 0
+	}
+	return e
+}
+
 // NewEvent asks for an event. A zero ID means a new one.
 type NewEvent struct {
 	ID              ID

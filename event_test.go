@@ -28,3 +28,16 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 		t.Errorf("the clone of no change is %+v", empty)
 	}
 }
+
+// A counter that can't be right promises no seat.
+func TestEvent_AnswerPromisesNoSeatOfAnImpossibleCounter(t *testing.T) {
+	for _, row := range []struct{ total, available, oversold, want int64 }{
+		{10, 4, 0, 4}, {10, 10, 0, 10}, {10, 0, 3, 0}, {0, 0, 0, 0},
+		{10, 11, 0, 0}, {0, 4, 0, 0}, {-1, 4, 0, 0}, {10, -1, 0, 0}, {10, 4, 1, 0}, {10, 4, -1, 0},
+	} {
+		e := holdfast.Event{TotalSeats: row.total, AvailableSeats: row.available, Oversold: row.oversold}
+		if got := e.Answer().AvailableSeats; got != row.want {
+			t.Errorf("%+v: %d seats are available", row, got)
+		}
+	}
+}

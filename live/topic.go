@@ -207,7 +207,7 @@ func (t *topic) publish() {
 	data, err := json.Marshal(State{
 		EventID:        t.id.String(),
 		TotalSeats:     t.state.TotalSeats,
-		AvailableSeats: t.state.AvailableSeats,
+		AvailableSeats: t.state.Answer().AvailableSeats,
 		Oversold:       t.state.Oversold,
 		Status:         string(t.state.Status),
 	})

@@ -30,7 +30,7 @@ func (p *pass) findBrokenSeals(ctx context.Context) error {
 // another type than a document, which no index tells from a sealed one.
 func (p *pass) unsealBroken(ctx context.Context) error {
 	err := p.findBrokenSeals(ctx)
-	if err == nil && p.proves {
+	if err == nil && p.proves && p.anySealed {
 		err = p.proveSeals(ctx)
 	}
 	if err != nil || len(p.broken) == 0 {

@@ -146,7 +146,7 @@ func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange
 		return holdfast.Event{}, err
 	}
 	result, err := s.pipeline.Change(ctx, id, inventory.ChangeEvent{EventChange: c})
-	return orZero(result.Event), err
+	return orZero(result.Event).Answer(), err
 }
 
 // checkChange refuses values that an event can't have.

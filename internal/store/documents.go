@@ -70,6 +70,9 @@ func (d eventDoc) event() holdfast.Event {
 	}
 }
 
+// answer is the event for a client.
+func (d eventDoc) answer() holdfast.Event { return d.event().Answer() }
+
 // inventory is the event for a decision. shared: processes of the former version may serve the
 // database too.
 func (d eventDoc) inventory(shared bool) inventory.Event {

@@ -60,14 +60,14 @@ func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
 		case !found:
 			return holdfast.Event{}, holdfast.NotFound(holdfast.CodeEventNotFound)
 		}
-		return doc.event(), nil
+		return doc.answer(), nil
 	})
 }
 
 // Events lists events by ID, and the token of the next page.
 func (s *Store) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
 	docs, next, err := mongodb.List(ctx, s.events(), mongodb.Filter{Indexed: true}, page, func(d eventDoc) ID { return d.ID })
-	return all(docs, eventDoc.event), next, err
+	return all(docs, eventDoc.answer), next, err
 }
 
 // OversoldEvents counts the events with seats taken beyond their total.
@@ -192,7 +192,7 @@ func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]Even
 		summaries := make([]EventSummary, 0, len(docs))
 		for _, d := range docs {
 			sum := active[d.ID]
-			summaries = append(summaries, EventSummary{Event: d.event(), Locks: sum.Locks, Locked: sum.Seats.Or(0)})
+			summaries = append(summaries, EventSummary{Event: d.answer(), Locks: sum.Locks, Locked: sum.Seats.Or(0)})
 		}
 		return summaries, err
 	})

@@ -20,12 +20,15 @@ type missing struct{}
 func Extremes() []any {
 	past, infinite, notANumber := bson.NewDateTimeFromTime(clock.System().Add(-time.Hour)), math.Inf(1), math.NaN()
 	huge, _ := bson.ParseDecimal128("9E6144")
+	noDecimal, _ := bson.ParseDecimal128("NaN")
 	return []any{
 		Missing, nil, bson.Undefined{}, "", "text", "ACTIVE", 0, 1, -1, 2.5, math.MaxInt32, int64(math.MaxInt64), int64(math.MinInt64),
-		infinite, -infinite, notANumber, 1e300, huge, true, bson.DateTime(math.MinInt64), bson.DateTime(math.MaxInt64),
+		infinite, -infinite, notANumber, 1e300, huge, noDecimal, true, bson.DateTime(math.MinInt64), bson.DateTime(math.MaxInt64),
 		bson.DateTime(-62_167_219_200_000),
 		bson.DateTime(253_402_300_800_000), past, bson.A{}, bson.A{1, "x"}, bson.A{past, past}, bson.D{}, bson.D{{Key: "a", Value: 1}},
 		bson.Binary{Data: []byte("x")}, ids.New(), holdfast.ID{}, bson.Regex{Pattern: "x"}, bson.Timestamp{T: 1}, bson.MinKey{}, bson.MaxKey{},
+		bson.JavaScript("1"), bson.Symbol("ACTIVE"), bson.DBPointer{DB: "events", Pointer: bson.ObjectID(ids.New())},
+		bson.CodeWithScope{Code: "1", Scope: bson.D{}},
 	}
 }
 
