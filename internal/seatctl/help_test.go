@@ -33,7 +33,8 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"REDIS_TLS", "REDIS_USERNAME", "REDIS_PASSWORD"}, database...)
 	run := append([]string{"POD_NAME", "DISABLE_CRONS_ON_REDIS_DOWN", "LOG_LEVEL", "LOG_FORMAT"}, leases...)
 	with := func(names []string, more ...string) []string { return slices.Concat(names, more) }
-	upgrade, sweep := with(database, "LOG_LEVEL", "LOG_FORMAT"), with(run, "SWEEP_BATCH", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION")
+	upgrade := with(database, "LOG_LEVEL", "LOG_FORMAT")
+	sweep := with(run, "SWEEP_BATCH", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION")
 	table := map[string][]string{
 		"":         database,
 		"events":   database,
