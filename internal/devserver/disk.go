@@ -59,7 +59,7 @@ func NewDisk(dir string) (*Disk, error) {
 		return nil, err
 	}
 	if err := holder.Start(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNoDisk, err)
 	}
 	d := &Disk{holder: holder, input: input, output: bufio.NewReader(output), below: dir,
 		dir: filepath.Join("/proc", strconv.Itoa(holder.Process.Pid), "root", dir)}
@@ -70,7 +70,7 @@ func NewDisk(dir string) (*Disk, error) {
 		_, err = os.Stat(d.dir) // other processes must be able to enter the name space
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("no file system in a name space: %w: %s", err, strings.TrimSpace(problem.String())), d.Close())
+		return nil, errors.Join(fmt.Errorf("%w: %w: %s", errNoDisk, err, strings.TrimSpace(problem.String())), d.Close())
 	}
 	return d, nil
 }
@@ -89,7 +89,8 @@ func (d *Disk) fill() (err error) {
 		if err := syscall.Statfs(d.dir, &now); err != nil {
 			return err
 		}
-		if err = d.resize((now.Blocks - now.Bfree) * uint64(now.Bsize)); err == nil { //nolint:gosec // a size of blocks is positive
+		used := max(1, now.Blocks-now.Bfree)                      // size 0 is no limit
+		if err = d.resize(used * uint64(now.Bsize)); err == nil { //nolint:gosec // a block's size is positive
 			return nil
 		}
 	}
@@ -110,7 +111,10 @@ func (d *Disk) resize(size uint64) error {
 	return d.answer()
 }
 
-var errDisk = errors.New("the file system's size can't be set")
+var (
+	errNoDisk = errors.New("this machine allows no file system in a name space")
+	errDisk   = errors.New("the file system's size can't be set")
+)
 
 func (d *Disk) answer() error {
 	line, err := d.output.ReadString('\n')
