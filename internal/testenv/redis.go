@@ -39,11 +39,15 @@ func RedisURL(t testing.TB) string {
 	return sharedRedis.server.URL
 }
 
-// Redis is a Redis of one test, for faults.
+// Redis is a Redis of one test, for faults. Its methods may be called at the same time: one
+// fault may flush it while another one restarts it.
 type Redis struct {
-	t    testing.TB
+	URL  string
 	Port *devserver.Port
-	*devserver.Redis
+	t    testing.TB
+
+	mu     sync.Mutex
+	server *devserver.Redis
 }
 
 // OwnRedis starts a Redis for one test.
@@ -52,6 +56,7 @@ func OwnRedis(t testing.TB) *Redis {
 	requireServers(t)
 	r := &Redis{t: t, Port: ReservePort(t)}
 	r.Restart()
+	r.URL = r.server.URL // of its port, which it keeps
 	t.Cleanup(func() {
 		r.Wake()
 		r.Stop()
@@ -62,11 +67,34 @@ func OwnRedis(t testing.TB) *Redis {
 // Restart starts a stopped server again at the same address, without its keys.
 func (r *Redis) Restart() {
 	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	server, err := devserver.StartRedis(context.WithoutCancel(r.t.Context()), devserver.RedisOptions{Port: r.Port, Progress: os.Stderr})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.Redis = server
+	r.server = server
+}
+
+// Kill kills the server, so that it cannot clean up.
+func (r *Redis) Kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.server.Kill()
+}
+
+// Stop ends the server.
+func (r *Redis) Stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.server.Stop()
+}
+
+// Signal sends a signal to the server. It does nothing if the server has ended.
+func (r *Redis) Signal(s syscall.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.server.Signal(s)
 }
 
 // Freeze pauses the server's process until Wake.
