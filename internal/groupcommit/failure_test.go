@@ -160,6 +160,25 @@ func TestCommit_UnsettledGetsTheCommandOfACallerThatGaveUp(t *testing.T) {
 	})
 }
 
+func TestUnsettled_PanicKeepsNoAnswerFromTheOthers(t *testing.T) {
+	withHarness(t, testOptions{Unsettled: func(string, int) { panic("orphanage closed") }}, func(s *harness) {
+		first := s.submit("k", 1)
+		commit := s.next()
+		gone, patient := s.submit("k", 2), s.submit("k", 3)
+		commit.succeed()
+		first.wantResult("ok 1")
+		commit = s.nextIs(2, 3)
+		gone.giveUp()
+		gone.wantError(ErrInFlight)
+		commit.panic("the commit is broken")
+		patient.wantError(ErrUnknown)
+		synctest.Wait()
+		if log := s.log.String(); !strings.Contains(log, "orphanage closed") || !strings.Contains(log, "failure_test.go") {
+			t.Errorf("the log has no panic with its stack: %s", log)
+		}
+	})
+}
+
 func TestSettle_PanicEndsIt(t *testing.T) {
 	withHarness(t, testOptions{}, func(s *harness) {
 		c := s.submit("k", 1)

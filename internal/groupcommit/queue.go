@@ -16,6 +16,7 @@ type Queue[K comparable, C, R any] struct {
 	options Options[K, C, R]
 	slots   chan struct{}  // one for each commit in flight
 	jitter  func() float64 // from 0 to 1
+	yield   func()         // lets other goroutines run
 
 	mu      sync.Mutex
 	lanes   map[K]*lane[K, C, R] // only of keys with work; each has a committer
@@ -38,6 +39,7 @@ func New[K comparable, C, R any](o Options[K, C, R]) *Queue[K, C, R] {
 		options: o,
 		slots:   make(chan struct{}, o.MaxInFlight),
 		jitter:  rand.Float64,
+		yield:   runtime.Gosched,
 		lanes:   map[K]*lane[K, C, R]{},
 	}
 }
@@ -112,7 +114,7 @@ func (q *Queue[K, C, R]) awaitCallers(l *lane[K, C, R]) {
 			return
 		}
 		before = waiting
-		runtime.Gosched()
+		q.yield()
 	}
 }
 

@@ -139,6 +139,44 @@ func TestQueue_CommitterRunsOnlyWhileThereIsWork(t *testing.T) {
 	})
 }
 
+// Before it takes a batch up, a committer yields while commands arrive: not without end, and not
+// for more than a batch.
+func TestQueue_YieldsWhileCommandsArrive(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		waiting, arrive int // commands; one arrives at each yield
+		yields          int
+	}{
+		"none waits":          {0, 0, 1},
+		"one waits":           {1, 0, 1},
+		"some arrive":         {1, 3, 4},
+		"they always arrive":  {1, 99, 16},
+		"a batch is full":     {30, 99, 0},
+		"a batch becomes so":  {28, 99, 2},
+		"more than a batch":   {31, 99, 0},
+		"just short of batch": {29, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := New(testOptions{MaxBatch: 30})
+			l := &lane[string, int, string]{waiting: make([]*request[int, string], c.waiting)}
+			yields := 0
+			q.yield = func() {
+				if yields++; yields > 100 {
+					panic("it yields without end")
+				}
+				if yields <= c.arrive {
+					l.waiting = append(l.waiting, nil)
+				}
+			}
+			q.awaitCallers(l)
+			if yields != c.yields {
+				t.Errorf("it yields %d times, want %d", yields, c.yields)
+			}
+		})
+	}
+}
+
 // The array behind the queue keeps no request of a batch in memory.
 func TestQueue_TakenUpRequestsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
