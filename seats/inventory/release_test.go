@@ -71,6 +71,10 @@ func TestCancel_KeepsSeatsThatAnotherBookingSold(t *testing.T) {
 			s.wantLock(t, 1, row.then)
 			s.wantBooking(t, 1, "CANCELLED")
 			s.wantCounter(t, row.available, 0)
+			lock, isWritten := s.locks[lockID(1)], row.then != row.lock
+			if *lock.Revision > 0 != isWritten || lock.BookingID.IsZero() != isWritten {
+				t.Errorf("the lock is written to revision %d and names booking %v", *lock.Revision, lock.BookingID)
+			}
 		})
 	}
 }
