@@ -30,6 +30,23 @@ func (p *Pipeline) Settle(ctx context.Context, eventID ID, commands ...inventory
 // Commit carries out the commands of several events in one transaction, like a queue
 // whose batches have several groups.
 func (p *Pipeline) Commit(ctx context.Context, commands map[ID][]inventory.Command) (map[ID][]inventory.Result, error) {
+	groups, err := p.CommitGroups(ctx, commands)
+	if err != nil {
+		return nil, err
+	}
+	results := map[ID][]inventory.Result{}
+	for eventID, g := range groups {
+		for _, o := range g.Outcomes {
+			results[eventID] = append(results[eventID], o.Result)
+		}
+	}
+	return results, nil
+}
+
+// CommitGroups is Commit, with all that the queue is told of each event.
+func (p *Pipeline) CommitGroups(
+	ctx context.Context, commands map[ID][]inventory.Command,
+) (map[ID]groupcommit.GroupResult[inventory.Result], error) {
 	b := &groupcommit.Batch[ID, queued]{}
 	for eventID, list := range commands {
 		group := groupcommit.Group[ID, queued]{Key: eventID}
@@ -42,11 +59,9 @@ func (p *Pipeline) Commit(ctx context.Context, commands map[ID][]inventory.Comma
 	if err != nil {
 		return nil, err
 	}
-	results := map[ID][]inventory.Result{}
+	groups := map[ID]groupcommit.GroupResult[inventory.Result]{}
 	for i, g := range b.Groups {
-		for _, o := range committed.Groups[i].Outcomes {
-			results[g.Key] = append(results[g.Key], o.Result)
-		}
+		groups[g.Key] = committed.Groups[i]
 	}
-	return results, nil
+	return groups, nil
 }
