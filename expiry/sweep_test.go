@@ -125,7 +125,9 @@ func TestSweepBookings_EndsInitiatedOnesWhoseLockHasEndedOrIsDue(t *testing.T) {
 	w.Set("seatlocks", ended.ID, past)
 	w.SweepLocks()
 	w.Set("seatlocks", due.ID, past)
-	w.SweepBookings()
+	if got, want := w.SweepBookings(), (expiry.Report{Found: 2, Applied: 2, SeatsRestored: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 	if w.Booking(a.ID).Status != holdfast.BookingExpired || w.Booking(b.ID).Status != holdfast.BookingExpired ||
 		w.Booking(c.ID).Status != holdfast.BookingInitiated {
 		t.Errorf("%s, %s, %s; want EXPIRED, EXPIRED, INITIATED", w.Booking(a.ID).Status, w.Booking(b.ID).Status, w.Booking(c.ID).Status)
