@@ -24,4 +24,6 @@ var mutations = slices.Concat(
 	saleMutations,
 	outcomeMutations, stormMutations,
 	upgradeMutations,
+	sweepMutations, dueMutations, applyMutations,
+	runnerMutations, runTxMutations, queueMutations, edgeMutations,
 )
