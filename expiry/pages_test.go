@@ -75,7 +75,7 @@ func TestSweeps_PagesOfDocuments(t *testing.T) {
 }
 
 // MongoDB rejects an event. Its documents of later pages are set aside without a transaction.
-func TestSweeps_TryARejectedEventOnce(t *testing.T) {
+func TestSweeps_SkipTheLaterPagesOfARejectedEvent(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(100)

@@ -150,3 +150,30 @@ func TestInTx_AConflictIsCountedAsOne(t *testing.T) {
 		t.Errorf("%v, %d conflicts", err, w.Transactions(mongodb.Conflict))
 	}
 }
+
+// The commit was done, but the server does not know that the majority has it, and calls the error
+// transient. It is no abort: the function does not run again.
+func TestInTx_ACommitThatTheMajorityMayNotHaveIsNoAbort(t *testing.T) {
+	t.Parallel()
+	w := commitFailures(t, bson.D{
+		{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}, {Key: "errmsg", Value: "timeout"}}},
+		{Key: "errorLabels", Value: bson.A{"TransientTransactionError"}},
+	})
+	runs := 0
+	err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error { runs++; return insert(ctx, w) })
+	if err != nil || runs != 1 || count(t, w) != 1 {
+		t.Errorf("%v after %d runs, %d documents", err, runs, count(t, w))
+	}
+}
+
+// A transaction that failed has no value, whatever its function returned.
+func TestInTx_ATransactionThatFailedHasNoValue(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	value, err := mongodb.InTx(w.Ctx(), w.DB, func(context.Context) (int, error) {
+		return 5, holdfast.Refuse(holdfast.CodeSeatsUnavailable, "None is left.")
+	})
+	if err == nil || value != 0 {
+		t.Errorf("got %d, %v", value, err)
+	}
+}

@@ -27,6 +27,7 @@ func TestRejectedForDocument(t *testing.T) {
 		"interrupted":       {command(11601), false},
 		"unauthorized":      {command(13), false},
 		"write conflict":    {command(112, "TransientTransactionError"), false},
+		"to be repeated":    {command(121, "TransientTransactionError"), false},
 		"write concern":     {mongo.WriteException{WriteConcernError: &mongo.WriteConcernError{Code: 64}}, false},
 		"no answer":         {command(121, "NetworkError"), false},
 		"no error":          {nil, false},

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,6 +128,55 @@ func TestAbandoned_BeforeTheLastCheck(t *testing.T) {
 	}
 }
 
+// One of two callers in a batch gives up before the last check. The other one gets its seats.
+func TestAbandoned_BeforeTheLastCheckFailsNoOtherCommand(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	ctx, giveUp := context.WithCancel(w.Ctx())
+	defer giveUp()
+	started, written := make(chan struct{}), make(chan struct{}, 10)
+	together, proceed := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() {
+		close(started)
+		<-together
+	})
+	process := watched(t, w, &event.CommandMonitor{
+		Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			if e.CommandName == "findAndModify" {
+				first()
+			}
+		},
+		Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+			if e.CommandName == "insert" {
+				written <- struct{}{}
+			}
+		},
+	})
+	var lookups atomic.Int32
+	p := newProcess(t, process, withUsers(func(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		if lookups.Add(1) == 2 {
+			<-proceed // the second transaction waits for this before it commits
+		}
+		return nil, nil
+	}))
+	before := start(w.Ctx(), p, eventID, acquire(eventID, 1, ""))
+	<-started
+	gone, patient := start(ctx, p, eventID, acquire(eventID, 3, "")), start(w.Ctx(), p, eventID, acquire(eventID, 2, ""))
+	waitForBatch(t, p, eventID, 2)
+	close(together)
+	wantCode(t, (<-before).err, "")
+	<-written
+	<-written
+	giveUp()
+	wantCode(t, (<-gone).err, holdfast.CodeUnavailable)
+	close(proceed)
+	wantCode(t, (<-patient).err, "")
+	waitUntilIdle(t, p)
+	wantAvailable(t, w, eventID, 7)
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
 // A command that is still in the queue is dropped: its caller gets UNAVAILABLE.
 func TestAbandoned_BeforeItIsTakenUp(t *testing.T) {
 	t.Parallel()
@@ -170,6 +220,10 @@ func TestAbandoned_ReleaseInFlightIsCarriedOut(t *testing.T) {
 	giveUp()
 	wantCode(t, (<-answers).err, holdfast.CodeOutcomeUnknown)
 	free()
+	waitUntilIdle(t, p)
+	if status := w.Lock(lock.ID).Status; status != holdfast.LockReleased {
+		t.Errorf("the lock is %s", status)
+	}
 	if result := submit(t, p, eventID, inventory.Release{LockID: lock.ID}); result.Lock.Status != holdfast.LockReleased {
 		t.Errorf("asked again: %+v", result)
 	}

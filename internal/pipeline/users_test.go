@@ -84,6 +84,23 @@ func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
+// A request of a user that does not exist is refused as such, although it would get no seats anyway:
+// a batch that writes nothing waits for the search too.
+func TestUsers_UnknownOnesAreRefusedWhereThereAreNoSeats(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(1)
+	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		unknown := map[holdfast.ID]*holdfast.Error{}
+		for _, id := range userIDs {
+			unknown[id] = holdfast.NotFound(holdfast.CodeUserNotFound)
+		}
+		return unknown, nil
+	}))
+	_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 2, ""))
+	wantCode(t, err, holdfast.CodeUserNotFound)
+}
+
 func TestUsers_EachIsLookedUpOnceInABatch(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -21,7 +21,8 @@ func TestExtend_IsWrittenBeforeTheEarliestWindowEnds(t *testing.T) {
 				Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{}, Sold: map[ID]int{lockID(1): 0},
 			}
 			for i, window := range windows {
-				b := &holdfast.Booking{ID: bookingID(i + 1), LockID: lockID(1), EventID: eventID, Status: holdfast.BookingPending, PaymentExpiresAt: window}
+				b := &holdfast.Booking{ID: bookingID(i + 1), LockID: lockID(1), EventID: eventID, Status: holdfast.BookingPending}
+				b.PaymentExpiresAt = window
 				state.Bookings[b.ID], state.LiveOf[lockID(1)] = b, append(state.LiveOf[lockID(1)], b.ID)
 			}
 			plan, results, needs := inventory.Decide(state, []inventory.Command{extend}, theRules)
