@@ -77,7 +77,7 @@ var runnerMutations = []mutation{
 		tests: "Commit_SeveralEvents|Commit_TellsThePace"},
 	{name: "results are not completed by what was written", file: "internal/pipeline/pipeline.go",
 		from: "\t\t\tinventory.Complete(t.plan, t.results, t.applied.Now, event.Event)\n", to: "\t\t\t_ = event\n",
-		pkg: "./seats", tests: "Acquire_"},
+		tests: "Settle_"},
 	{name: "a transaction that holds its event decides on memory", file: "internal/pipeline/pipeline.go",
 		from: "if !r.hold && r.conflicts == 0 && t.needs.None() {", to: "if r.conflicts == 0 && t.needs.None() {",
 		tests: "Sweep_ReadsTheEvent|Settle_"},
