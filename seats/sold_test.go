@@ -33,10 +33,13 @@ func TestAcquire_ReclaimKeepsTheSeatsOfAConfirmedBooking(t *testing.T) {
 			w := testenv.New(t)
 			eventID := w.Event(5)
 			sold, due := w.Acquire(eventID, 2, testenv.Past()), w.Acquire(eventID, 3, testenv.Past())
-			confirmed := false
+			read, confirmed := false, false
 			process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
 				o.Monitor = &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
-					if afterRead && !confirmed && e.CommandName == "findAndModify" { // the first write of the transaction
+					read = read || e.CommandName == "aggregate"
+					_, err := e.Command.LookupErr("autocommit")
+					inTx := err == nil
+					if afterRead && read && !confirmed && inTx && e.CommandName == "findAndModify" { // the first write after the read
 						confirmed = true
 						sell(w, sold)
 					}
