@@ -206,7 +206,8 @@ func TestKeepValidators_RestoresWhatTheFormerVersionPutBack(t *testing.T) {
 // write writes as the former version does while its validator is there.
 func write(w *testenv.Env, collection string, id holdfast.ID, update bson.D) {
 	w.T.Helper()
-	if _, err := w.DB.Collection(collection).UpdateByID(w.Ctx(), id, update, options.UpdateOne().SetBypassDocumentValidation(true)); err != nil {
+	unchecked := options.UpdateOne().SetBypassDocumentValidation(true)
+	if _, err := w.DB.Collection(collection).UpdateByID(w.Ctx(), id, update, unchecked); err != nil {
 		w.T.Fatal(err)
 	}
 }
