@@ -127,13 +127,27 @@ func TestRunAtBoot_APassThatLeftDocumentsOverSatisfiesThoseWhoWaited(t *testing.
 	b.want(1, "twenty processes start at once")
 }
 
-// A pass that its time limit ended has not seen everything.
+// A pass that its time limit ended has not seen everything. It satisfies no process that waited.
 func TestRunAtBoot_APassThatRanOutOfTimeSatisfiesNobody(t *testing.T) {
 	t.Parallel()
 	b := newBoot(t, nil)
-	b.env.Insert("jobruns", bson.D{{Key: "_id", Value: "recovery-0"}, {Key: "job", Value: "recovery"},
-		{Key: "startedAt", Value: time.Now()}, {Key: "finishedAt", Value: time.Now().Add(time.Hour)},
-		{Key: "outcome", Value: "completed"}, {Key: "reason", Value: "time_limit"}})
+	waiting := open(t, b.env, []jobs.Job{b.job})
+	booted, err := b.env.DB.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.start()
-	b.want(1, "the other pass was cut off")
+	for _, c := range []struct {
+		reason string
+		passes int32
+	}{{"", 1}, {"time_limit", 2}} {
+		reason := bson.D{{Key: "$set", Value: bson.D{{Key: "reason", Value: c.reason}}}}
+		if _, err := b.env.DB.Collection("jobruns").UpdateMany(t.Context(), bson.D{}, reason); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := waiting.RunAtBoot(t.Context(), b.job, waiting.PassedSince(b.job.Name, booted)); err != nil {
+			t.Error(err)
+		}
+		b.want(c.passes, "the reason of the other pass is "+c.reason)
+	}
 }

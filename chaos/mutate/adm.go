@@ -40,6 +40,6 @@ var admissionMutations = []mutation{
 		pkg:  "./chaos", tests: "Stop_RollingUpdate"},
 	{name: "a topic with a waiter is removed", file: "live/hub.go",
 		from:  "if t.callers--; t.callers > 0 || ",
-		to:    "if t.callers--; len(t.listeners) > 0 || ",
+		to:    "if t.callers = len(t.listeners); t.callers > 0 || ",
 		tests: "Hub_AFirstWaiter"},
 }
