@@ -161,10 +161,10 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		})
 	}
 	for _, p := range examined(t, w, "seatlocks", func() {
-		counters, err := w.Store.EventPage(w.Ctx(), store.AllEvents, holdfast.ID{}, 1000)
-		must(err)
-		_, err = w.Store.Audit(w.Ctx(), counters)
-		must(err)
+		must(w.Store.EachEventPage(w.Ctx(), store.AllEvents, 1000, func(page store.EventPage) error {
+			_, err := w.Store.Audit(w.Ctx(), page)
+			return err
+		}))
 		must(w.Store.EachLock(w.Ctx(), holdfast.LockConsumed, 1000, func([]holdfast.ID) error { return nil }))
 	}) {
 		if p.Docs > 0 {

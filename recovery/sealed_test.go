@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"bytes"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -145,17 +146,20 @@ func TestSealed_LieAnywhere(t *testing.T) {
 	w := testenv.New(t)
 	for _, longest := range []int{1, 3, 130, 400} { // runs of living and of sealed events
 		var events, locks []any
+		var over []holdfast.ID
 		living := 0
 		for isLiving := false; len(events) < 1500; isLiving = !isLiving {
 			for range 1 + random.IntN(longest) {
-				id, over := ids.New(), bson.D{{Key: "sealed", Value: bson.D{{Key: "is", Value: true}, {Key: "rev", Value: int64(0)},
-					{Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 9}}}}
+				id, internal := ids.New(), bson.D{}
 				if isLiving {
-					over = bson.D{}
 					living++
+				} else {
+					over = append(over, id)
+					internal = bson.D{{Key: "sealed", Value: bson.D{{Key: "is", Value: true}, {Key: "rev", Value: int64(0)},
+						{Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 9}}}}
 				}
 				events = append(events, bson.D{{Key: "_id", Value: id}, {Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 9},
-					{Key: "internal", Value: over}})
+					{Key: "internal", Value: internal}})
 				locks = append(locks, bson.D{{Key: "eventId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: "CONSUMED"},
 					{Key: "expiresAt", Value: time.Now()}}) // without a booking: reported if it is read
 			}
@@ -171,6 +175,21 @@ func TestSealed_LieAnywhere(t *testing.T) {
 		report := w.Recover()
 		if report.Checked != living || report.Reported != living || report.Corrections != 0 || report.Unsealed != 0 {
 			t.Errorf("runs of up to %d: %+v; want %d checked and reported", longest, report, living)
+		}
+
+		random.Shuffle(len(over), func(i, j int) { over[i], over[j] = over[j], over[i] })
+		written := over[:20] // by other software
+		for _, id := range written {
+			w.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: id}, {Key: "seats", Value: 1},
+				{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
+		}
+		plan, err := w.Recovery.Plan(w.Ctx())
+		byID := func(a, b holdfast.ID) int { return bytes.Compare(a[:], b[:]) }
+		slices.SortFunc(written, byID)
+		slices.SortFunc(plan.BrokenSeals, byID)
+		if err != nil || !slices.Equal(plan.BrokenSeals, written) {
+			t.Errorf("runs of up to %d: %d broken seals, %v; want the %d events with an ACTIVE lock",
+				longest, len(plan.BrokenSeals), err, len(written))
 		}
 	}
 }

@@ -61,25 +61,11 @@ func (p *pass) unsealBroken(ctx context.Context) error {
 
 // eachEventPage calls handle with the events that the pass compares.
 func (p *pass) eachEventPage(ctx context.Context, handle func(store.EventPage) error) error {
-	for after := (holdfast.ID{}); ; {
-		page, err := p.store().EventPage(ctx, p.scope, after, eventPageSize)
-		if err != nil {
-			return err
-		}
-		if err := handle(page); err != nil {
-			return err
-		}
-		if page.IsLast() {
-			break
-		}
-		after = page.Until()
+	if err := p.store().EachEventPage(ctx, p.scope, eventPageSize, handle); err != nil {
+		return err
 	}
 	for eventIDs := range slices.Chunk(p.broken, eventPageSize) {
-		page, err := p.store().PageOf(ctx, eventIDs)
-		if err == nil {
-			err = handle(page)
-		}
-		if err != nil {
+		if err := handle(store.PageOf(eventIDs...)); err != nil {
 			return err
 		}
 	}

@@ -115,13 +115,32 @@ func First[T any](
 func Each[T any](
 	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error,
 ) error {
+	return each(ctx, c, filter, options.Find().SetProjection(projection), size, read, handle)
+}
+
+// FirstIDs reads the IDs of up to limit documents that match a filter, in the order of their IDs, by one
+// command.
+func FirstIDs(ctx context.Context, c *mongo.Collection, filter bson.D, limit int) (ids []holdfast.ID, err error) {
+	inOrder := options.Find().SetProjection(Keys("_id")).SetSort(Keys("_id")).SetLimit(int64(limit))
+	err = each(ctx, c, filter, inOrder, limit, func(doc bson.Raw) holdfast.ID { return IDOf(doc, "_id") },
+		func(all []holdfast.ID) error {
+			ids = all
+			return nil
+		})
+	return ids, err
+}
+
+func each[T any](
+	ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder, size int,
+	read func(bson.Raw) T, handle func([]T) error,
+) error {
 	wireSize := int32(min(size, math.MaxInt32)) //nolint:gosec // G115: min bounds it
 	ctx, end, err := readAfter(ctx, c.Database().Client())
 	if err != nil {
 		return err
 	}
 	defer end()
-	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(projection).SetBatchSize(wireSize))
+	cursor, err := c.Find(ctx, filter, o.SetBatchSize(wireSize))
 	if err != nil {
 		return err
 	}

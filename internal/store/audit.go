@@ -37,12 +37,17 @@ type PoisonLocks struct {
 // Audit compares a page of events with their locks. Seats may move between the two reads,
 // so a suspect has to be measured.
 func (s *Store) Audit(ctx context.Context, page EventPage) (Audit, error) {
+	counters := mongodb.Only("totalSeats", "availableSeats", "oversold")
+	events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(page.of("_id")), counters})
+	if err != nil {
+		return Audit{}, mongodb.Translate(err)
+	}
 	sums, err := s.sums(ctx, page.of("eventId"), holdfast.TakingStatuses())
 	if err != nil {
 		return Audit{}, mongodb.Translate(err)
 	}
 	var found Audit
-	for _, d := range page.events {
+	for _, d := range events {
 		sum := sums[d.ID]
 		if sum.Poison > 0 {
 			found.PoisonLocks = append(found.PoisonLocks, PoisonLocks{EventID: d.ID, Count: sum.Poison})

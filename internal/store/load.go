@@ -256,7 +256,10 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 		}
 	}
 	for _, p := range s.parts(eventID, n, nil) {
-		if err := mongodb.AllInto(ctx, s.db.Collection(p.collection), append(p.stages, mongodb.WithNow), p.into(found)); err != nil {
+		if !exists { // the time comes with the event otherwise
+			p.stages = append(p.stages, mongodb.WithNow)
+		}
+		if err := mongodb.AllInto(ctx, s.db.Collection(p.collection), p.stages, p.into(found)); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -22,111 +22,161 @@ const (
 	AllEvents Scope = true // sealed or not
 )
 
-func (s Scope) filter() bson.D {
-	if s == Unsealed {
-		return isUnsealed
-	}
-	return nil
-}
-
 // EventPage is a page of events, of an interval of IDs. If no other event is in the interval, the
 // page's locks and bookings are all that name an ID of the interval, whether or not there is such
 // an event. Otherwise they are those that name an event of the page.
 type EventPage struct {
-	events       []eventDoc
+	ids          []ID
 	after, until ID // after < ID ≤ until
 	isWhole      bool
+	next         ID   // the position of the next page: from until to it there are sealed events only
+	sealed       []ID // the other events of the interval
 }
 
 // lastID is the greatest ID.
 var lastID = ID(slices.Repeat([]byte{0xff}, len(ID{})))
 
 // Len is the number of events in the page.
-func (p EventPage) Len() int { return len(p.events) }
-
-// Until is the position of the next page.
-func (p EventPage) Until() ID { return p.until }
-
-// IsLast reports whether no page follows.
-func (p EventPage) IsLast() bool { return p.until == lastID }
+func (p EventPage) Len() int { return len(p.ids) }
 
 // IDs are the events.
-func (p EventPage) IDs() []ID {
-	return all(p.events, func(d eventDoc) ID { return d.ID })
-}
+func (p EventPage) IDs() []ID { return p.ids }
+
+// PageOf is a page of certain events.
+func PageOf(eventIDs ...ID) EventPage { return EventPage{ids: eventIDs} }
 
 // of matches the documents that belong to the page, by the field that names their event.
 func (p EventPage) of(field string) bson.D {
 	if p.isWhole {
 		return p.interval(field)
 	}
-	return mongodb.In(field, p.IDs())
+	return mongodb.In(field, p.ids)
 }
 
-func (p EventPage) interval(field string) bson.D {
-	return mongodb.Is(field, bson.D{{Key: "$gt", Value: p.after}, {Key: "$lte", Value: p.until}})
+func (p EventPage) interval(field string) bson.D { return isBetween(field, p.after, p.until) }
+
+// sealedOf matches the documents of sealed events before the next page; isAny is false if there are none.
+func (p EventPage) sealedOf(field string) (filter bson.D, isAny bool) {
+	if p.isWhole {
+		return isBetween(field, p.until, p.next), p.until != p.next
+	}
+	return mongodb.In(field, p.sealed), len(p.sealed) > 0
+}
+
+func isBetween(field string, after, until ID) bson.D {
+	return mongodb.Is(field, bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: until}})
 }
 
 // minRun is the number of events without a sealed one between them that are worth a page of
 // their own: an interval is read faster than a list of events.
 const minRun = 100
 
-// EventPage reads up to limit events after a position. The last page may be empty.
-func (s *Store) EventPage(ctx context.Context, scope Scope, after ID, limit int) (EventPage, error) {
-	behind := mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})
-	events, err := s.eventCounters(ctx, mongodb.Match(scope.filter(), behind), mongodb.Sort("_id"), mongodb.Limit(limit))
-	page := EventPage{events: events, after: after, until: lastID, isWhole: scope == AllEvents}
-	if err != nil {
-		return page, mongodb.Translate(err)
-	}
-	if len(events) == limit {
-		page.until = events[limit-1].ID
-	}
-	if scope == Unsealed {
-		err = s.cutRun(ctx, &page)
-	}
-	return page, mongodb.Translate(err)
-}
-
-// cutRun looks for a sealed event in the interval of a page. If there is one, it cuts the page to
-// the events before the next sealed one, unless they are too few.
-func (s *Store) cutRun(ctx context.Context, page *EventPage) error {
-	after := page.after
-	next, err := s.nextSealed(ctx, after)
-	if err == nil && len(page.events) > 0 && isBetween(next, after, page.events[0].ID) {
-		after = before(page.events[0].ID)
-		next, err = s.nextSealed(ctx, after)
-	}
-	if err != nil {
-		return err
-	}
-	if !isBetween(next, after, page.until) {
-		page.after, page.isWhole = after, true
+// EachEventPage calls handle with the events of a scope, in pages of up to limit. It reads the next page
+// meanwhile. The last page may be empty.
+func (s *Store) EachEventPage(ctx context.Context, scope Scope, limit int, handle func(EventPage) error) error {
+	reads, within := errgroup.WithContext(ctx)
+	pages := make(chan EventPage)
+	reads.Go(func() error {
+		defer close(pages)
+		for after := (ID{}); after != lastID; {
+			page, err := s.eventPage(within, scope, after, limit)
+			if err != nil {
+				return mongodb.Translate(err)
+			}
+			select {
+			case pages <- page:
+			case <-within.Done():
+				return context.Cause(within)
+			}
+			after = page.next
+		}
 		return nil
-	}
-	run := slices.IndexFunc(page.events, func(d eventDoc) bool { return isBetween(next, after, d.ID) })
-	if run < 0 {
-		run = len(page.events)
-	}
-	if run >= min(minRun, len(page.events)) && run > 0 {
-		page.events, page.after, page.until, page.isWhole = page.events[:run], after, before(next), true
-	}
-	return nil
-}
-
-// nextSealed is the first sealed event after a position; zero if there is none.
-func (s *Store) nextSealed(ctx context.Context, after ID) (ID, error) {
-	doc, _, err := mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is(sealFlag, true), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
-		mongodb.Sort("_id"), mongodb.Only("_id"),
 	})
-	return doc.ID, err
+	reads.Go(func() error {
+		for page := range pages {
+			if err := handle(page); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return reads.Wait()
 }
 
-// isBetween reports whether after < id < until. The zero ID is not.
-func isBetween(id, after, until ID) bool {
-	return bytes.Compare(id[:], after[:]) > 0 && bytes.Compare(id[:], until[:]) < 0
+// eventPage reads the IDs of up to limit events after a position.
+func (s *Store) eventPage(ctx context.Context, scope Scope, after ID, limit int) (EventPage, error) {
+	if scope == AllEvents {
+		ids, err := mongodb.FirstIDs(ctx, s.events(), behind(after), limit)
+		return wholePage(ids, after, limit), err
+	}
+	return s.unsealedPage(ctx, after, limit)
 }
+
+func wholePage(ids []ID, after ID, limit int) EventPage {
+	end := endOf(ids, limit)
+	return EventPage{ids: ids, after: after, until: end, isWhole: true, next: end}
+}
+
+// unsealedPage is the events before the next sealed one, which may be none. If they are few, it is the
+// unsealed ones among the next events.
+func (s *Store) unsealedPage(ctx context.Context, after ID, limit int) (EventPage, error) {
+	ids, sealed, err := s.eventsAndSealed(ctx, after, limit+1) // it may be the one after the page
+	if err != nil {
+		return EventPage{}, err
+	}
+	run := len(ids)
+	if !sealed.IsZero() {
+		run, _ = slices.BinarySearchFunc(ids, sealed, compareIDs)
+	}
+	page := wholePage(ids[:min(len(ids), limit)], after, limit)
+	switch {
+	case run == len(ids):
+	case run == 0 || run >= minRun:
+		page.ids, page.until = ids[:run], before(sealed)
+		page.next, err = s.endOfSealed(ctx, sealed)
+	default:
+		all := page.ids
+		page.isWhole = false
+		page.ids, err = mongodb.FirstIDs(ctx, s.events(), mongodb.And(isUnsealed, page.interval("_id")), limit)
+		page.sealed = slices.DeleteFunc(all, func(id ID) bool {
+			_, isInPage := slices.BinarySearchFunc(page.ids, id, compareIDs)
+			return isInPage
+		})
+	}
+	return page, err
+}
+
+// eventsAndSealed reads up to limit events after a position, sealed or not, and the next sealed event; zero
+// if there is none.
+func (s *Store) eventsAndSealed(ctx context.Context, after ID, limit int) (ids []ID, sealed ID, err error) {
+	if ids, err = mongodb.FirstIDs(ctx, s.events(), behind(after), limit); err != nil {
+		return nil, sealed, err
+	}
+	next, err := mongodb.FirstIDs(ctx, s.events(), mongodb.And(mongodb.Is(sealFlag, true), behind(after)), 1)
+	return ids, append(next, ID{})[0], err
+}
+
+// endOfSealed is the position before the first event after a sealed one that is not sealed.
+func (s *Store) endOfSealed(ctx context.Context, sealed ID) (ID, error) {
+	first, err := mongodb.FirstIDs(ctx, s.events(), mongodb.And(isUnsealed, behind(sealed)), 1)
+	if err != nil || len(first) == 0 {
+		return lastID, err
+	}
+	return before(first[0]), nil
+}
+
+// behind matches the documents after a position.
+func behind(after ID) bson.D { return mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}}) }
+
+// endOf is the position after a page of up to limit IDs.
+func endOf(ids []ID, limit int) ID {
+	if len(ids) < limit {
+		return lastID
+	}
+	return ids[limit-1]
+}
+
+func compareIDs(a, b ID) int { return bytes.Compare(a[:], b[:]) }
 
 // before is the ID before another one, which is not zero.
 func before(id ID) ID {
@@ -136,16 +186,6 @@ func before(id ID) ID {
 		}
 	}
 	return id
-}
-
-// PageOf is a page of certain events.
-func (s *Store) PageOf(ctx context.Context, eventIDs []ID) (EventPage, error) {
-	events, err := s.eventCounters(ctx, mongodb.Match(mongodb.In("_id", eventIDs)))
-	return EventPage{events: events}, mongodb.Translate(err)
-}
-
-func (s *Store) eventCounters(ctx context.Context, stages ...bson.D) ([]eventDoc, error) {
-	return mongodb.All[eventDoc](ctx, s.events(), append(mongo.Pipeline(stages), mongodb.Only("totalSeats", "availableSeats", "oversold")))
 }
 
 // EventCount estimates how many events a scope has.
@@ -170,9 +210,10 @@ func (s *Store) EachLockOf(ctx context.Context, page EventPage, status holdfast.
 		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
 }
 
-// EachDueLock calls handle with the IDs of all ACTIVE locks that are due, in batches of up to size.
+// EachDueLock calls handle with the IDs of all ACTIVE locks that are due, in batches of up to size. The
+// ID of a lock that we can't name is zero.
 func (s *Store) EachDueLock(ctx context.Context, size int, handle func([]ID) error) error {
-	filter := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due, namedByUs)
+	filter := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), due)
 	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), size,
 		func(doc bson.Raw) ID { return mongodb.IDOf(doc, "_id") }, handle))
 }

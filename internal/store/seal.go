@@ -6,10 +6,12 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -44,7 +46,7 @@ const sealPage = 5000
 // in the order of their IDs, after a position.
 func (s *Store) OverEvents(ctx context.Context, until time.Time, after ID, limit int) ([]inventory.Event, error) {
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-		mongodb.Match(isUnsealed, isOver(until), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
+		mongodb.Match(isUnsealed, isOver(until), behind(after)),
 		mongodb.Sort("_id"), mongodb.Limit(limit),
 	})
 	return all(docs, func(d eventDoc) inventory.Event { return d.inventory(s.shared()) }), mongodb.Translate(err)
@@ -106,7 +108,7 @@ func (s *Store) prove(ctx context.Context, event inventory.Event) (contradiction
 // SealedEvents reads up to limit sealed events after a position, in the order of their IDs.
 func (s *Store) SealedEvents(ctx context.Context, after ID, limit int) ([]inventory.Event, error) {
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is(sealFlag, true), mongodb.Is("_id", bson.D{{Key: "$gt", Value: after}})),
+		mongodb.Match(mongodb.Is(sealFlag, true), behind(after)),
 		mongodb.Sort("_id"), mongodb.Limit(limit),
 	})
 	return all(docs, func(d eventDoc) inventory.Event { return d.inventory(s.shared()) }), mongodb.Translate(err)
@@ -204,7 +206,7 @@ const errProved = mongodb.AbortError("the event can't be sealed")
 
 // proveSales looks for CONFIRMED bookings of an event whose lock is not CONSUMED.
 func (s *Store) proveSales(ctx context.Context, id ID) (contradiction string, err error) {
-	err = s.EachSaleOf(ctx, EventPage{events: []eventDoc{{ID: id}}}, sealPage, func(sales []inventory.BookingRef) error {
+	err = s.EachSaleOf(ctx, PageOf(id), sealPage, func(sales []inventory.BookingRef) error {
 		active, ended, err := s.ActiveSales(ctx, sales)
 		if len(active)+len(ended) > 0 {
 			contradiction = "the lock of a CONFIRMED booking is not CONSUMED"
@@ -276,30 +278,34 @@ func (s *Store) SealedCount(ctx context.Context) (int64, error) {
 //   - a lock of the event is ACTIVE;
 //   - a booking of the event is open.
 //
-// The cost is some microseconds for each event, sealed or not, and each open booking. It does not
-// read the ended and sold locks and bookings of sealed events, so it misses a write to these that
-// leaves the event as it was. ProveSeal finds that.
+// The cost is some microseconds for each sealed event and each open booking. Locks are looked for once for
+// each run of sealed events. It does not read the ended and sold locks and bookings of sealed events, so it
+// misses a write to these that leaves the event as it was. ProveSeal finds that.
 func (s *Store) BrokenSeals(ctx context.Context) ([]ID, error) {
+	var mu sync.Mutex
 	broken := map[ID]bool{}
-	differs := mongodb.Match(isSealed, bson.D{{Key: "$expr", Value: not(isIntact)}})
-	changed, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{differs, mongodb.Only("_id")})
-	if err != nil {
-		return nil, mongodb.Translate(err)
-	}
-	for _, d := range changed {
-		broken[d.ID] = true
-	}
-	add := func(eventIDs []ID) error {
-		sealed, err := s.SealedAmong(ctx, eventIDs)
-		for _, id := range sealed {
+	add := func(eventIDs []ID) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, id := range eventIDs {
 			broken[id] = true
 		}
+	}
+	checks, within := errgroup.WithContext(ctx)
+	checks.Go(func() error {
+		differs := mongodb.Match(isSealed, bson.D{{Key: "$expr", Value: not(isIntact)}})
+		changed, err := mongodb.All[eventDoc](within, s.events(), mongo.Pipeline{differs, mongodb.Only("_id")})
+		add(all(changed, func(d eventDoc) ID { return d.ID }))
+		return err
+	})
+	addSealed := func(eventIDs []ID) error {
+		sealed, err := s.SealedAmong(within, eventIDs)
+		add(sealed)
 		return err
 	}
-	if err := s.eachActiveEvent(ctx, add); err != nil {
-		return nil, mongodb.Translate(err)
-	}
-	if err := s.eachOpenEvent(ctx, add); err != nil {
+	checks.Go(func() error { return s.eachActiveEvent(within, addSealed) })
+	checks.Go(func() error { return s.eachOpenEvent(within, addSealed) })
+	if err := checks.Wait(); err != nil {
 		return nil, mongodb.Translate(err)
 	}
 	delete(broken, ID{})
@@ -326,29 +332,18 @@ var isIntact = bson.D{{Key: "$and", Value: bson.A{
 // sealCheckPage is the number of events in one look-up.
 const sealCheckPage = 1000
 
-// eachActiveEvent calls handle with the events that have an ACTIVE lock. The index is read event
-// by event, not lock by lock.
+// eachActiveEvent calls handle with the events of ACTIVE locks, but for the events in pages of unsealed ones.
+// Where the events of an interval are sealed, an index of the ACTIVE locks shows it without reading any.
 func (s *Store) eachActiveEvent(ctx context.Context, handle func([]ID) error) error {
-	named := mongodb.Is("eventId", bson.D{{Key: "$gt", Value: ID{}}})
-	isActive := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), named)
-	cursor, err := s.locks().Aggregate(ctx, mongo.Pipeline{mongodb.Match(isActive), mongodb.Group("$eventId")})
-	if err != nil {
-		return err
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
-	var page []ID
-	for cursor.Next(ctx) {
-		if page = append(page, mongodb.IDOf(cursor.Current, "_id")); len(page) == sealCheckPage {
-			if err := handle(page); err != nil {
-				return err
-			}
-			page = nil
+	return s.EachEventPage(ctx, Unsealed, sealCheckPage, func(page EventPage) error {
+		sealed, isAny := page.sealedOf("eventId")
+		if !isAny {
+			return nil
 		}
-	}
-	if err := cursor.Err(); err != nil || len(page) == 0 {
-		return err
-	}
-	return handle(page)
+		isActive := mongodb.And(mongodb.Is("status", string(holdfast.LockActive)), sealed)
+		return mongodb.Each(ctx, s.locks(), isActive, mongodb.Keys("eventId"), sealCheckPage,
+			func(doc bson.Raw) ID { return mongodb.IDOf(doc, "eventId") }, handle)
+	})
 }
 
 // eachOpenEvent calls handle with the events of open bookings. A booking of other software may
