@@ -36,4 +36,7 @@ var foreignMutations = []mutation{
 	{name: "reconcile proves the oldest seals only", file: "recovery/seals.go",
 		from: "p.proven.after = event.ID", to: "p.proven.after = holdfast.ID{}",
 		tests: "TestReconcile_ProvesABoundedNumberOfSeals"},
+	{name: "fields of other software are read as other documents", file: "internal/store/load.go",
+		from: `mongodb.Without("events", "locks", "live", "bookings", "keys", "holdings", `, to: `mongodb.Without(`,
+		pkg: "./booking", tests: "TestForeignFields"},
 }

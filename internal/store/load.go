@@ -42,8 +42,10 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	if err != nil {
 		return inventory.State{}, err
 	}
-	if found.DueSold, err = s.salesOfDue(ctx, eventID, found.Due); err != nil {
-		return inventory.State{}, err
+	if found.DueSold == nil && len(found.Due) > 0 { // most loads find no due lock
+		if found.DueSold, err = s.salesOfDue(ctx, eventID, found.Due); err != nil {
+			return inventory.State{}, err
+		}
 	}
 	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
 		return inventory.State{}, RejectedEventError{errUncountable}
@@ -82,7 +84,7 @@ func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at
 	if at != nil {
 		snapshot = bson.D{{Key: "level", Value: "snapshot"}, {Key: "atClusterTime", Value: *at}}
 	}
-	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
+	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID)), withoutForeign}
 	for _, p := range parts {
 		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
 	}
@@ -113,10 +115,15 @@ type loaded struct {
 	Keys     []lockDoc    `bson:"keys"`
 	Holdings []holdingDoc `bson:"holdings"`
 	Due      []dueDoc     `bson:"due"`
-	DueSold  []soldDoc    `bson:"-"` // the sales of the due locks
+	DueSold  []soldDoc    `bson:"dueSold"` // the sales of the due locks; nil if they were not read with them
 	Sold     []soldDoc    `bson:"sold"`
 	Taken    []takenDoc   `bson:"taken"`
 }
+
+const dueName = "due" // in loaded
+
+// withoutForeign removes fields of other software that have the name of a list in loaded.
+var withoutForeign = mongodb.Without("events", "locks", "live", "bookings", "keys", "holdings", dueName, "dueSold", "sold", "taken")
 
 type holdingDoc struct {
 	User  ID            `bson:"_id"`
@@ -189,8 +196,8 @@ func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 	if len(n.Holdings) > 0 {
 		add("holdings", locksName, func(l *loaded) any { return &l.Holdings }, holdingsOf(ofEvent, n.Holdings)...)
 	}
-	if len(n.DueAmong) > 0 || n.Due > 0 {
-		add("due", locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n, ofDue)...)
+	if n.NeedsDue() {
+		add(dueName, locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n, ofDue)...)
 	}
 	if len(n.Sold) > 0 {
 		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold, events)...)
@@ -251,11 +258,14 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 	var exists bool
 	var err error
 	if !eventID.IsZero() {
-		if found.Event, exists, err = s.readEvent(ctx, eventID); err != nil {
+		if *found, exists, err = s.loadWithDue(ctx, eventID, n); err != nil {
 			return err
 		}
 	}
 	for _, p := range s.parts(eventID, n, nil) {
+		if p.as == dueName && exists {
+			continue
+		}
 		if !exists { // the time comes with the event otherwise
 			p.stages = append(p.stages, mongodb.WithNow)
 		}
@@ -264,6 +274,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 		}
 	}
 	if !s.areEndable(found.Due) {
+		found.DueSold = nil
 		endable := dueOf(mongodb.Is("eventId", eventID), n, endable(s.shared()))
 		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), endable); err != nil {
 			return err
@@ -277,10 +288,23 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 	return nil
 }
 
+// loadWithDue reads an event with the due locks that are needed and their sales: a sweep of a few locks costs
+// little more than the round trips.
+func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs) (loaded, bool, error) {
+	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID)), withoutForeign}
+	if n.NeedsDue() {
+		pipeline = append(pipeline, mongodb.Join(dueName, locksName, dueOf(mongodb.Is("eventId", eventID), n, nil)...),
+			mongodb.JoinBy("dueSold", bookingsName, dueName+"._id", "seatLockId",
+				append([]bson.D{mongodb.Match(bookingsOf(s.named(eventID)))}, sales...)...))
+	}
+	return mongodb.First[loaded](ctx, s.events(), append(pipeline, mongodb.WithNow))
+}
+
 // loadByLock reads a lock with its event and its live bookings.
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
 	pipeline := mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))), mongodb.JoinBy("events", eventsName, "eventId", "_id"),
+		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))), withoutForeign,
+		mongodb.JoinBy("events", eventsName, "eventId", "_id"),
 	}
 	if len(n.LiveOf) > 0 {
 		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
@@ -319,7 +343,7 @@ func (s *Store) loadByBookingAnd(ctx context.Context, id ID, itsLock bson.D, fou
 		Events  []eventDoc `bson:"events"`
 		Sold    []soldDoc  `bson:"sold"`
 	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", id)), itsLock,
+		mongodb.Match(mongodb.Is("_id", id)), withoutForeign, itsLock,
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
 		s.joinOfEvent("sold", bookingsName, "seatLockId", "seatLockId", bson.D{{Key: "$first", Value: "$locks.eventId"}}, sales...),
 		mongodb.WithNow,
@@ -348,7 +372,7 @@ func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 		s.Event = &event
 	}
 	l.fillLocks(&s, n, shared)
-	if n.Due > 0 || len(n.DueAmong) > 0 {
+	if n.NeedsDue() {
 		list := []inventory.DueLock{}
 		sold := countByLock(l.DueSold)
 		for _, d := range l.Due {

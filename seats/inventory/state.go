@@ -131,6 +131,9 @@ func (n Needs) None() bool {
 		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong)+len(n.Sold) == 0
 }
 
+// NeedsDue reports whether due locks are needed.
+func (n Needs) NeedsDue() bool { return n.Due > 0 || len(n.DueAmong) > 0 }
+
 // And joins two needs. Everything is then read again together, so that a state is always
 // of one snapshot.
 func (n Needs) And(o Needs) Needs {
