@@ -37,6 +37,7 @@ var foreignMutations = []mutation{
 		from: "p.proven.after = event.ID", to: "p.proven.after = holdfast.ID{}",
 		tests: "TestReconcile_ProvesABoundedNumberOfSeals"},
 	{name: "fields of other software are read as other documents", file: "internal/store/load.go",
-		from: `mongodb.Without("events", "locks", "live", "bookings", "keys", "holdings", `, to: `mongodb.Without(`,
-		pkg: "./booking", tests: "TestForeignFields"},
+		from: "return true, found.readEvent(answer.Cursor.First[0], parts)",
+		to:   "return true, found.readEvent(answer.Cursor.First[0], append(parts, s.parts(eventID, inventory.Needs{Taken: true}, nil)...))",
+		pkg:  "./booking", tests: "TestForeignFields"},
 }

@@ -52,9 +52,6 @@ func Limit(n int) bson.D { return stage("$limit", n) }
 // Only reads these fields and _id.
 func Only(fields ...string) bson.D { return stage("$project", Keys(fields...)) }
 
-// Without removes fields.
-func Without(fields ...string) bson.D { return stage("$unset", fields) }
-
 // Group makes one document for each value of a key.
 func Group(by any, fields ...bson.E) bson.D {
 	return stage("$group", append(bson.D{{Key: "_id", Value: by}}, fields...))

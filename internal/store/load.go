@@ -84,13 +84,13 @@ func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at
 	if at != nil {
 		snapshot = bson.D{{Key: "level", Value: "snapshot"}, {Key: "atClusterTime", Value: *at}}
 	}
-	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID)), withoutForeign}
+	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
 	for _, p := range parts {
 		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
 	}
 	var answer struct {
 		Cursor struct {
-			First []loaded `bson:"firstBatch"`
+			First []bson.Raw `bson:"firstBatch"`
 		} `bson:"cursor"`
 	}
 	err = s.db.RunCommand(ctx, bson.D{
@@ -101,29 +101,42 @@ func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at
 	if err != nil || len(answer.Cursor.First) == 0 {
 		return false, err
 	}
-	*found = answer.Cursor.First[0]
-	return true, nil
+	return true, found.readEvent(answer.Cursor.First[0], parts)
+}
+
+// readEvent reads an event and the lists that were joined to it.
+func (l *loaded) readEvent(doc bson.Raw, parts []part) error {
+	if err := bson.Unmarshal(doc, &l.Event); err != nil {
+		return err
+	}
+	return l.readLists(doc, parts)
+}
+
+// readLists reads the lists that were joined to a document. Where a list was not joined, other software may
+// have a field of that name.
+func (l *loaded) readLists(doc bson.Raw, parts []part) error {
+	for _, p := range parts {
+		if err := doc.Lookup(p.as).Unmarshal(p.into(l)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loaded has the documents that were read.
 type loaded struct {
-	Event    eventDoc     `bson:",inline"`
-	Events   []eventDoc   `bson:"events"` // the event, if it was found by a lock
-	Locks    []lockDoc    `bson:"locks"`
-	Live     []bookingDoc `bson:"live"`
-	Bookings []bookingDoc `bson:"bookings"`
-	Keys     []lockDoc    `bson:"keys"`
-	Holdings []holdingDoc `bson:"holdings"`
-	Due      []dueDoc     `bson:"due"`
-	DueSold  []soldDoc    `bson:"dueSold"` // the sales of the due locks; nil if they were not read with them
-	Sold     []soldDoc    `bson:"sold"`
-	Taken    []takenDoc   `bson:"taken"`
+	Event    eventDoc
+	Events   []eventDoc // the event, if it was found by a lock
+	Locks    []lockDoc
+	Live     []bookingDoc
+	Bookings []bookingDoc
+	Keys     []lockDoc
+	Holdings []holdingDoc
+	Due      []dueDoc
+	DueSold  []soldDoc // the sales of the due locks; nil if they were not read with them
+	Sold     []soldDoc
+	Taken    []takenDoc
 }
-
-const dueName = "due" // in loaded
-
-// withoutForeign removes fields of other software that have the name of a list in loaded.
-var withoutForeign = mongodb.Without("events", "locks", "live", "bookings", "keys", "holdings", dueName, "dueSold", "sold", "taken")
 
 type holdingDoc struct {
 	User  ID            `bson:"_id"`
@@ -160,7 +173,9 @@ type takenDoc struct {
 	Seats mongodb.Whole `bson:"seats"`
 }
 
-// part is one of the reads: its name in loaded, and its source.
+const dueName = "due"
+
+// part is one of the reads: the name of its list, and its source.
 type part struct {
 	as, collection string
 	stages         mongo.Pipeline
@@ -258,7 +273,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 	var exists bool
 	var err error
 	if !eventID.IsZero() {
-		if *found, exists, err = s.loadWithDue(ctx, eventID, n); err != nil {
+		if exists, err = s.loadWithDue(ctx, eventID, n, found); err != nil {
 			return err
 		}
 	}
@@ -290,40 +305,47 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 
 // loadWithDue reads an event with the due locks that are needed and their sales: a sweep of a few locks costs
 // little more than the round trips.
-func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs) (loaded, bool, error) {
-	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID)), withoutForeign}
+func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (exists bool, err error) {
+	pipeline, parts := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}, []part{}
 	if n.NeedsDue() {
 		pipeline = append(pipeline, mongodb.Join(dueName, locksName, dueOf(mongodb.Is("eventId", eventID), n, nil)...),
 			mongodb.JoinBy("dueSold", bookingsName, dueName+"._id", "seatLockId",
 				append([]bson.D{mongodb.Match(bookingsOf(s.named(eventID)))}, sales...)...))
+		parts = []part{
+			{as: dueName, into: func(l *loaded) any { return &l.Due }}, {as: "dueSold", into: func(l *loaded) any { return &l.DueSold }},
+		}
 	}
-	return mongodb.First[loaded](ctx, s.events(), append(pipeline, mongodb.WithNow))
+	doc, exists, err := mongodb.First[bson.Raw](ctx, s.events(), append(pipeline, mongodb.WithNow))
+	if err == nil && exists {
+		err = found.readEvent(doc, parts)
+	}
+	return exists, err
 }
 
 // loadByLock reads a lock with its event and its live bookings.
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
 	pipeline := mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))), withoutForeign,
-		mongodb.JoinBy("events", eventsName, "eventId", "_id"),
+		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))), mongodb.JoinBy("events", eventsName, "eventId", "_id"),
 	}
+	parts := []part{{as: "events", into: func(l *loaded) any { return &l.Events }}}
 	if len(n.LiveOf) > 0 {
 		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
 		live := s.joinOfEvent("live", bookingsName, "_id", "seatLockId", "$eventId", isLive)
 		if n.Everywhere {
 			live = mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive)
 		}
-		pipeline = append(pipeline, live)
+		pipeline, parts = append(pipeline, live), append(parts, part{as: "live", into: func(l *loaded) any { return &l.Live }})
 	}
-	doc, exists, err := mongodb.First[struct {
-		Lock   lockDoc      `bson:",inline"`
-		Events []eventDoc   `bson:"events"`
-		Live   []bookingDoc `bson:"live"`
-	}](ctx, s.snapshot(locksName), append(pipeline, mongodb.WithNow))
-	if exists {
-		*found = loaded{Events: doc.Events, Locks: []lockDoc{doc.Lock}, Live: doc.Live}
-		found.Event.Now = doc.Lock.Now
+	doc, exists, err := mongodb.First[bson.Raw](ctx, s.snapshot(locksName), append(pipeline, mongodb.WithNow))
+	if err != nil || !exists {
+		return err
 	}
-	return err
+	var lock lockDoc
+	if err := bson.Unmarshal(doc, &lock); err != nil {
+		return err
+	}
+	*found = loaded{Event: eventDoc{Now: lock.Now}, Locks: []lockDoc{lock}}
+	return found.readLists(doc, parts)
 }
 
 // loadByBooking reads a booking with its lock, that lock's event and its sales. Other software may
@@ -343,7 +365,7 @@ func (s *Store) loadByBookingAnd(ctx context.Context, id ID, itsLock bson.D, fou
 		Events  []eventDoc `bson:"events"`
 		Sold    []soldDoc  `bson:"sold"`
 	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", id)), withoutForeign, itsLock,
+		mongodb.Match(mongodb.Is("_id", id)), itsLock,
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
 		s.joinOfEvent("sold", bookingsName, "seatLockId", "seatLockId", bson.D{{Key: "$first", Value: "$locks.eventId"}}, sales...),
 		mongodb.WithNow,
