@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // Other software keeps fields of its own in events, locks and bookings, such as the number of places
@@ -34,6 +35,8 @@ func TestForeignFields_AreNotReadAsOtherDocuments(t *testing.T) {
 			_, err := w.Seats.UpdateEvent(w.Ctx(), event, holdfast.EventChange{MaxSeatsPerUser: &one})
 			ok(err)
 
+			_, err = w.Store.Load(w.Ctx(), event, inventory.Needs{Event: true}) // as a process that does not remember it
+			ok(err)
 			_, err = w.Seats.ReleaseLock(w.Ctx(), f.lock(testenv.Soon()).ID)
 			ok(err)
 			_, err = w.Seats.ExtendLock(w.Ctx(), f.lock(testenv.Soon()).ID, testenv.Soon())

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
 const (
 	// eventPageSize is the number of events in a page; idPageSize is the number of sales or
 	// locks, of which only the IDs are read.
-	eventPageSize = 1000
+	eventPageSize = store.EventPageSize
 	idPageSize    = 5000
 	// maxInFlight is how many pages are processed at a time: MongoDB uses one core for
 	// each.

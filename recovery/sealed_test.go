@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
@@ -280,14 +281,29 @@ func TestSealed_EventsWithAForeignInternalAreChecked(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	sealed(w, 1)
+	for range 120 { // a run
+		w.Event(10)
+	}
+	is := func(flag any) bson.D { return bson.D{{Key: "sealed", Value: bson.D{{Key: "is", Value: flag}}}} }
 	for _, internal := range []any{
+		is(false), is("x"), is(bson.A{true, nil}), bson.A{is(true), bson.D{}},
 		nil, "x", 5, bson.A{}, bson.A{1, 2}, bson.A{bson.D{{Key: "sealed", Value: 1}}}, bson.D{{Key: "sealed", Value: 5}},
 		bson.D{{Key: "sealed", Value: bson.A{1}}}, bson.D{{Key: "sealed", Value: bson.D{}}},
 	} {
-		id := w.Event(10)
+		id, next := w.Event(10), w.Event(10)
 		w.Set("events", id, bson.D{{Key: "internal", Value: internal}})
+		w.Set("events", next, bson.D{{Key: "internal", Value: bson.D{{Key: "sealed", Value: bson.D{{Key: "is", Value: true},
+			{Key: "rev", Value: int64(0)}, {Key: "totalSeats", Value: int64(10)}, {Key: "availableSeats", Value: int64(10)}}}}}})
 		lock := w.Acquire(w.Event(10), 1, testenv.Soon())
 		w.Set("seatlocks", lock.ID, bson.D{{Key: "eventId", Value: id}, {Key: "seats", Value: "many"}}) // reported if it is read
+		events, err := w.DB.Collection("events").CountDocuments(w.Ctx(), bson.D{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const sealedOnes = 2
+		if plan, err := w.Recovery.Plan(w.Ctx()); err != nil || plan.EventsMeasured != events-sealedOnes {
+			t.Errorf("internal is %v: %d of %d events were measured, %v", internal, plan.EventsMeasured, events-sealedOnes, err)
+		}
 		for name, pass := range passes {
 			if report, err := pass(w); err != nil || report.Reported == 0 {
 				t.Errorf("internal is %v: %s: %+v, %v; want a report", internal, name, report, err)
@@ -296,7 +312,7 @@ func TestSealed_EventsWithAForeignInternalAreChecked(t *testing.T) {
 		if _, err := w.DB.Collection("seatlocks").DeleteOne(w.Ctx(), bson.D{{Key: "_id", Value: lock.ID}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.DB.Collection("events").DeleteOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}); err != nil {
+		if _, err := w.DB.Collection("events").DeleteMany(w.Ctx(), mongodb.In("_id", []holdfast.ID{id, next})); err != nil {
 			t.Fatal(err)
 		}
 	}

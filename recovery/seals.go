@@ -59,12 +59,18 @@ func (p *pass) unsealBroken(ctx context.Context) error {
 	return nil
 }
 
-// eachEventPage calls handle with the events that the pass compares.
+// eachEventPage calls handle with the events that the pass compares, each once: a page may have an event
+// whose seal other software changed.
 func (p *pass) eachEventPage(ctx context.Context, handle func(store.EventPage) error) error {
-	if err := p.store().EachEventPage(ctx, p.scope, eventPageSize, handle); err != nil {
+	left := slices.Clone(p.broken)
+	err := p.store().EachEventPage(ctx, p.scope, eventPageSize, func(page store.EventPage) error {
+		left = slices.DeleteFunc(left, page.Has)
+		return handle(page)
+	})
+	if err != nil {
 		return err
 	}
-	for eventIDs := range slices.Chunk(p.broken, eventPageSize) {
+	for eventIDs := range slices.Chunk(left, eventPageSize) {
 		if err := handle(store.PageOf(eventIDs...)); err != nil {
 			return err
 		}

@@ -14,9 +14,9 @@ import (
 )
 
 // Load reads an event and the other needs of a decision in one snapshot: the one of the
-// context's transaction, or of one aggregation that sees all writes acknowledged before. The
-// sales of due locks are read after it, if a lock is due. A zero eventID means the event of the
-// first booking or lock that is needed.
+// context's transaction, or of one aggregation that sees all writes acknowledged before. Without a
+// transaction the sales of due locks are read after it, if a lock is due. A zero eventID means the
+// event of the first booking or lock that is needed.
 //
 // If a fence is needed, the event is written first: see inventory.State.Fenced.
 func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
@@ -42,7 +42,7 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	if err != nil {
 		return inventory.State{}, err
 	}
-	if found.DueSold == nil && len(found.Due) > 0 { // most loads find no due lock
+	if len(found.Due) > 0 && !found.HasSales { // most loads find no due lock
 		if found.DueSold, err = s.salesOfDue(ctx, eventID, found.Due); err != nil {
 			return inventory.State{}, err
 		}
@@ -101,20 +101,20 @@ func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at
 	if err != nil || len(answer.Cursor.First) == 0 {
 		return false, err
 	}
-	return true, found.readEvent(answer.Cursor.First[0], parts)
+	return true, found.decodeEvent(answer.Cursor.First[0], parts)
 }
 
-// readEvent reads an event and the lists that were joined to it.
-func (l *loaded) readEvent(doc bson.Raw, parts []part) error {
+// decodeEvent decodes an event and the lists that were joined to it.
+func (l *loaded) decodeEvent(doc bson.Raw, parts []part) error {
 	if err := bson.Unmarshal(doc, &l.Event); err != nil {
 		return err
 	}
-	return l.readLists(doc, parts)
+	return l.decodeLists(doc, parts)
 }
 
-// readLists reads the lists that were joined to a document. Where a list was not joined, other software may
-// have a field of that name.
-func (l *loaded) readLists(doc bson.Raw, parts []part) error {
+// decodeLists decodes the lists that were joined to a document. Where a list was not joined, other software
+// may have a field of that name.
+func (l *loaded) decodeLists(doc bson.Raw, parts []part) error {
 	for _, p := range parts {
 		if err := doc.Lookup(p.as).Unmarshal(p.into(l)); err != nil {
 			return err
@@ -133,7 +133,8 @@ type loaded struct {
 	Keys     []lockDoc
 	Holdings []holdingDoc
 	Due      []dueDoc
-	DueSold  []soldDoc // the sales of the due locks; nil if they were not read with them
+	DueSold  []soldDoc // the sales of the due locks
+	HasSales bool      // DueSold was read with the due locks
 	Sold     []soldDoc
 	Taken    []takenDoc
 }
@@ -173,7 +174,10 @@ type takenDoc struct {
 	Seats mongodb.Whole `bson:"seats"`
 }
 
-const dueName = "due"
+const (
+	dueName   = "due"
+	salesName = "dueSold"
+)
 
 // part is one of the reads: the name of its list, and its source.
 type part struct {
@@ -237,20 +241,20 @@ func dueOf(ofEvent bson.D, n inventory.Needs, filter bson.D) []bson.D {
 
 var dueFields = mongodb.Only("seats", internalName, formerRev)
 
-// salesOfDue reads the sales of due locks. Most loads find no due lock, and so need no read. It may
-// read a later state than the locks: the plan that ends them looks once more, see checkSales.
+// salesOfDue reads the sales of due locks. Without a transaction it may read a later state than the
+// locks: the plan that ends them looks once more, see checkSales.
 func (s *Store) salesOfDue(ctx context.Context, eventID ID, due []dueDoc) ([]soldDoc, error) {
-	if len(due) == 0 {
-		return nil, nil
-	}
 	return mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(due, func(d dueDoc) ID { return d.ID }), s.named(eventID)))
 }
 
 // sales keeps the CONFIRMED ones of bookings, and of them the lock's ID. An index covers it.
 var sales = []bson.D{
-	mongodb.Match(mongodb.Is("status", string(holdfast.BookingConfirmed))),
+	mongodb.Match(mongodb.Is("status", string(holdfast.BookingConfirmed)), namesLock),
 	{{Key: "$project", Value: bson.D{{Key: "_id", Value: 0}, {Key: "seatLockId", Value: 1}}}},
 }
+
+// namesLock leaves out bookings that name no lock. A $lookup finds them all where it has no lock to look for.
+var namesLock = bson.D{{Key: "seatLockId", Value: bson.D{{Key: "$gt", Value: ID{}}}}}
 
 // salesOf reads the sales of locks of some events.
 func salesOf(lockIDs, eventIDs []ID) []bson.D {
@@ -278,10 +282,10 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 		}
 	}
 	for _, p := range s.parts(eventID, n, nil) {
-		if p.as == dueName && exists {
+		if p.as == dueName && found.HasSales {
 			continue
 		}
-		if !exists { // the time comes with the event otherwise
+		if !exists { // no event gives the time: a document does
 			p.stages = append(p.stages, mongodb.WithNow)
 		}
 		if err := mongodb.AllInto(ctx, s.db.Collection(p.collection), p.stages, p.into(found)); err != nil {
@@ -289,7 +293,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 		}
 	}
 	if !s.areEndable(found.Due) {
-		found.DueSold = nil
+		found.HasSales = false // the others may be other locks
 		endable := dueOf(mongodb.Is("eventId", eventID), n, endable(s.shared()))
 		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), endable); err != nil {
 			return err
@@ -303,23 +307,24 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 	return nil
 }
 
-// loadWithDue reads an event with the due locks that are needed and their sales: a sweep of a few locks costs
-// little more than the round trips.
+// loadWithDue reads an event, with the due locks that are needed and their sales: by one command instead of
+// three, while the transaction holds the event. On a sharded cluster the due locks are left to the caller,
+// because earlier versions of MongoDB refuse a $lookup in a transaction.
 func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (exists bool, err error) {
 	pipeline, parts := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}, []part{}
-	if n.NeedsDue() {
+	if found.HasSales = n.NeedsDue() && !s.db.Sharded(); found.HasSales {
 		pipeline = append(pipeline, mongodb.Join(dueName, locksName, dueOf(mongodb.Is("eventId", eventID), n, nil)...),
-			mongodb.JoinBy("dueSold", bookingsName, dueName+"._id", "seatLockId",
-				append([]bson.D{mongodb.Match(bookingsOf(s.named(eventID)))}, sales...)...))
+			mongodb.JoinBy(salesName, bookingsName, dueName+"._id", "seatLockId", sales...))
 		parts = []part{
-			{as: dueName, into: func(l *loaded) any { return &l.Due }}, {as: "dueSold", into: func(l *loaded) any { return &l.DueSold }},
+			{as: dueName, into: func(l *loaded) any { return &l.Due }}, {as: salesName, into: func(l *loaded) any { return &l.DueSold }},
 		}
 	}
 	doc, exists, err := mongodb.First[bson.Raw](ctx, s.events(), append(pipeline, mongodb.WithNow))
-	if err == nil && exists {
-		err = found.readEvent(doc, parts)
+	if err != nil || !exists {
+		found.HasSales = false
+		return false, err
 	}
-	return exists, err
+	return true, found.decodeEvent(doc, parts)
 }
 
 // loadByLock reads a lock with its event and its live bookings.
@@ -345,7 +350,7 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 		return err
 	}
 	*found = loaded{Event: eventDoc{Now: lock.Now}, Locks: []lockDoc{lock}}
-	return found.readLists(doc, parts)
+	return found.decodeLists(doc, parts)
 }
 
 // loadByBooking reads a booking with its lock, that lock's event and its sales. Other software may

@@ -42,6 +42,12 @@ func (p EventPage) Len() int { return len(p.ids) }
 // IDs are the events.
 func (p EventPage) IDs() []ID { return p.ids }
 
+// Has reports whether an event is in the page.
+func (p EventPage) Has(id ID) bool {
+	_, has := slices.BinarySearchFunc(p.ids, id, compareIDs)
+	return has
+}
+
 // PageOf is a page of certain events.
 func PageOf(eventIDs ...ID) EventPage { return EventPage{ids: eventIDs} }
 
@@ -71,12 +77,18 @@ func isBetween(field string, after, until ID) bson.D {
 // their own: an interval is read faster than a list of events.
 const minRun = 100
 
+// EventPageSize is the number of events in a page of a pass and of the check of seals. They have to agree on
+// what is in a page.
+const EventPageSize = 1000
+
 // EachEventPage calls handle with the events of a scope, in pages of up to limit. It reads the next page
 // meanwhile. The last page may be empty.
 func (s *Store) EachEventPage(ctx context.Context, scope Scope, limit int, handle func(EventPage) error) error {
-	reads, within := errgroup.WithContext(ctx)
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var reader errgroup.Group
 	pages := make(chan EventPage)
-	reads.Go(func() error {
+	reader.Go(func() error {
 		defer close(pages)
 		for after := (ID{}); after != lastID; {
 			page, err := s.eventPage(within, scope, after, limit)
@@ -92,15 +104,14 @@ func (s *Store) EachEventPage(ctx context.Context, scope Scope, limit int, handl
 		}
 		return nil
 	})
-	reads.Go(func() error {
-		for page := range pages {
-			if err := handle(page); err != nil {
-				return err
-			}
+	for page := range pages {
+		if err := handle(page); err != nil {
+			cancel()
+			_ = reader.Wait() // it says that it was ended
+			return err
 		}
-		return nil
-	})
-	return reads.Wait()
+	}
+	return reader.Wait()
 }
 
 // eventPage reads the IDs of up to limit events after a position.
@@ -117,10 +128,13 @@ func wholePage(ids []ID, after ID, limit int) EventPage {
 	return EventPage{ids: ids, after: after, until: end, isWhole: true, next: end}
 }
 
-// unsealedPage is the events before the next sealed one, which may be none. If they are few, it is the
-// unsealed ones among the next events.
+// unsealedPage is one of these:
+//
+//   - the next events, if none of them is sealed;
+//   - a run: the events before the next sealed one, if they are many or there is none;
+//   - a mixed page: the unsealed ones among the next events.
 func (s *Store) unsealedPage(ctx context.Context, after ID, limit int) (EventPage, error) {
-	ids, sealed, err := s.eventsAndSealed(ctx, after, limit+1) // it may be the one after the page
+	ids, sealed, err := s.eventsAndSealed(ctx, after, limit+1) // a run may be as long as the page
 	if err != nil {
 		return EventPage{}, err
 	}
@@ -138,10 +152,7 @@ func (s *Store) unsealedPage(ctx context.Context, after ID, limit int) (EventPag
 		all := page.ids
 		page.isWhole = false
 		page.ids, err = mongodb.FirstIDs(ctx, s.events(), mongodb.And(isUnsealed, page.interval("_id")), limit)
-		page.sealed = slices.DeleteFunc(all, func(id ID) bool {
-			_, isInPage := slices.BinarySearchFunc(page.ids, id, compareIDs)
-			return isInPage
-		})
+		page.sealed = slices.DeleteFunc(all, page.Has)
 	}
 	return page, err
 }
@@ -152,7 +163,7 @@ func (s *Store) eventsAndSealed(ctx context.Context, after ID, limit int) (ids [
 	if ids, err = mongodb.FirstIDs(ctx, s.events(), behind(after), limit); err != nil {
 		return nil, sealed, err
 	}
-	next, err := mongodb.FirstIDs(ctx, s.events(), mongodb.And(mongodb.Is(sealFlag, true), behind(after)), 1)
+	next, err := mongodb.FirstIDs(ctx, s.events(), mongodb.And(mongodb.Is(sealFlag, true), isSealed, behind(after)), 1)
 	return ids, append(next, ID{})[0], err
 }
 

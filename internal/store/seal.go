@@ -278,8 +278,8 @@ func (s *Store) SealedCount(ctx context.Context) (int64, error) {
 //   - a lock of the event is ACTIVE;
 //   - a booking of the event is open.
 //
-// The cost is some microseconds for each sealed event and each open booking. Locks are looked for once for
-// each run of sealed events. It does not read the ended and sold locks and bookings of sealed events, so it
+// The cost is some microseconds for each sealed event and each open booking. Locks are looked for once in
+// a run of sealed events. It does not read the ended and sold locks and bookings of sealed events, so it
 // misses a write to these that leaves the event as it was. ProveSeal finds that.
 func (s *Store) BrokenSeals(ctx context.Context) ([]ID, error) {
 	var mu sync.Mutex
@@ -332,10 +332,10 @@ var isIntact = bson.D{{Key: "$and", Value: bson.A{
 // sealCheckPage is the number of events in one look-up.
 const sealCheckPage = 1000
 
-// eachActiveEvent calls handle with the events of ACTIVE locks, but for the events in pages of unsealed ones.
-// Where the events of an interval are sealed, an index of the ACTIVE locks shows it without reading any.
+// eachActiveEvent calls handle with the events of ACTIVE locks where sealed events lie. A run of sealed
+// events costs one seek of an index, a sealed event in a mixed page too.
 func (s *Store) eachActiveEvent(ctx context.Context, handle func([]ID) error) error {
-	return s.EachEventPage(ctx, Unsealed, sealCheckPage, func(page EventPage) error {
+	return s.EachEventPage(ctx, Unsealed, EventPageSize, func(page EventPage) error {
 		sealed, isAny := page.sealedOf("eventId")
 		if !isAny {
 			return nil
