@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -243,21 +244,28 @@ func TestAccess_InvalidTokensAreRefused(t *testing.T) {
 	}
 	valid := sign(t, jwt.SigningMethodHS256, secret, good)
 	s.want(s.call("GET", "/api/events", nil, "Authorization", valid), 200, "")
+	custom := sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "Sub": ids.New().String(), "EXP": 0})
+	s.want(s.call("GET", "/api/bookings?userId="+user, nil, "Authorization", custom), 200, "")
+	over := time.Now().Add(-time.Minute).Unix()
 	for name, authorization := range map[string]string{
-		"another secret":   sign(t, jwt.SigningMethodHS256, []byte("another"), good),
-		"none":             sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good),
-		"HS512":            sign(t, jwt.SigningMethodHS512, secret, good),
-		"RS256":            sign(t, jwt.SigningMethodRS256, private, good),
-		"expired":          sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": time.Now().Add(-time.Second).Unix()}),
-		"no expiry":        sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user}),
-		"not yet":          sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "nbf": hour}),
-		"no sub":           sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": hour}),
-		"zero sub":         sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": strings.Repeat("0", 24), "exp": hour}),
-		"sub is not an ID": sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": "admin", "exp": hour}),
-		"sub is a query":   sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": map[string]string{"$ne": ""}, "exp": hour}),
-		"huge":             sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "x": strings.Repeat("x", 5000)}),
-		"truncated":        valid[:60],
-		"no signature":     valid[:strings.LastIndex(valid, ".")+1],
+		"sub in another case":  sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"Sub": user, "exp": hour}),
+		"exp in another case":  sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "Exp": hour}),
+		"expired, another exp": sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": over, "eXp": hour, "EXP": hour}),
+		"exp is a text":        sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": strconv.FormatInt(hour, 10)}),
+		"another secret":       sign(t, jwt.SigningMethodHS256, []byte("another"), good),
+		"none":                 sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good),
+		"HS512":                sign(t, jwt.SigningMethodHS512, secret, good),
+		"RS256":                sign(t, jwt.SigningMethodRS256, private, good),
+		"expired":              sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": time.Now().Add(-time.Second).Unix()}),
+		"no expiry":            sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user}),
+		"not yet":              sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "nbf": hour}),
+		"no sub":               sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": hour}),
+		"zero sub":             sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": strings.Repeat("0", 24), "exp": hour}),
+		"sub is not an ID":     sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": "admin", "exp": hour}),
+		"sub is a query":       sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": map[string]string{"$ne": ""}, "exp": hour}),
+		"huge":                 sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "x": strings.Repeat("x", 5000)}),
+		"truncated":            valid[:60],
+		"no signature":         valid[:strings.LastIndex(valid, ".")+1],
 	} {
 		t.Run(name, func(t *testing.T) {
 			if a := s.in(t).call("GET", "/api/events", nil, "Authorization", authorization); a.status != 401 {

@@ -132,11 +132,15 @@ func (t *Tokens) User(token string) (holdfast.ID, error) {
 	if t == nil || token == "" || len(token) > maxTokenBytes {
 		return holdfast.ID{}, errInvalidToken
 	}
-	var claims jwt.RegisteredClaims
-	if _, err := t.parser.ParseWithClaims(token, &claims, t.key); err != nil {
+	claims := jwt.MapClaims{} // a struct would take a claim "Sub" for "sub"
+	if _, err := t.parser.ParseWithClaims(token, claims, t.key); err != nil {
 		return holdfast.ID{}, errors.Join(errInvalidToken, err)
 	}
-	user, err := holdfast.ParseID(claims.Subject)
+	subject, err := claims.GetSubject()
+	if err != nil {
+		return holdfast.ID{}, errors.Join(errInvalidToken, err)
+	}
+	user, err := holdfast.ParseID(subject)
 	if err != nil || user.IsZero() {
 		return holdfast.ID{}, errInvalidToken
 	}

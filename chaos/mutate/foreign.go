@@ -40,4 +40,11 @@ var foreignMutations = []mutation{
 		from: "return true, found.decodeEvent(answer.Cursor.First[0], parts)",
 		to:   "return true, found.decodeEvent(answer.Cursor.First[0], append(parts, s.parts(eventID, inventory.Needs{Taken: true}, nil)...))",
 		pkg:  "./booking", tests: "TestForeignFields"},
+	{name: "an index has the collation of its collection", file: "internal/mongodb/schema.go",
+		from:  `{{Key: "locale", Value: "simple"}}`,
+		to:    `{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}`,
+		tests: "TestEnsureSchema_OfACollection"},
+	{name: "a rejected change of the schema holds up the others", file: "internal/mongodb/schema.go",
+		from: "return rejected || hasCode(", to: "return rejected && hasCode(",
+		tests: "TestEnsureSchema_ARejectedChange"},
 }

@@ -105,7 +105,7 @@ func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []
 			gaps = append(gaps, "the validator of "+c.Name+" is missing or differs: db.runCommand("+shell(collMod(c, db.Shared()))+")")
 		}
 		indexes, err := db.indexesOf(ctx, c.Name)
-		if err != nil {
+		if err != nil && !refusedSchema(err) {
 			return nil, Translate(err)
 		}
 		for _, index := range c.Indexes {
@@ -136,10 +136,11 @@ func advice(err error, command string) string {
 	return fmt.Sprintf("MongoDB rejected it (%v); correct that and run: %s", err, command)
 }
 
-// refusedSchema reports whether the server is alive and rejects the change.
+// refusedSchema reports whether the server is alive and rejects the change, whatever the reason: a document
+// of other software, a view, rights. It says nothing of the other changes.
 func refusedSchema(err error) bool {
-	return hasCode(err, codeIndexOptions, codeIndexKeySpecs, codeUnauthorized, codeDuplicateKey,
-		codeMaxTimeExpired, codeLockTimeout, codeCannotCreateIdx)
+	_, rejected := Rejection(err)
+	return rejected || hasCode(err, codeMaxTimeExpired, codeLockTimeout)
 }
 
 // hasCode reports whether the server answered with one of the codes.
@@ -292,8 +293,8 @@ func DropRetired(ctx context.Context, db *DB, known ...Collection) error {
 		indexes[c.Name] = append(indexes[c.Name], c.Indexes...)
 	}
 	for collection, wanted := range indexes {
-		have, err := db.indexesOf(ctx, collection)
-		if err != nil {
+		have, err := db.indexesOf(ctx, collection) // none of a view
+		if err != nil && !refusedSchema(err) {
 			return Translate(err)
 		}
 		for name, definition := range have {
@@ -408,9 +409,11 @@ func createIndex(collection, name string, i Index) bson.D {
 	if i.ExpireAfter > 0 {
 		spec = append(spec, bson.E{Key: "expireAfterSeconds", Value: int64(i.ExpireAfter / time.Second)})
 	}
+	collation := bson.D{{Key: "locale", Value: "simple"}} // or it would be the one of the collection
 	if i.CaseInsensitive {
-		spec = append(spec, bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}})
+		collation = bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}
 	}
+	spec = append(spec, bson.E{Key: "collation", Value: collation})
 	return bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{spec}}}
 }
 

@@ -39,6 +39,70 @@ func TestEnsureSchema_ReportsWhatMongoDBRejectsAndGoesOn(t *testing.T) {
 	}
 }
 
+// Whatever the reason is for which MongoDB rejects a change of the schema, the other changes are made.
+func TestEnsureSchema_ARejectedChangeHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	lists := bson.A{1, 2}
+	w.Insert("parallel", bson.D{{Key: "a", Value: lists}, {Key: "b", Value: lists}})
+	if err := w.DB.CreateView(w.Ctx(), "view", "parallel", mongo.Pipeline{}); err != nil {
+		t.Fatal(err)
+	}
+	index := []mongodb.Index{{Keys: mongodb.Keys("a", "b")}, {Keys: mongodb.Keys("kind")}}
+	collections := []mongodb.Collection{
+		{Name: "parallel", Indexes: index}, {Name: "view", Validator: mongodb.Is("kind", "good"), Indexes: index}, {Name: "last", Indexes: index},
+	}
+	const rejected = 4 // an index of the first; the validator and the indexes of the second
+	for range 2 {
+		degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, collections...)
+		if err != nil || len(degraded) != rejected {
+			t.Errorf("%d changes were rejected, %v: %q; want %d", len(degraded), err, degraded, rejected)
+		}
+		if err := mongodb.DropRetired(w.Ctx(), w.DB, collections...); err != nil {
+			t.Error(err)
+		}
+		if gaps, err := mongodb.SchemaGaps(w.Ctx(), w.DB, collections...); err != nil || len(gaps) != rejected {
+			t.Errorf("%d gaps, %v: %q; want %d", len(gaps), err, gaps, rejected)
+		}
+	}
+	if first, last := definitions(t, w, "parallel"), definitions(t, w, "last"); first["hf_kind"] == nil || len(last) != 3 {
+		t.Errorf("the others were not made: %v, %v", first, last)
+	}
+}
+
+// A collection of other software may have a collation. Our indexes compare byte by byte all the same,
+// and are kept.
+func TestEnsureSchema_OfACollectionWithACollation(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	ignoresCase := options.CreateCollection().SetCollation(mongodb.IgnoringCase())
+	if err := w.DB.CreateCollection(w.Ctx(), "things", ignoresCase); err != nil {
+		t.Fatal(err)
+	}
+	things := mongodb.Collection{Name: "things", Indexes: []mongodb.Index{
+		{Keys: mongodb.Keys("key"), Unique: true}, {Keys: mongodb.Keys("email"), CaseInsensitive: true},
+	}}
+	for range 2 {
+		if degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, things); err != nil || len(degraded) > 0 {
+			t.Errorf("%q, %v", degraded, err)
+		}
+		if err := mongodb.DropRetired(w.Ctx(), w.DB, things); err != nil {
+			t.Error(err)
+		}
+		if gaps, err := mongodb.SchemaGaps(w.Ctx(), w.DB, things); err != nil || len(gaps) > 0 {
+			t.Errorf("gaps %q, %v", gaps, err)
+		}
+		if have := definitions(t, w, "things"); len(have) != 3 {
+			t.Errorf("indexes %v, want _id_ and two of ours", have)
+		}
+	}
+	w.Insert("things", bson.D{{Key: "key", Value: "a"}})
+	w.Insert("things", bson.D{{Key: "key", Value: "A"}})
+	if _, err := w.DB.Collection("things").InsertOne(w.Ctx(), bson.D{{Key: "key", Value: "a"}}); !mongodb.IsDuplicate(err) {
+		t.Errorf("the key is not unique: %v", err)
+	}
+}
+
 // An index of many documents takes longer to build than any request. Nothing on the client's side
 // ends it.
 func TestEnsureSchema_IndexBuildsHaveNoDeadline(t *testing.T) {
