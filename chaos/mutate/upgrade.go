@@ -54,4 +54,7 @@ var upgradeMutations = []mutation{
 		from:  "\tcase d.IsFormer:\n",
 		to:    "\tcase d.Valid:\n",
 		tests: "Apply_IgnoresForeignFields"},
+	{name: "a lost state of the upgrade counts as running", file: "internal/core/core.go",
+		from: "if isLost { // the validators", to: "if isLost = false; isLost { // the validators",
+		tests: "TestEnsureSchema_ALostState"},
 }

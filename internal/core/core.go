@@ -130,11 +130,26 @@ const SchemaVersion = 2
 // logs each change that MongoDB refuses, and returns these. A schema of a later version is left
 // as it is.
 func EnsureSchema(ctx context.Context, db *mongodb.DB, log *slog.Logger, all ...mongodb.Collection) (degraded []string, err error) {
-	_, isNew, err := db.SchemaVersion(ctx, store.EventsCollection)
+	before, isNew, err := db.SchemaVersion(ctx, store.EventsCollection)
 	if err != nil {
 		return nil, err
 	}
-	found, err := db.RaiseVersion(ctx, SchemaVersion, isNew) // before the first change
+	upgrade, isLost := mongodb.UpgradeRunning, false
+	if isNew {
+		upgrade = mongodb.UpgradeFinished
+	} else if !before.Upgrade.IsState() {
+		if isLost, err = mongodb.RefusesFormer(ctx, db, all...); err != nil {
+			return nil, err
+		}
+	}
+	if isLost { // the validators know it still
+		log.WarnContext(ctx, "The state of the upgrade can't be read, and the validators are those of its end: it counts as finished")
+		upgrade = mongodb.UpgradeFinished
+		if err := db.ResetPosition(ctx); err != nil { // perhaps not all fields were moved
+			return nil, err
+		}
+	}
+	found, err := db.RaiseVersion(ctx, SchemaVersion, isNew, upgrade) // before the first change
 	if err != nil || found.Version > SchemaVersion {
 		return nil, err
 	}

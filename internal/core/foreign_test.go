@@ -2,12 +2,14 @@ package core_test
 
 import (
 	"log/slog"
+	"math"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -33,6 +35,32 @@ func TestForeignDocuments_OfTheSchema(t *testing.T) {
 			w.Core = process
 			if lock := w.Acquire(w.Event(1), 1, testenv.Soon()); lock.Seats != 1 {
 				t.Errorf("%s %v: %+v", meta[field].Key, value, lock)
+			}
+		}
+	}
+}
+
+// The state of the upgrade is lost, as after a restore of some collections only, or other software has
+// changed it. A process that starts then writes what the validators accept.
+func TestEnsureSchema_ALostStateOfTheUpgradeStopsNoSale(t *testing.T) {
+	t.Parallel()
+	finished, running := testenv.New(t), testenv.NewShared(t)
+	const lost = "the whole document"
+	for _, value := range []any{lost, testenv.Missing, nil, "", "text", 5, int64(math.MaxInt64), bson.A{"finished"}, bson.D{}} {
+		for want, w := range map[mongodb.Upgrade]*testenv.Env{mongodb.UpgradeFinished: finished, mongodb.UpgradeRunning: running} {
+			meta := w.DB.Collection("meta")
+			if _, err := meta.DeleteOne(w.Ctx(), bson.D{{Key: "_id", Value: "schema"}}); err != nil {
+				t.Fatal(err)
+			}
+			if value != lost {
+				w.Insert("meta", testenv.With(bson.D{{Key: "_id", Value: "schema"}, {Key: "upgrade"}}, 1, value))
+			}
+			process := testenv.Open(t, w.URI, w.DB.Name())
+			if state, err := process.UpgradeState(w.Ctx()); err != nil || state != want {
+				t.Errorf("%v: the state is %q, %v; want %q", value, state, err, want)
+			}
+			if lock := process.Acquire(process.Event(1), 1, testenv.Soon()); lock.Seats != 1 {
+				t.Errorf("%v: %+v", value, lock)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -56,7 +57,7 @@ func TestEnsureSchema_LeavesALaterVersionAsItIs(t *testing.T) {
 	if err := w.DB.Collection("bookings").Indexes().DropAll(w.Ctx()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion+1, false); err != nil {
+	if _, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion+1, false, mongodb.UpgradeRunning); err != nil {
 		t.Fatal(err)
 	}
 	want := locksValidator(w)

@@ -21,7 +21,7 @@ func (c *Core) UpgradeState(ctx context.Context) (mongodb.Upgrade, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case v.Upgrade != "":
+	case v.Upgrade.IsState():
 		return v.Upgrade, nil
 	case isNew: // its first process will say so
 		return mongodb.UpgradeFinished, nil
@@ -45,7 +45,7 @@ func (c *Core) FinishUpgrade(ctx context.Context, note func(mongodb.UpgradePosit
 	case state == mongodb.UpgradeFinished:
 		return ErrUpgraded
 	}
-	if _, err := c.DB.RaiseVersion(ctx, 0, false); err != nil { // the document exists from here on
+	if _, err := c.DB.RaiseVersion(ctx, 0, false, mongodb.UpgradeRunning); err != nil { // the document exists from here on
 		return err
 	}
 	if _, err := c.DB.SetUpgrade(ctx, mongodb.UpgradeFinishing); err != nil {

@@ -195,7 +195,7 @@ func TestKeepValidators_RestoresWhatTheFormerVersionPutBack(t *testing.T) {
 		t.Errorf("it restored what was right: %v", err)
 	}
 	putBack()
-	if _, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion+1, false); err != nil {
+	if _, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion+1, false, mongodb.UpgradeRunning); err != nil {
 		t.Fatal(err)
 	}
 	if err := core.RestoreValidators(w.Ctx(), w.DB, slog.New(w.Log)); err != nil || locksValidator(w) == want {

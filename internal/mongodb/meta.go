@@ -32,22 +32,24 @@ func (d versionDoc) version() Version {
 }
 
 // RaiseVersion raises the version of the schema to at least a number, and returns what it is
-// then. isNew says that the database is being created: it needs no upgrade.
-func (db *DB) RaiseVersion(ctx context.Context, to int64, isNew bool) (Version, error) {
-	created, upgrade := int64(0), UpgradeRunning
+// then. isNew says that the database is being created: it needs no upgrade. upgrade is the state of the
+// upgrade where none can be read.
+func (db *DB) RaiseVersion(ctx context.Context, to int64, isNew bool, upgrade Upgrade) (Version, error) {
+	created := int64(0)
 	if isNew {
-		created, upgrade = to, UpgradeFinished
+		created = to
 	}
+	isState := bson.D{{Key: "$in", Value: bson.A{"$upgrade", bson.A{UpgradeRunning, UpgradeFinishing, UpgradeFinished}}}}
 	raise := mongo.Pipeline{{{Key: "$set", Value: bson.D{
 		{Key: "version", Value: bson.D{{Key: "$max", Value: bson.A{"$version", to}}}},
 		{Key: "created", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$created", created}}}},
-		{Key: "upgrade", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$upgrade", string(upgrade)}}}},
+		{Key: "upgrade", Value: bson.D{{Key: "$cond", Value: bson.A{isState, "$upgrade", upgrade}}}},
 	}}}}
 	var doc versionDoc
 	err := db.Collection(metaCollection).FindOneAndUpdate(ctx, Is("_id", metaSchema), raise,
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&doc)
 	if IsDuplicate(err) { // another process has inserted it
-		return db.RaiseVersion(ctx, to, isNew)
+		return db.RaiseVersion(ctx, to, isNew, upgrade)
 	}
 	if err == nil {
 		db.upgrade.note(doc.version().Upgrade)

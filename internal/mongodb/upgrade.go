@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -50,7 +51,7 @@ func (u *upgrade) get() Upgrade {
 
 // note keeps what was read. Two reads may end in the wrong order, so it only goes forward.
 func (u *upgrade) note(read Upgrade) {
-	if read == "" { // the first process of this version has not written it yet
+	if !read.IsState() { // the first process of this version has not written it yet, or other software has
 		return
 	}
 	for {
@@ -59,6 +60,11 @@ func (u *upgrade) note(read Upgrade) {
 			return
 		}
 	}
+}
+
+// IsState reports whether it is one of the states.
+func (u Upgrade) IsState() bool {
+	return u == UpgradeRunning || u == UpgradeFinishing || u == UpgradeFinished
 }
 
 func (u Upgrade) rank() int {
@@ -112,6 +118,23 @@ func (db *DB) RefusedAsFormer(ctx context.Context, err error, shared bool) bool 
 		return false
 	}
 	return !db.Shared()
+}
+
+// RefusesFormer reports whether a collection has the validator of the end of the upgrade.
+func RefusesFormer(ctx context.Context, db *DB, collections ...Collection) (bool, error) {
+	for _, c := range collections {
+		if c.Upgraded == nil {
+			continue
+		}
+		have, _, err := db.validatorOf(ctx, c.Name)
+		if err != nil {
+			return false, Translate(err)
+		}
+		if want, err := bson.Marshal(c.Upgraded); err != nil || bytes.Equal(have, want) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // clientName is what this version's connections tell MongoDB, besides the application's name,

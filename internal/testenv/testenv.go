@@ -190,7 +190,7 @@ func NewShared(t testing.TB) *Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.RaiseVersion(t.Context(), core.SchemaVersion, false)
+	_, err = db.RaiseVersion(t.Context(), core.SchemaVersion, false, mongodb.UpgradeRunning)
 	if err := errors.Join(err, db.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
