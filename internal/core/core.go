@@ -131,7 +131,7 @@ const SchemaVersion = 2
 // as it is.
 func EnsureSchema(ctx context.Context, db *mongodb.DB, log *slog.Logger, all ...mongodb.Collection) (degraded []string, err error) {
 	before, isNew, err := db.SchemaVersion(ctx, store.EventsCollection)
-	if err != nil {
+	if err != nil || before.Version > SchemaVersion {
 		return nil, err
 	}
 	upgrade, isLost := mongodb.UpgradeRunning, false

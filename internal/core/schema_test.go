@@ -60,8 +60,20 @@ func TestEnsureSchema_LeavesALaterVersionAsItIs(t *testing.T) {
 	if _, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion+1, false, mongodb.UpgradeRunning); err != nil {
 		t.Fatal(err)
 	}
+	const state = "a state that only the later version knows"
+	isSchema, to := bson.D{{Key: "_id", Value: "schema"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "upgrade", Value: state}}}}
+	if _, err := w.DB.Collection("meta").UpdateOne(w.Ctx(), isSchema, to); err != nil {
+		t.Fatal(err)
+	}
 	want := locksValidator(w)
 	ensure(w)
+	raised, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion, false, mongodb.UpgradeFinished)
+	if err != nil || raised.Upgrade != state {
+		t.Errorf("the state of the upgrade is %q, %v", raised.Upgrade, err)
+	}
+	if _, isMoving, err := w.DB.UpgradePosition(w.Ctx()); err != nil || isMoving {
+		t.Errorf("fields are moved: %t, %v", isMoving, err)
+	}
 	if got := locksValidator(w); got != want {
 		t.Errorf("the validator was changed back to %s", got)
 	}

@@ -33,17 +33,21 @@ func (d versionDoc) version() Version {
 
 // RaiseVersion raises the version of the schema to at least a number, and returns what it is
 // then. isNew says that the database is being created: it needs no upgrade. upgrade is the state of the
-// upgrade where none can be read.
+// upgrade where none can be read; a later version may know other states.
 func (db *DB) RaiseVersion(ctx context.Context, to int64, isNew bool, upgrade Upgrade) (Version, error) {
 	created := int64(0)
 	if isNew {
 		created = to
 	}
 	isState := bson.D{{Key: "$in", Value: bson.A{"$upgrade", bson.A{UpgradeRunning, UpgradeFinishing, UpgradeFinished}}}}
+	isLater := bson.D{{Key: "$and", Value: bson.A{
+		bson.D{{Key: "$isNumber", Value: "$version"}}, bson.D{{Key: "$gt", Value: bson.A{"$version", to}}},
+	}}}
+	keep := bson.D{{Key: "$or", Value: bson.A{isState, isLater}}}
 	raise := mongo.Pipeline{{{Key: "$set", Value: bson.D{
 		{Key: "version", Value: bson.D{{Key: "$max", Value: bson.A{"$version", to}}}},
 		{Key: "created", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$created", created}}}},
-		{Key: "upgrade", Value: bson.D{{Key: "$cond", Value: bson.A{isState, "$upgrade", upgrade}}}},
+		{Key: "upgrade", Value: bson.D{{Key: "$cond", Value: bson.A{keep, "$upgrade", upgrade}}}},
 	}}}}
 	var doc versionDoc
 	err := db.Collection(metaCollection).FindOneAndUpdate(ctx, Is("_id", metaSchema), raise,

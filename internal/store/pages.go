@@ -131,7 +131,7 @@ func wholePage(ids []ID, after ID, limit int) EventPage {
 // unsealedPage is one of these:
 //
 //   - the next events, if none of them is sealed;
-//   - a run: the events before the next sealed one, if they are many or there is none;
+//   - a run: the events before the next sealed one, if there are many or none;
 //   - a mixed page: the unsealed ones among the next events.
 func (s *Store) unsealedPage(ctx context.Context, after ID, limit int) (EventPage, error) {
 	ids, sealed, err := s.eventsAndSealed(ctx, after, limit+1) // a run may be as long as the page
