@@ -31,7 +31,7 @@ var fleetMutations = []mutation{
 		from:  "if err != nil || !isNew && v.Created == 0 {",
 		to:    "if err != nil || !isNew && v.Created < 0 {",
 		tests: "EndedRetention_IsOnForNewDatabases"},
-	{name: "an index is dropped before its successor is complete", file: "internal/mongodb/schema.go",
+	{name: "an index is dropped before its successor is complete", file: "internal/mongodb/index.go",
 		from:  "if stale && hasCode(err, codeIndexOptions, codeIndexKeySpecs) {",
 		to:    "if stale && err != nil {",
 		tests: "EnsureSchema_KeepsTheOldIndex"},

@@ -40,7 +40,7 @@ var foreignMutations = []mutation{
 		from: "return true, found.decodeEvent(answer.Cursor.First[0], parts)",
 		to:   "return true, found.decodeEvent(answer.Cursor.First[0], append(parts, s.parts(eventID, inventory.Needs{Taken: true}, nil)...))",
 		pkg:  "./booking", tests: "TestForeignFields"},
-	{name: "an index has the collation of its collection", file: "internal/mongodb/schema.go",
+	{name: "an index has the collation of its collection", file: "internal/mongodb/index.go",
 		from:  `{{Key: "locale", Value: "simple"}}`,
 		to:    `{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}`,
 		tests: "TestEnsureSchema_OfACollection"},

@@ -1,0 +1,197 @@
+package mongodb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+const (
+	indexPrefix  = "hf_" // of the names of our indexes
+	ignoringCase = 2     // a collation's strength
+)
+
+// Index is one index; its name is derived from its keys.
+type Index struct {
+	Keys    bson.D
+	Unique  bool
+	Partial bson.D
+	// CaseInsensitive compares strings without regard to case.
+	CaseInsensitive bool
+	// ExpireAfter makes MongoDB delete documents this long after the date of the key,
+	// or up to some minutes later; 0: never.
+	ExpireAfter time.Duration
+}
+
+// ensureIndex makes an index, under any name. An index of the same name with another
+// definition is dropped once the new one is complete.
+func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) error {
+	have, err := db.indexesOf(ctx, collection)
+	if err != nil {
+		return err
+	}
+	name, stale := index.name(), false
+	for n := 2; have[name] != nil && !index.matches(have[name]); n++ {
+		name, stale = fmt.Sprintf("%s_%d", index.name(), n), true
+	}
+	if !index.isIn(have) {
+		db.log.InfoContext(ctx, "Building index", slog.String("collection", collection), slog.String("index", name))
+		err := db.RunCommand(ctx, createIndex(collection, name, index)).Err()
+		if stale && hasCode(err, codeIndexOptions, codeIndexKeySpecs) { // MongoDB does not keep both
+			if err = db.dropIndex(ctx, collection, index.name()); err == nil {
+				stale = false
+				err = db.RunCommand(ctx, createIndex(collection, index.name(), index)).Err()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if stale {
+		return db.dropIndex(ctx, collection, index.name())
+	}
+	return nil
+}
+
+// DropRetired drops indexes of Holdfast that former versions made and this one does not know.
+func DropRetired(ctx context.Context, db *DB, known ...Collection) error {
+	indexes := map[string][]Index{}
+	for _, c := range known {
+		indexes[c.Name] = append(indexes[c.Name], c.Indexes...)
+	}
+	for collection, wanted := range indexes {
+		have, err := db.indexesOf(ctx, collection) // none of a view
+		if err != nil && !refusedSchema(err) {
+			return Translate(err)
+		}
+		for name, definition := range have {
+			isWanted := slices.ContainsFunc(wanted, func(i Index) bool { return i.matches(definition) })
+			if isWanted || !strings.HasPrefix(name, indexPrefix) {
+				continue
+			}
+			db.log.InfoContext(ctx, "Dropping an index of a former version", slog.String("collection", collection), slog.String("index", name))
+			if err := db.dropIndex(ctx, collection, name); err != nil {
+				return Translate(err)
+			}
+		}
+	}
+	return nil
+}
+
+func (db *DB) dropIndex(ctx context.Context, collection, name string) error {
+	err := db.Collection(collection).Indexes().DropOne(ctx, name)
+	if hasCode(err, codeIndexNotFound) { // another process was faster
+		return nil
+	}
+	return err
+}
+
+// indexesOf returns the definitions of a collection's indexes by name.
+func (db *DB) indexesOf(ctx context.Context, collection string) (map[string]bson.Raw, error) {
+	cursor, err := db.Collection(collection).Indexes().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []bson.Raw
+	if err := cursor.All(ctx, &all); err != nil {
+		return nil, err
+	}
+	have := make(map[string]bson.Raw, len(all))
+	for _, definition := range all {
+		name, _ := definition.Lookup("name").StringValueOK()
+		have[name] = definition
+	}
+	return have, nil
+}
+
+func (i Index) isIn(have map[string]bson.Raw) bool {
+	for _, definition := range have {
+		if i.matches(definition) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether an index has this definition, whatever its name.
+func (i Index) matches(have bson.Raw) bool {
+	keys, err := have.Lookup("key").Document().Elements()
+	if err != nil || len(keys) != len(i.Keys) {
+		return false
+	}
+	for n, key := range keys {
+		if direction, ok := key.Value().AsInt64OK(); key.Key() != i.Keys[n].Key || !ok || direction != 1 {
+			return false
+		}
+	}
+	unique, _ := have.Lookup("unique").BooleanOK()
+	lifetime, _ := have.Lookup("expireAfterSeconds").AsInt64OK()
+	partial, hasPartial := have.Lookup("partialFilterExpression").DocumentOK()
+	_, hasCollation := have.Lookup("collation").DocumentOK()
+	strength, _ := have.Lookup("collation", "strength").AsInt64OK()
+	sparse, _ := have.Lookup("sparse").BooleanOK()
+	if unique != i.Unique || lifetime != int64(i.ExpireAfter/time.Second) || sparse ||
+		hasCollation != i.CaseInsensitive || i.CaseInsensitive && strength != ignoringCase {
+		return false
+	}
+	if i.Partial == nil {
+		return !hasPartial
+	}
+	want, err := bson.Marshal(i.Partial)
+	return err == nil && bytes.Equal(partial, want)
+}
+
+// name is made of the keys and options.
+func (i Index) name() string {
+	name := indexPrefix
+	for n, key := range i.Keys {
+		if n > 0 {
+			name += "_"
+		}
+		name += key.Key
+	}
+	if i.Unique {
+		name += "_unique"
+	}
+	if i.ExpireAfter > 0 {
+		name += "_ttl"
+	}
+	for _, p := range i.Partial {
+		name += "_if_" + p.Key
+		if s, ok := p.Value.(string); ok {
+			name += "_" + s
+		}
+	}
+	return name
+}
+
+func createIndex(collection, name string, i Index) bson.D {
+	spec := bson.D{{Key: "key", Value: i.Keys}, {Key: "name", Value: name}}
+	if i.Unique {
+		spec = append(spec, bson.E{Key: "unique", Value: true})
+	}
+	if i.Partial != nil {
+		spec = append(spec, bson.E{Key: "partialFilterExpression", Value: i.Partial})
+	}
+	if i.ExpireAfter > 0 {
+		spec = append(spec, bson.E{Key: "expireAfterSeconds", Value: int64(i.ExpireAfter / time.Second)})
+	}
+	collation := bson.D{{Key: "locale", Value: "simple"}} // or it would be the one of the collection
+	if i.CaseInsensitive {
+		collation = bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}
+	}
+	spec = append(spec, bson.E{Key: "collation", Value: collation})
+	return bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{spec}}}
+}
+
+// IgnoringCase is the collation of an index that is CaseInsensitive, and of its queries.
+func IgnoringCase() *options.Collation {
+	return &options.Collation{Locale: "en", Strength: ignoringCase}
+}
