@@ -90,3 +90,27 @@ func TestForeignDocuments_OfCreationKeys(t *testing.T) {
 		t.Errorf("%d users, want %d: %v", n, want, err)
 	}
 }
+
+// An index of other software is not taken for the one on addresses, or for the keys of requests.
+func TestForeignIndex_IsNoTakenAddressAndNoUsedKey(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	create := func(name, email, key string) error {
+		_, _, err := w.Users.CreateUserOnce(t.Context(), holdfast.NewUser{Name: name, Email: email}, holdfast.CreationKey{Key: key})
+		return err
+	}
+	w.ForeignIndex("idempotencykeys", "code")
+	if err := create("Ada", "a@example.com", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := create("Ada", "b@example.com", "b"); !testenv.IsOfForeignIndex(err) {
+		t.Errorf("a key: %v", err)
+	}
+	w.ForeignIndex("users", "name")
+	if err := create("Ada", "b@example.com", ""); !testenv.IsOfForeignIndex(err) {
+		t.Errorf("a user: %v", err)
+	}
+	if err := create("Bob", "A@example.com", ""); !holdfast.HasCode(err, holdfast.CodeEmailTaken) {
+		t.Errorf("the same address: %v", err)
+	}
+}

@@ -23,10 +23,12 @@ const name = "users"
 
 // Collections returns the collections and indexes that this package needs.
 func Collections() []mongodb.Collection {
-	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{{
-		Keys: mongodb.Keys("email"), Unique: true, CaseInsensitive: true,
-		Partial: bson.D{{Key: "email", Value: bson.D{{Key: "$exists", Value: true}}}},
-	}}}}
+	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{byEmail}}}
+}
+
+var byEmail = mongodb.Index{
+	Keys: mongodb.Keys("email"), Unique: true, CaseInsensitive: true,
+	Partial: bson.D{{Key: "email", Value: bson.D{{Key: "$exists", Value: true}}}},
 }
 
 // Service reads and writes the users of one database.
@@ -82,7 +84,7 @@ func (s *Service) insert(ctx context.Context, u holdfast.User) error {
 	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
 		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: u.Email}, {Key: "createdAt", Value: u.CreatedAt},
 	})
-	if mongodb.IsDuplicate(err) {
+	if mongodb.IsDuplicate(err, byEmail.Keys) {
 		return holdfast.Refuse(holdfast.CodeEmailTaken, "Another user has this email address.")
 	}
 	return err

@@ -227,7 +227,7 @@ var applyMutations = []mutation{
 		from: `{Key: "multi", Value: true}`, to: `{Key: "multi", Value: false}`,
 		tests: "Apply_OneStatement"},
 	{name: "a statement looks for its documents by any index", file: "internal/store/apply.go",
-		from: `, {Key: "hint", Value: byID}}`, to: "}",
+		from: `, {Key: "hint", Value: mongodb.ByID}}`, to: "}",
 		tests: "Apply_OneStatement"},
 	{name: "a plan without changes sends an empty command", file: "internal/store/apply.go",
 		from: "\tif len(statements) == 0 {\n", to: "\tif false {\n",
@@ -239,7 +239,7 @@ var applyMutations = []mutation{
 		from: "\tif len(docs) == 0 {\n\t\treturn nil\n\t}\n\treturn s.db.Insert", to: "\treturn s.db.Insert",
 		tests: "Apply_WritesTheEvent"},
 	{name: "every insert that fails has a key that is in use", file: "internal/store/apply.go",
-		from: "\tif mongodb.IsDuplicate(err) {\n", to: "\tif err != nil {\n",
+		from: "\tif mongodb.IsDuplicate(err, mongodb.ByID, lockKey.Keys) {\n", to: "\tif err != nil {\n",
 		tests: "Apply_AnInsert"},
 }
 

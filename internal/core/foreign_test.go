@@ -1,9 +1,11 @@
 package core_test
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -63,5 +65,19 @@ func TestEnsureSchema_ALostStateOfTheUpgradeStopsNoSale(t *testing.T) {
 				t.Errorf("%v: %+v", value, lock)
 			}
 		}
+	}
+}
+
+// An index of other software on the collection of the version is no other process that has written it.
+func TestEnsureSchema_AForeignIndexOnTheVersion(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	dropAll(w)
+	w.Insert("meta", bson.D{{Key: "_id", Value: "other"}, {Key: "created", Value: int64(core.SchemaVersion)}})
+	w.ForeignIndex("meta", "created")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := core.EnsureSchema(ctx, w.DB, slog.New(w.Log), core.Collections()...); !testenv.IsOfForeignIndex(err) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func (db *DB) insertKey(ctx context.Context, c Creation) error {
 		{Key: "_id", Value: c.id()}, {Key: "createdId", Value: c.ID}, {Key: "requestHash", Value: c.Hash},
 		{Key: "createdAt", Value: db.clock().UTC()},
 	})
-	if IsDuplicate(err) {
+	if IsDuplicate(err, ByID) {
 		return errCreationKeyUsed
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast"
@@ -39,8 +40,29 @@ func UnknownOutcome(err error) error {
 	return unknownOutcome(err)
 }
 
-// IsDuplicate reports whether a unique index refused the write.
-func IsDuplicate(err error) bool { return mongo.IsDuplicateKeyError(err) }
+// IsDuplicate reports whether a unique index refused the write, and has the keys of one of ours. An
+// index of other software says nothing about IDs, keys and addresses.
+func IsDuplicate(err error, ours ...bson.D) bool {
+	violated := violatedKeys(err)
+	return violated != nil && slices.ContainsFunc(ours, func(keys bson.D) bool { return hasKeys(violated, keys) })
+}
+
+// violatedKeys are the keys of the index that refused a write.
+func violatedKeys(err error) bson.Raw {
+	if !mongo.IsDuplicateKeyError(err) {
+		return nil
+	}
+	var answer bson.Raw
+	var write mongo.WriteException
+	var command mongo.CommandError
+	if errors.As(err, &write) && len(write.WriteErrors) > 0 {
+		answer = write.WriteErrors[0].Raw
+	} else if errors.As(err, &command) {
+		answer = command.Raw
+	}
+	keys, _ := answer.Lookup("keyPattern").DocumentOK()
+	return keys
+}
 
 // ConflictError says that conflicts with other transactions, or an outage, used up the time
 // or the attempts. The cause is the last attempt's. Nothing was changed.

@@ -122,14 +122,8 @@ func (i Index) isIn(have map[string]bson.Raw) bool {
 
 // matches reports whether an index has this definition, whatever its name.
 func (i Index) matches(have bson.Raw) bool {
-	keys, err := have.Lookup("key").Document().Elements()
-	if err != nil || len(keys) != len(i.Keys) {
+	if !hasKeys(have.Lookup("key").Document(), i.Keys) {
 		return false
-	}
-	for n, key := range keys {
-		if direction, ok := key.Value().AsInt64OK(); key.Key() != i.Keys[n].Key || !ok || direction != 1 {
-			return false
-		}
 	}
 	unique, _ := have.Lookup("unique").BooleanOK()
 	lifetime, _ := have.Lookup("expireAfterSeconds").AsInt64OK()
@@ -146,6 +140,15 @@ func (i Index) matches(have bson.Raw) bool {
 	}
 	want, err := bson.Marshal(i.Partial)
 	return err == nil && bytes.Equal(partial, want)
+}
+
+// hasKeys reports whether an index has these keys, ascending.
+func hasKeys(have bson.Raw, want bson.D) bool {
+	keys, err := have.Elements()
+	return err == nil && slices.EqualFunc(keys, want, func(key bson.RawElement, want bson.E) bool {
+		direction, ok := key.Value().AsInt64OK()
+		return key.Key() == want.Key && ok && direction == 1
+	})
 }
 
 // name is made of the keys and options.

@@ -52,7 +52,7 @@ func (db *DB) RaiseVersion(ctx context.Context, to int64, isNew bool, upgrade Up
 	var doc versionDoc
 	err := db.Collection(metaCollection).FindOneAndUpdate(ctx, Is("_id", metaSchema), raise,
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&doc)
-	if IsDuplicate(err) { // another process has inserted it
+	if IsDuplicate(err, ByID) { // another process has inserted it
 		return db.RaiseVersion(ctx, to, isNew, upgrade)
 	}
 	if err == nil {

@@ -38,6 +38,9 @@ func Keys(fields ...string) bson.D {
 	return d
 }
 
+// ByID are the keys of the index that every collection has.
+var ByID = Keys("_id")
+
 // Stages of pipelines.
 
 // Match keeps the documents that match all filters.

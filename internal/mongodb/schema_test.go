@@ -98,7 +98,8 @@ func TestEnsureSchema_OfACollectionWithACollation(t *testing.T) {
 	}
 	w.Insert("things", bson.D{{Key: "key", Value: "a"}})
 	w.Insert("things", bson.D{{Key: "key", Value: "A"}})
-	if _, err := w.DB.Collection("things").InsertOne(w.Ctx(), bson.D{{Key: "key", Value: "a"}}); !mongodb.IsDuplicate(err) {
+	_, err := w.DB.Collection("things").InsertOne(w.Ctx(), bson.D{{Key: "key", Value: "a"}})
+	if !mongodb.IsDuplicate(err, mongodb.Keys("key")) {
 		t.Errorf("the key is not unique: %v", err)
 	}
 }

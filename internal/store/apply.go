@@ -205,11 +205,9 @@ func (g *groups[W]) statements(guard func([]ID, W) bson.D, update func(W) bson.D
 	return list
 }
 
-// byID is the index of every statement: the documents are named by their IDs.
-var byID = mongodb.Keys("_id")
-
+// statement names its documents by their IDs.
 func statement(filter, update bson.D) bson.D {
-	return bson.D{{Key: "q", Value: filter}, {Key: "u", Value: update}, {Key: "multi", Value: true}, {Key: "hint", Value: byID}}
+	return bson.D{{Key: "q", Value: filter}, {Key: "u", Value: update}, {Key: "multi", Value: true}, {Key: "hint", Value: mongodb.ByID}}
 }
 
 // update runs the statements by one command. It returns ErrStale if they match fewer
@@ -239,7 +237,7 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 		return nil
 	}
 	err := s.db.Insert(ctx, locksName, docs)
-	if mongodb.IsDuplicate(err) {
+	if mongodb.IsDuplicate(err, mongodb.ByID, lockKey.Keys) {
 		err = fmt.Errorf("%w: %w", ErrKeyInUse, err)
 	}
 	return err

@@ -305,3 +305,28 @@ func TestApply_IsStaleAfterAConflictWhereTheEventIsNotGuarded(t *testing.T) {
 		})
 	}
 }
+
+// An index that other software made says nothing about keys and IDs. The error names it.
+func TestForeignIndex_SaysNothingAboutKeys(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	f := newFixture(t, w, nil)
+	w.ForeignIndex("seatlocks", "userId")
+	lock := f.newLock(1, "new")
+	lock.UserID = f.read.Locks[f.lock].UserID
+	_, err := f.apply(inventory.Plan{
+		Event: &inventory.EventWrite{AtLeast: 1, Available: -1}, Acquired: []holdfast.Lock{lock}, TTL: []time.Duration{time.Hour},
+	})
+	if errors.Is(err, store.ErrKeyInUse) || !testenv.IsOfForeignIndex(err) {
+		t.Errorf("a lock: %v", err)
+	}
+	w.ForeignIndex("events", "name")
+	event := holdfast.Event{ID: ids.New(), Name: "same", TotalSeats: 1, AvailableSeats: 1, Status: holdfast.OnSale}
+	if _, _, err := w.Store.CreateEvent(w.Ctx(), event, holdfast.CreationKey{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	event.ID = ids.New()
+	if _, _, err := w.Store.CreateEvent(w.Ctx(), event, holdfast.CreationKey{}, ""); !testenv.IsOfForeignIndex(err) {
+		t.Errorf("an event: %v", err)
+	}
+}

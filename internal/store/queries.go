@@ -38,7 +38,7 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: e.MaxSeatsPerUser})
 	}
 	_, err := s.events().InsertOne(ctx, doc)
-	if mongodb.IsDuplicate(err) {
+	if mongodb.IsDuplicate(err, mongodb.ByID) {
 		return ErrEventExists
 	}
 	return err

@@ -41,8 +41,7 @@ func Collections() []mongodb.Collection {
 				{Keys: mongodb.Keys("eventId", "status", "_id", "seats")},
 				// Lists by user; a user's seats and locks of an event.
 				{Keys: mongodb.Keys("userId", "eventId", "status", "_id")},
-				{Keys: mongodb.Keys("eventId", "userId", "idempotencyKey"), Unique: true,
-					Partial: bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}},
+				lockKey,
 				// The sweep, and the reclaim of one event's due locks.
 				{Keys: mongodb.Keys("expiresAt", "_id"), Partial: active},
 				{Keys: mongodb.Keys("eventId", "expiresAt", "_id"), Partial: active},
@@ -66,6 +65,10 @@ func Collections() []mongodb.Collection {
 		},
 	}
 }
+
+// lockKey makes the idempotency keys of a user and an event unique.
+var lockKey = mongodb.Index{Keys: mongodb.Keys("eventId", "userId", "idempotencyKey"), Unique: true,
+	Partial: bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}}
 
 var lockStatuses = mongodb.OneOf("status", holdfast.LockStatuses()...)
 

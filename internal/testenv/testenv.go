@@ -363,6 +363,28 @@ func (e *Env) Insert(collection string, document bson.D) {
 	}
 }
 
+// ForeignIndex makes a unique index, named theirs, like other software.
+func (e *Env) ForeignIndex(collection string, keys ...string) {
+	e.T.Helper()
+	e.Command(bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{bson.D{
+		{Key: "key", Value: mongodb.Keys(keys...)}, {Key: "name", Value: "theirs"}, {Key: "unique", Value: true},
+	}}}})
+}
+
+// IsOfForeignIndex reports whether an error says that the index of ForeignIndex rejected a write, and
+// that nothing was changed.
+func IsOfForeignIndex(err error) bool {
+	return holdfast.HasCode(err, holdfast.CodeUnavailable) && strings.Contains(err.Error(), "index: theirs")
+}
+
+// Command runs a command on the database, like other software.
+func (e *Env) Command(command bson.D) {
+	e.T.Helper()
+	if err := e.DB.RunCommand(e.Ctx(), command).Err(); err != nil {
+		e.T.Fatal(err)
+	}
+}
+
 // Set changes fields of a document, like other software.
 func (e *Env) Set(collection string, id holdfast.ID, fields bson.D) {
 	e.T.Helper()

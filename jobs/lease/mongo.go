@@ -134,7 +134,7 @@ func (m *Mongo) Acquire(ctx context.Context, name, holder string) (Lease, error)
 		{Key: "token", Value: l.token}, {Key: "lockedAt", Value: "$$NOW"}, {Key: "expiresAt", Value: m.expiry()},
 	}}}}
 	_, err := m.leases().UpdateOne(ctx, l.filter(), acquire, options.UpdateOne().SetUpsert(true))
-	if !mongodb.IsDuplicate(err) {
+	if !mongodb.IsDuplicate(err, mongodb.ByID) {
 		return l.ifAcquired(ctx, err)
 	}
 	var before mongoDoc
