@@ -37,7 +37,7 @@ var proofMutations = []mutation{
 		from: "known[event] = p.isKnown(event)", to: "known[event] = false",
 		tests: "TestSweeps_FindLocksOfUnusable"},
 	{name: "a lease that ends in the year 9999 is held", file: "jobs/lease/mongo.go",
-		from: "maxAhead = 24 * time.Hour", to: "maxAhead = 200 * 365 * 24 * time.Hour",
+		from: "maxAhead = MaxTTL + 15*time.Minute", to: "maxAhead = 200 * 365 * 24 * time.Hour",
 		pkg: "./jobs", tests: "TestForeignDocuments_OfLeases"},
 	{name: "a record of other software is the latest pass", file: "jobs/history.go",
 		from: `isOurs, mongodb.Passed("finishedAt"),`, to: "isOurs,",

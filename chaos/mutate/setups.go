@@ -6,4 +6,7 @@ var setupMutations = []mutation{
 		from: "return violated != nil && slices.ContainsFunc(ours, func(keys bson.D) bool { return hasKeys(violated, keys) })",
 		to:   "return violated != nil",
 		pkg:  "./internal/store", tests: "TestForeignIndex"},
+	{name: "a lease of other software holds a job up for a day", file: "jobs/lease/mongo.go",
+		from: "maxAhead = MaxTTL + 15*time.Minute", to: "maxAhead = 24 * time.Hour",
+		tests: "TestForeignLease"},
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // Leases holds the settings of the leases by which processes share the jobs.
@@ -44,7 +46,7 @@ const (
 var podNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
 func (l *Leases) check() (err error) {
-	if l.LeaseTTL < time.Second || l.LeaseTTL > time.Hour {
+	if l.LeaseTTL < time.Second || l.LeaseTTL > lease.MaxTTL {
 		return fmt.Errorf("LEASE_TTL is %v, but must be between 1s and 1h", l.LeaseTTL)
 	}
 	if l.PodName == "" {

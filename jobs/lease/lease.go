@@ -153,6 +153,9 @@ func IsUnavailable(err error) (*UnavailableError, bool) {
 // successor takes over from a holder that died or hangs.
 type Terms struct{ TTL time.Duration }
 
+// MaxTTL is the longest TTL that the settings allow.
+const MaxTTL = time.Hour
+
 const (
 	noticeShare    = 10          // of TTL, for the successor to notice
 	maxNoticeDelay = time.Second // and at most this

@@ -103,8 +103,9 @@ func (d mongoDoc) holding() Holding {
 	return h
 }
 
-// maxAhead is longer than any lease lasts, although the clocks of the database's members differ.
-const maxAhead = 24 * time.Hour
+// maxAhead is longer than any lease lasts, although the clocks of the database's members differ by
+// some minutes.
+const maxAhead = MaxTTL + 15*time.Minute
 
 // isForeign reports whether no holder can have written the lease's end: it is no date, or too far
 // ahead. Such a lease is free. Otherwise its job would never run again.
