@@ -1,10 +1,13 @@
 package seats_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -100,5 +103,98 @@ func TestLock_WithABookingThatCannotBeNamed(t *testing.T) {
 				t.Errorf("release: %v", err)
 			}
 		})
+	}
+}
+
+// MongoDB rejects the end of some due locks, in ways that no query can know. A reclaim passes them, and
+// ends the others. The next one knows them.
+func TestReclaim_PassesLocksWhoseEndIsRejected(t *testing.T) {
+	t.Parallel()
+	const good, bad = true, false
+	for name, rejectEnds := range map[string]func(*testenv.Env, []holdfast.Lock){"too large": fillUp, "a unique index": refuseToExpire} {
+		for order, locks := range map[string][]bool{
+			"a good one last":  {bad, good},
+			"a good one first": {good, bad},
+			"among others":     {good, bad, good, good, bad, bad, good},
+			"no good one":      {bad},
+		} {
+			t.Run(name+"/"+order, func(t *testing.T) {
+				t.Parallel()
+				w := testenv.New(t)
+				event := w.Event(int64(len(locks)))
+				var rejected []holdfast.Lock
+				for i, isGood := range locks {
+					lock := w.Acquire(event, 1, holdfast.Until{At: time.Now().Add(time.Duration(i-100) * time.Minute)})
+					if !isGood {
+						rejected = append(rejected, lock)
+					}
+				}
+				rejectEnds(w, rejected)
+				if endable := int64(len(locks) - len(rejected)); endable > 0 {
+					w.Acquire(event, endable, testenv.Soon())
+				}
+				checkSoldOut(w, event)
+				before := w.Transactions(mongodb.Rejected)
+				checkSoldOut(w, event)
+				if n := w.Transactions(mongodb.Rejected) - before; n != 0 {
+					t.Errorf("locks that are known were tried again, in %d transactions", n)
+				}
+				testenv.CheckInvariants(t, w.DB.Database)
+			})
+		}
+	}
+}
+
+// There are many such locks. A reclaim gives up all that it planned to end, and the sweep ends the good ones.
+func TestReclaim_ManyLocksWhoseEndIsRejected(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(31)
+	var locks []holdfast.Lock
+	for range 31 {
+		locks = append(locks, w.Acquire(event, 1, testenv.Past()))
+	}
+	refuseToExpire(w, locks[:30])
+	before := w.Transactions(mongodb.Rejected)
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 20})
+	if n := w.Transactions(mongodb.Rejected) - before; n > 10 || !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+		t.Errorf("%v, after %d transactions", err, n)
+	}
+	if _, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry)); err != nil {
+		t.Error(err)
+	}
+	w.Acquire(event, 1, testenv.Soon())
+	checkSoldOut(w, event)
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+func checkSoldOut(w *testenv.Env, event holdfast.ID) {
+	w.T.Helper()
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
+		w.T.Errorf("sold out: %v", err)
+	}
+}
+
+// fillUp makes locks so large that MongoDB can't write another field into them.
+func fillUp(w *testenv.Env, locks []holdfast.Lock) {
+	const largest, ofField = 16 << 20, 12 // bytes
+	for _, lock := range locks {
+		raw, err := w.DB.Collection("seatlocks").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: lock.ID}}).Raw()
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.Set("seatlocks", lock.ID, bson.D{{Key: "blob", Value: strings.Repeat("x", largest-ofField-len(raw))}})
+	}
+}
+
+// refuseToExpire gives each lock's user an EXPIRED one, which an index of other software allows once.
+func refuseToExpire(w *testenv.Env, locks []holdfast.Lock) {
+	for _, lock := range locks {
+		w.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "userId", Value: lock.UserID}, {Key: "status", Value: "EXPIRED"}})
+	}
+	index := mongo.IndexModel{Keys: bson.D{{Key: "userId", Value: 1}, {Key: "status", Value: 1}}, Options: options.Index().SetUnique(true)}
+	if _, err := w.DB.Collection("seatlocks").Indexes().CreateOne(w.Ctx(), index); err != nil {
+		w.T.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -203,7 +204,7 @@ func (r *run) do(ctx context.Context) error {
 			if r.heldConflicts >= maxHeldConflicts {
 				return errUnmatchable
 			}
-		case errors.Is(err, errAbandoned), db.RefusedAsFormer(ctx, err, shared):
+		case errors.Is(err, errAbandoned), db.RefusedAsFormer(ctx, err, shared), r.spares(err):
 		case errors.Is(err, store.ErrKeyInUse):
 			if r.keyClash { // the keys were read: another unique index refuses a document
 				return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
@@ -227,6 +228,32 @@ func (r *run) do(ctx context.Context) error {
 			return mongodb.ConflictError(errors.Join(err, pauseErr))
 		}
 	}
+}
+
+// spares reports whether MongoDB rejected the change of a lock that the plans only reclaim: the next
+// attempt can take another one. After many conflicts it takes none of those that were planned.
+func (r *run) spares(err error) (is bool) {
+	var rejected store.RejectedLocksError
+	if !errors.As(err, &rejected) {
+		return false
+	}
+	for _, t := range r.tasks {
+		if !t.needs.Reclaim {
+			continue
+		}
+		var lockIDs []ID
+		for _, w := range t.plan.Locks {
+			isNamed := slices.Contains(t.needs.Locks, w.ID)
+			if !isNamed && (r.hold || slices.Contains(rejected.IDs, w.ID)) {
+				lockIDs = append(lockIDs, w.ID)
+			}
+		}
+		if len(lockIDs) > 0 {
+			r.pipeline.store.Spare(t.eventID, lockIDs, r.hold)
+			is = true
+		}
+	}
+	return is
 }
 
 // remember keeps the events as they were written or, where nothing was written, read.

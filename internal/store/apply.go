@@ -159,13 +159,14 @@ func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) 
 }
 
 // writeLocks changes locks by one command. Equal changes that check no revision share a
-// statement.
+// statement, but for locks of which MongoDB has refused one. Its error may be a RejectedLocksError.
 func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) error {
 	var equal groups[inventory.LockWrite]
 	for _, p := range plans {
 		for _, w := range p.Locks {
 			shared := w
-			if w.Guard == inventory.AnyRevision || w.Guard == inventory.IsDue {
+			noRevision := w.Guard == inventory.AnyRevision || w.Guard == inventory.IsDue
+			if noRevision && !s.spared.has(p.EventID, w.ID) {
 				shared.ID = ID{}
 			}
 			if !s.db.Sharded() {
@@ -174,9 +175,14 @@ func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) 
 			equal.add(shared, w.ID)
 		}
 	}
-	return s.update(ctx, locksName, equal.statements(lockGuard, func(w inventory.LockWrite) bson.D {
+	err := s.update(ctx, locksName, equal.statements(lockGuard, func(w inventory.LockWrite) bson.D {
 		return lockUpdate(w, s.shared())
 	}), equal.count)
+	var rejected mongo.WriteException
+	if mongodb.RejectedForDocument(err) && errors.As(err, &rejected) && len(rejected.WriteErrors) > 0 {
+		err = RejectedLocksError{equal.ids[equal.order[rejected.WriteErrors[0].Index]], err}
+	}
+	return err
 }
 
 // groups are writes that differ only in the IDs of their documents.

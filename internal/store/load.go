@@ -216,7 +216,7 @@ func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 		add("holdings", locksName, func(l *loaded) any { return &l.Holdings }, holdingsOf(ofEvent, n.Holdings)...)
 	}
 	if n.NeedsDue() {
-		add(dueName, locksName, func(l *loaded) any { return &l.Due }, dueOf(ofEvent, n, ofDue)...)
+		add(dueName, locksName, func(l *loaded) any { return &l.Due }, s.dueOf(eventID, n, ofDue)...)
 	}
 	if len(n.Sold) > 0 {
 		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold, events)...)
@@ -229,8 +229,11 @@ func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 }
 
 // dueOf reads the due locks of the event that match a filter.
-func dueOf(ofEvent bson.D, n inventory.Needs, filter bson.D) []bson.D {
-	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), ofEvent, due}
+func (s *Store) dueOf(eventID ID, n inventory.Needs, filter bson.D) []bson.D {
+	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), mongodb.Is("eventId", eventID), due}
+	if refused := s.spared.refused(eventID); n.Reclaim && len(refused) > 0 {
+		isDue = append(isDue, mongodb.Not("_id", bson.E{Key: "$in", Value: refused}))
+	}
 	if len(n.DueAmong) > 0 {
 		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong), filter)...), dueFields}
 	}
@@ -294,7 +297,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 	}
 	if !s.areEndable(found.Due) {
 		found.HasSales = false // the others may be other locks
-		endable := dueOf(mongodb.Is("eventId", eventID), n, endable(s.shared()))
+		endable := s.dueOf(eventID, n, endable(s.shared()))
 		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), endable); err != nil {
 			return err
 		}
@@ -313,7 +316,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (exists bool, err error) {
 	pipeline, parts := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}, []part{}
 	if found.HasSales = n.NeedsDue() && !s.db.Sharded(); found.HasSales {
-		pipeline = append(pipeline, mongodb.Join(dueName, locksName, dueOf(mongodb.Is("eventId", eventID), n, nil)...),
+		pipeline = append(pipeline, mongodb.Join(dueName, locksName, s.dueOf(eventID, n, nil)...),
 			mongodb.JoinBy(salesName, bookingsName, dueName+"._id", "seatLockId", sales...))
 		parts = []part{
 			{as: dueName, into: func(l *loaded) any { return &l.Due }}, {as: salesName, into: func(l *loaded) any { return &l.DueSold }},

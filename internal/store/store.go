@@ -17,6 +17,7 @@ type ID = holdfast.ID
 type Store struct {
 	db        *mongodb.DB
 	maxSummed int // the constant; fewer in tests
+	spared    spared
 }
 
 // New returns the store of db.

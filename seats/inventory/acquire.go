@@ -177,7 +177,7 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 	}
 	for !d.counter.acquire(c.Seats) {
 		if d.state.Due == nil {
-			d.needs.Due = MaxReclaim
+			d.needs.Due, d.needs.Reclaim = MaxReclaim, true
 			return d.refuse(d.tooFew(c.Seats), c.userKey())
 		}
 		if !d.reclaim() {

@@ -45,9 +45,10 @@ func TestRefusal_NeedsAStateThatIsReadAfterTheRequest(t *testing.T) {
 		},
 		{
 			name: "sold out", event: soldOut, ask: keyed(1, 1, "key"),
-			want: inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}, Due: inventory.MaxReclaim},
+			want: inventory.Needs{Event: true, Fence: true, Keys: []inventory.UserKey{key}, Due: inventory.MaxReclaim, Reclaim: true},
 		},
-		{name: "sold out, no key", event: soldOut, ask: acquire(1, 1), want: inventory.Needs{Event: true, Due: inventory.MaxReclaim}},
+		{name: "sold out, no key", event: soldOut, ask: acquire(1, 1),
+			want: inventory.Needs{Event: true, Due: inventory.MaxReclaim, Reclaim: true}},
 		{name: "a limit that needs the holding", event: limited, ask: acquire(1, 1), want: inventory.Needs{Holdings: []ID{alice}}},
 		{name: "a capacity below the seats taken", event: taken, ask: capacity, want: inventory.Needs{Event: true, Fence: true}},
 		{name: "an event that is not known", ask: keyed(1, 1, "key"), want: inventory.Needs{Event: true}},

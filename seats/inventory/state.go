@@ -115,6 +115,7 @@ type Needs struct {
 	Holdings []ID
 	Keys     []UserKey
 	Due      int  // up to this many due locks of the event, soonest expiry first
+	Reclaim  bool // of Due, none that MongoDB refused to end
 	DueAmong []ID // the locks among these that are due
 	Sold     []ID // locks whose CONFIRMED bookings are to be counted
 	// Events are the events of these locks and bookings, in addition to the event of the
@@ -138,7 +139,7 @@ func (n Needs) NeedsDue() bool { return n.Due > 0 || len(n.DueAmong) > 0 }
 // of one snapshot.
 func (n Needs) And(o Needs) Needs {
 	return Needs{
-		Event: n.Event || o.Event, Fence: n.Fence || o.Fence, Taken: n.Taken || o.Taken, Due: max(n.Due, o.Due),
+		Event: n.Event || o.Event, Fence: n.Fence || o.Fence, Taken: n.Taken || o.Taken, Due: max(n.Due, o.Due), Reclaim: n.Reclaim || o.Reclaim,
 		Locks: union(n.Locks, o.Locks), LiveOf: union(n.LiveOf, o.LiveOf), Bookings: union(n.Bookings, o.Bookings),
 		Holdings: union(n.Holdings, o.Holdings), Keys: union(n.Keys, o.Keys), DueAmong: union(n.DueAmong, o.DueAmong),
 		Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events), Everywhere: n.Everywhere || o.Everywhere,
