@@ -21,7 +21,8 @@ func TestBoot_OneOfFiveProcessesRecovers(t *testing.T) {
 	for _, kind := range []string{lease.KindRedis, lease.KindMongo} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			ws := startWorkers(t, kind, 0, "LOCK_EXPIRY_INTERVAL=1h", "BOOKING_EXPIRY_INTERVAL=1h", "RECOVERY_BOOT_WAIT=10m")
+			ws := startWorkers(t, kind, 0, "LOCK_EXPIRY_INTERVAL=1h", "BOOKING_EXPIRY_INTERVAL=1h", "RECOVERY_BOOT_WAIT=10m",
+				"LEASE_TTL=30s") // a busy machine must not lose a lease
 			events := ws.createEvents(100)
 			ws.insertDueLocks(events, 20_000)
 			for _, pod := range []string{"a", "b", "c", "d", "e"} {

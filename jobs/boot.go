@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -16,7 +17,8 @@ const (
 
 // RunAtBoot runs a job that every process needs when it starts. done reports whether
 // another process has done it; it is asked before each attempt, and under the lease. If
-// another process runs the job, RunAtBoot waits for the end of that run, or until ctx ends.
+// another process runs the job, RunAtBoot waits for the end of that run, or until ctx ends. So it does
+// if its own run loses the lease.
 // It does not wait for Redis: if Redis does not answer, the lease is in MongoDB, without
 // which no process could start anyway. The outcome Skipped means that the job was done.
 func (r *Runner) RunAtBoot(ctx context.Context, job Job, done func(context.Context) (bool, error)) (Result, error) {
@@ -27,6 +29,9 @@ func (r *Runner) RunAtBoot(ctx context.Context, job Job, done func(context.Conte
 			return Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: Startup}}, nil
 		}
 		result, err := r.runExclusive(ctx, job, Startup, exclusive{leases: leases, unneeded: done})
+		if errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {
+			continue // another process takes over, or this one does
+		}
 		if result.SkipErr == nil {
 			return result, err
 		}

@@ -151,3 +151,55 @@ func TestRunAtBoot_APassThatRanOutOfTimeSatisfiesNobody(t *testing.T) {
 		b.want(c.passes, "the reason of the other pass is "+c.reason)
 	}
 }
+
+// A process on a busy machine loses its lease, and another one takes over. The first one waits for that
+// pass, instead of serving without any. If there is no other one, it runs the pass again.
+func TestRunAtBoot_AfterTheLeaseWasLost(t *testing.T) {
+	t.Parallel()
+	for _, takenOver := range []bool{true, false} {
+		t.Run(fmt.Sprintf("taken over %t", takenOver), func(t *testing.T) {
+			t.Parallel()
+			env := testenv.New(t)
+			runs := make(chan struct{}, 3)
+			j := job("recovery", func(ctx context.Context) error {
+				if runs <- struct{}{}; len(runs) == 1 { // the first run
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			})
+			booted, err := env.DB.Now(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all sync.WaitGroup
+			var completed, skipped atomic.Int32
+			start := func(p pod) {
+				all.Go(func() {
+					result, err := p.RunAtBoot(t.Context(), j, p.PassedSince(j.Name, booted))
+					switch {
+					case err == nil && result.Outcome == jobs.Completed:
+						completed.Add(1)
+					case err == nil && result.Outcome == jobs.Skipped:
+						skipped.Add(1)
+					default:
+						t.Errorf("%+v, %v", result, err)
+					}
+				})
+			}
+			first, others := open(t, env, []jobs.Job{j}), int32(0)
+			start(first)
+			testenv.WaitFor(t, func() bool { return len(runs) == 1 })
+			if _, err := first.FreeLease(t.Context(), j.Name); err != nil {
+				t.Fatal(err)
+			}
+			if takenOver {
+				others = 1
+				start(open(t, env, []jobs.Job{j}))
+			}
+			all.Wait()
+			if len(runs) != 2 || completed.Load() != 1 || skipped.Load() != others {
+				t.Errorf("%d runs, %d processes completed one, %d skipped it", len(runs), completed.Load(), skipped.Load())
+			}
+		})
+	}
+}

@@ -3,6 +3,9 @@ package main
 // fleetMutations remove guards of processes that start beside others, of the schema and of
 // runs that end early.
 var fleetMutations = []mutation{
+	{name: "a process whose pass lost its lease serves without one", file: "jobs/boot.go",
+		from: "if errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {", to: "if false {",
+		tests: "RunAtBoot_AfterTheLease"},
 	{name: "a dead process's heartbeat counts as alive", file: "jobs/peers.go",
 		from:  "} else if !known || before != f.Beats.Or(0) {",
 		to:    "} else if before+1 > 0 || known {",

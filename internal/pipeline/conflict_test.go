@@ -70,8 +70,8 @@ func TestSubmit_GetsThroughBesideAProcessThatWritesTheEventAllTheTime(t *testing
 			process := watched(t, w, r.monitor(w, eventID))
 			p := newProcess(t, process, func(o *pipeline.Options) { o.WithoutMemory = true })
 			submit(t, p, eventID, c)
-			if won, lost := r.won.Load(), r.lost.Load(); won != pipeline.MaxConflicts || lost != 1 {
-				t.Errorf("the other writer won %d times and lost %d times; want %d and 1", won, lost, pipeline.MaxConflicts)
+			if won, lost := r.won.Load(), r.lost.Load(); won != pipeline.MaxConflicts || lost == 0 {
+				t.Errorf("the other writer won %d times and lost %d times; want %d, and to lose", won, lost, pipeline.MaxConflicts)
 			}
 			testenv.CheckInvariants(t, w.DB.Database)
 		})
