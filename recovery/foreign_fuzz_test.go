@@ -153,7 +153,7 @@ func seatsTaken(t *testing.T, w *testenv.Env) (taken map[holdfast.ID]int64, isSu
 		var lock struct {
 			Seats mongodb.Whole `bson:"seats"`
 		}
-		if err := bson.Unmarshal(cursor.Current, &lock); err != nil {
+		if err := mongodb.Unmarshal(cursor.Current, &lock); err != nil {
 			t.Fatal(err)
 		}
 		event, seats := mongodb.IDOf(cursor.Current, "eventId"), cursor.Current.Lookup("seats")

@@ -88,7 +88,8 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 		SetReadPreference(readpref.Primary()).
 		SetReadConcern(readconcern.Majority()).
 		SetWriteConcern(writeconcern.Majority()).
-		SetMonitor(o.Monitor)
+		SetMonitor(o.Monitor).
+		SetRegistry(registry)
 	client, err := mongo.Connect(opts)
 	if err != nil {
 		// The parser's own message may quote the password.

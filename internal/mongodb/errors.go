@@ -126,6 +126,7 @@ var documentCodes = []int{
 	241,                        // ConversionFailure
 	10334, 17280, 17419, 17420, // a document or a key that is too large
 	11000, 11001, 12582, // DuplicateKey
+	7693400,                           // an update with expressions of a document that has a field twice
 	16554, 16555, 16556, 31034, 40400, // an expression on a value of another type; an invalid string
 }
 

@@ -72,3 +72,32 @@ func TestDate_CanBePrinted(t *testing.T) {
 		})
 	}
 }
+
+// MongoDB sees the first of repeated fields, and names exactly.
+func TestUnmarshal_TakesTheFirstFieldOfTheExactName(t *testing.T) {
+	t.Parallel()
+	type part struct {
+		Seats mongodb.Whole `bson:"seats"`
+	}
+	type doc struct {
+		Part part         `bson:",inline"`
+		Rows []part       `bson:"rows"`
+		User mongodb.Text `bson:"userName"`
+		Name mongodb.Text
+	}
+	rows := bson.A{bson.D{{Key: "Seats", Value: 7}, {Key: "seats", Value: 2}, {Key: "seats", Value: 3}}}
+	raw, err := bson.Marshal(bson.D{
+		{Key: "SEATS", Value: 9}, {Key: "Name", Value: "x"}, {Key: "seats", Value: 1}, {Key: "userName", Value: ""}, {Key: "rows", Value: rows},
+		{Key: "name", Value: 5}, {Key: "seats", Value: 5}, {Key: "rows", Value: bson.A{}}, {Key: "userName", Value: "x"}, {Key: "name", Value: "x"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got doc
+	if err := mongodb.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Part.Seats.N != 1 || got.User != "" || got.Name != "" || len(got.Rows) != 1 || got.Rows[0].Seats.N != 2 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -74,7 +74,8 @@ const maxRepairs = 3
 //
 // The locks are added up before the transaction: an event may have more than a transaction has
 // time for. If a counter is no number, the event must not change until the write. A transaction
-// adds up the locks only if other processes change such an event all the time.
+// adds up the locks only if other processes change such an event all the time, or if MongoDB can't
+// evaluate a correction.
 func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
 	defer p.memory.forget(eventID)
 	c := inventory.Repair{RunID: runID}
@@ -94,14 +95,22 @@ func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inven
 			break
 		}
 		applied, err := p.store.Apply(ctx, []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
+		var rejected store.RejectedEventError
 		switch {
 		case err == nil:
 			inventory.Complete(plan, []inventory.Result{result}, applied[0].Now, applied[0].Event.Event)
 			return result.Correction, nil
+		case errors.As(err, &rejected) && plan.Event.Drift != nil: // as of a document with repeated fields
+			return p.repairHeld(ctx, eventID, c)
 		case !errors.Is(err, store.ErrStale) && !db.RefusedAsFormer(ctx, err, shared):
 			return nil, mongodb.Translate(err)
 		}
 	}
+	return p.repairHeld(ctx, eventID, c)
+}
+
+// repairHeld repairs an event in a transaction that holds it.
+func (p *Pipeline) repairHeld(ctx context.Context, eventID ID, c inventory.Repair) (*inventory.Correction, error) {
 	result, err := p.carryOut(ctx, taskOf(eventID, c), c, holdFirst)
 	return result.Correction, err
 }

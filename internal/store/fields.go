@@ -50,7 +50,7 @@ type internalFields struct {
 func (d *internalDoc) UnmarshalBSONValue(kind byte, data []byte) error {
 	*d = internalDoc{Wrong: true}
 	if bson.Type(kind) == bson.TypeEmbeddedDocument {
-		d.Wrong = bson.Unmarshal(data, &d.internalFields) != nil
+		d.Wrong = mongodb.Unmarshal(data, &d.internalFields) != nil
 	}
 	return nil
 }

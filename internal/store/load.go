@@ -106,7 +106,7 @@ func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at
 
 // decodeEvent decodes an event and the lists that were joined to it.
 func (l *loaded) decodeEvent(doc bson.Raw, parts []part) error {
-	if err := bson.Unmarshal(doc, &l.Event); err != nil {
+	if err := mongodb.Unmarshal(doc, &l.Event); err != nil {
 		return err
 	}
 	return l.decodeLists(doc, parts)
@@ -116,7 +116,7 @@ func (l *loaded) decodeEvent(doc bson.Raw, parts []part) error {
 // may have a field of that name.
 func (l *loaded) decodeLists(doc bson.Raw, parts []part) error {
 	for _, p := range parts {
-		if err := doc.Lookup(p.as).Unmarshal(p.into(l)); err != nil {
+		if err := mongodb.UnmarshalValue(doc.Lookup(p.as), p.into(l)); err != nil {
 			return err
 		}
 	}
@@ -349,7 +349,7 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 		return err
 	}
 	var lock lockDoc
-	if err := bson.Unmarshal(doc, &lock); err != nil {
+	if err := mongodb.Unmarshal(doc, &lock); err != nil {
 		return err
 	}
 	*found = loaded{Event: eventDoc{Now: lock.Now}, Locks: []lockDoc{lock}}

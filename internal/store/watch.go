@@ -166,11 +166,11 @@ func (d changeDoc) change() Change {
 	switch d.Op {
 	case "update":
 		c.named, c.removed = d.Update.Fields, d.Update.Removed
-		if bson.Unmarshal(d.Update.Fields, &c.fields) != nil {
+		if mongodb.Unmarshal(d.Update.Fields, &c.fields) != nil {
 			c.named = nil
 		}
 	case "insert", "replace":
-		c.whole = bson.Unmarshal(d.Full, &c.doc) == nil
+		c.whole = mongodb.Unmarshal(d.Full, &c.doc) == nil
 	default:
 		c.Gone = true
 	}

@@ -169,6 +169,15 @@ func (f *Foreign) vary(doc bson.D) bson.D {
 			doc[i].Value = []string{"PAYMENT_PENDING", "PAYMENT_PENDING", "INITIATED", "CONFIRMED", "EXPIRED"}[f.random.IntN(5)]
 		}
 	}
+	if f.random.IntN(4) == 0 { // BSON allows a field twice; the first counts
+		again := doc[1+f.random.IntN(len(doc)-1)]
+		if again.Value = Extremes()[f.random.IntN(len(Extremes()))]; f.random.IntN(4) == 0 {
+			again.Key = strings.ToUpper(again.Key)
+			doc = append(bson.D{again}, doc...) // another name
+		} else {
+			doc = append(doc, again)
+		}
+	}
 	return slices.DeleteFunc(doc, func(e bson.E) bool { return e.Value == Missing })
 }
 

@@ -60,7 +60,8 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 var ErrNoTotal = errors.New("totalSeats is not a whole number ≥ 0")
 
 // Repair compares the event's counter with its locks, and corrects it if it is wrong. A
-// drift is subtracted while the sale goes on. A counter that is not a number is replaced.
+// drift is subtracted while the sale goes on. A counter that is not a number is replaced, and so is
+// the counter of an event that the transaction holds.
 type Repair struct{ RunID string }
 
 func (c Repair) decide(d *decision) Result {
@@ -83,7 +84,7 @@ func (c Repair) decide(d *decision) Result {
 	switch {
 	case drift == 0 && d.event.Valid():
 		return Result{}
-	case d.event.Countable && d.event.Oversold >= 0:
+	case d.event.Countable && d.event.Oversold >= 0 && !d.state.Held:
 		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Repairs: d.event.Repairs, Former: d.event.Former}}
 	default:
 		d.plan.Event = &EventWrite{RunID: c.RunID}
