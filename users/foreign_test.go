@@ -114,3 +114,19 @@ func TestForeignIndex_IsNoTakenAddressAndNoUsedKey(t *testing.T) {
 		t.Errorf("the same address: %v", err)
 	}
 }
+
+// A user whose _id is no ObjectID has no name in the API: it is not answered with another ID.
+func TestFindUser_LeavesOutForeignIDs(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for n, id := range []any{"text", 1, holdfast.ID{}, nil, bson.D{{Key: "a", Value: 1}}} {
+		email := string(rune('a'+n)) + "@example.com"
+		w.Insert("users", bson.D{{Key: "_id", Value: id}, {Key: "name", Value: "A"}, {Key: "email", Value: email}})
+		if u, found, err := w.Users.FindUser(t.Context(), email); err != nil || found {
+			t.Errorf("_id %v: found %+v, %v", id, u, err)
+		}
+		if _, err := w.Users.CreateUser(t.Context(), "B", email); !holdfast.HasCode(err, holdfast.CodeEmailTaken) {
+			t.Errorf("_id %v: %v", id, err)
+		}
+	}
+}

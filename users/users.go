@@ -91,7 +91,8 @@ func (s *Service) insert(ctx context.Context, u holdfast.User) error {
 }
 
 // FindUser returns the user with an email address, in any case. found is false if there is
-// none; that is confirmed, as in GetUser.
+// none; that is confirmed, as in GetUser. It is false too if other software wrote the user with an
+// _id that is no ObjectID, although nobody else can have that address.
 func (s *Service) FindUser(ctx context.Context, email string) (u holdfast.User, found bool, err error) {
 	u, err = mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, mongodb.At(place), func(ctx context.Context) (holdfast.User, error) {
 		return s.first(ctx, mongodb.Is("email", email), options.Aggregate().SetCollation(mongodb.IgnoringCase()))
@@ -149,7 +150,7 @@ func (s *Service) first(ctx context.Context, filter bson.D, o ...options.Lister[
 	switch {
 	case err != nil:
 		return holdfast.User{}, mongodb.Translate(err)
-	case !found:
+	case !found || d.ID.IsZero():
 		return holdfast.User{}, holdfast.NotFound(holdfast.CodeUserNotFound)
 	}
 	created := d.CreatedAt.Time

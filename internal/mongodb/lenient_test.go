@@ -88,7 +88,8 @@ func TestUnmarshal_TakesTheFirstFieldOfTheExactName(t *testing.T) {
 	rows := bson.A{bson.D{{Key: "Seats", Value: 7}, {Key: "seats", Value: 2}, {Key: "seats", Value: 3}}}
 	raw, err := bson.Marshal(bson.D{
 		{Key: "SEATS", Value: 9}, {Key: "Name", Value: "x"}, {Key: "seats", Value: 1}, {Key: "userName", Value: ""}, {Key: "rows", Value: rows},
-		{Key: "name", Value: 5}, {Key: "seats", Value: 5}, {Key: "rows", Value: bson.A{}}, {Key: "userName", Value: "x"}, {Key: "name", Value: "x"},
+		{Key: "name", Value: 5}, {Key: "seats", Value: 5}, {Key: "rows", Value: bson.A{}}, {Key: "userName", Value: "x"},
+		{Key: "name", Value: "x"},
 	})
 	if err != nil {
 		t.Fatal(err)
