@@ -15,7 +15,7 @@ var outcomeMutations = []mutation{
 	{name: "callers share their keys", file: "internal/mongodb/create.go",
 		from: `{Key: "caller", Value: c.Key.Caller}, `, to: "",
 		pkg: "seats", tests: "CreateEventOnce"},
-	{name: "corrections without an answer are not counted", file: "recovery/recovery.go",
+	{name: "corrections without an answer are not counted", file: "recovery/counters.go",
 		from: "if unknown == nil {", to: "if unknown == nil || true {",
 		tests: "CountsCorrectionsWithoutAnAnswer"},
 }

@@ -8,7 +8,7 @@
 //	apply    store.Apply: one transaction, guarded by the plan
 //	deliver  groupcommit answers each caller
 //
-// Two steps are repeated, both in pipeline.go. A decision that needs more of the state
+// Two steps are repeated, both in run.go. A decision that needs more of the state
 // loads it and decides again (run.decide). A plan that has gone stale is decided again
 // (run.do).
 //

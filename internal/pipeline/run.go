@@ -1,0 +1,310 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+const (
+	// maxConflicts is how often a plan may go stale before the run holds the event: it
+	// then writes the event before it reads, so other writers can't starve it. The first
+	// attempts read first: they block the event's other writers for a shorter time.
+	maxConflicts = 5
+	// runTimeout bounds a run with all its repetitions.
+	runTimeout = 15 * time.Second
+	// maxLoads bounds how often a decision asks for more.
+	maxLoads = 8
+	// fenceTimeout bounds a read that begins with a fence. A dead process's transaction
+	// may hold the event. Only a transaction finds and ends it, so the next attempt is one.
+	fenceTimeout = time.Second
+	retryDelay   = 2 * time.Millisecond
+)
+
+// task is the commands of one event in a run.
+type task struct {
+	eventID   ID
+	commands  func() []inventory.Command
+	abandoned func(i int) bool // nil: no caller can give up
+
+	needs   inventory.Needs // what the decision needed so far
+	read    *inventory.Event
+	seen    ID // the event that was read, also if the commands don't name one
+	plan    inventory.Plan
+	results []inventory.Result
+	applied store.Applied
+}
+
+// run carries tasks through load, decide and apply, in one transaction.
+type run struct {
+	pipeline *Pipeline
+	tasks    []*task
+	lookup   *lookup
+	unknown  map[ID]*holdfast.Error // users that do not exist
+	keyClash bool                   // a key of the commands is in use
+	// hold: the transaction writes the events before it reads.
+	hold          bool
+	conflicts     int // how often the plans went stale
+	heldConflicts int // of these, in transactions that held their events
+}
+
+const (
+	// errAbandoned says that a caller has given up since its command was decided.
+	errAbandoned = mongodb.AbortError("a caller has given up")
+	// errUnguarded says that no condition can match the revision that a plan relies on.
+	// Only a transaction that holds the event can carry it out.
+	errUnguarded = mongodb.AbortError("the event's revision is no whole number")
+	// errUnmatchable says that plans went stale although their transactions held the
+	// event: no condition of a plan matches a document of other software. The queue then
+	// commits the commands one by one.
+	errUnmatchable = mongodb.AbortError("a document can't be guarded")
+)
+
+// maxHeldConflicts bounds how often a plan goes stale in a transaction that holds the
+// event.
+const maxHeldConflicts = 3
+
+// readError is the error of a read outside of a transaction.
+type readError struct{ cause error }
+
+func (e readError) Error() string { return "the event could not be read: " + e.cause.Error() }
+func (e readError) Unwrap() error { return e.cause }
+
+// do decides and applies until the plans are written.
+func (r *run) do(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	for {
+		db := r.pipeline.store.DB()
+		db.LearnUpgrade(ctx)
+		shared := db.Shared()
+		var err error
+		if r.hold {
+			err = mongodb.Do(ctx, db, r.attemptHolding)
+		} else {
+			err = r.attempt(ctx)
+		}
+		var failed readError
+		switch {
+		case err == nil:
+			r.remember()
+			return nil
+		case errors.Is(err, store.ErrStale):
+			if r.hold {
+				r.heldConflicts++
+			}
+			if r.heldConflicts >= maxHeldConflicts {
+				return errUnmatchable
+			}
+		case errors.Is(err, errAbandoned), db.RefusedAsFormer(ctx, err, shared), r.spares(err):
+		case errors.Is(err, store.ErrKeyInUse):
+			if r.keyClash { // the keys were read: another unique index refuses a document
+				return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
+			}
+			r.keyClash = true
+			for _, t := range r.tasks {
+				t.needs = t.needs.And(inventory.RepeatNeeds(t.commands()))
+			}
+		case errors.Is(err, errUnknownUsers):
+			r.unknown = r.lookup.unknown
+		case errors.Is(err, errUnguarded), errors.As(err, &failed) && ctx.Err() == nil:
+			r.hold = true
+		default:
+			r.forget()
+			return mongodb.Translate(err)
+		}
+		r.forget()
+		r.conflicts++
+		r.hold = r.hold || r.conflicts >= maxConflicts
+		if pauseErr := pause(ctx, r.conflicts); pauseErr != nil {
+			return mongodb.ConflictError(errors.Join(err, pauseErr))
+		}
+	}
+}
+
+// spares reports whether MongoDB rejected the change of a lock that the plans only reclaim: the next
+// attempt can take another one. After many conflicts it takes none of those that were planned.
+func (r *run) spares(err error) (is bool) {
+	var rejected store.RejectedLocksError
+	if !errors.As(err, &rejected) {
+		return false
+	}
+	for _, t := range r.tasks {
+		if !t.needs.Reclaim {
+			continue
+		}
+		var lockIDs []ID
+		for _, w := range t.plan.Locks {
+			isNamed := slices.Contains(t.needs.Locks, w.ID)
+			if !isNamed && (r.hold || slices.Contains(rejected.IDs, w.ID)) {
+				lockIDs = append(lockIDs, w.ID)
+			}
+		}
+		if len(lockIDs) > 0 {
+			r.pipeline.store.Spare(t.eventID, lockIDs, r.hold)
+			is = true
+		}
+	}
+	return is
+}
+
+// remember keeps the events as they were written or, where nothing was written, read.
+func (r *run) remember() {
+	for _, t := range r.tasks {
+		if event := cmp.Or(t.applied.Event, t.read); event != nil {
+			r.pipeline.memory.keep(*event)
+		}
+	}
+}
+
+// forget drops the remembered events: they may be out of date.
+func (r *run) forget() {
+	for _, t := range r.tasks {
+		r.pipeline.memory.forget(t.eventID)
+	}
+}
+
+// pause waits for a random time, so that other transactions can commit. It does not wait
+// before the first repetition.
+func pause(ctx context.Context, conflicts int) error {
+	if conflicts == 1 {
+		return ctx.Err()
+	}
+	jitter := rand.N(retryDelay * time.Duration(min(conflicts, maxConflicts)))
+	timer := time.NewTimer(retryDelay/2 + jitter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attemptHolding is an attempt in a transaction that writes the events first.
+func (r *run) attemptHolding(ctx context.Context) error {
+	for _, t := range r.tasks {
+		if t.eventID.IsZero() {
+			continue
+		}
+		if err := r.pipeline.store.Hold(ctx, t.eventID); err != nil {
+			return err
+		}
+	}
+	return r.attempt(ctx)
+}
+
+// attempt decides and applies once.
+func (r *run) attempt(ctx context.Context) error {
+	var plans []store.EventPlan
+	for _, t := range r.tasks {
+		t.applied = store.Applied{}
+		if err := r.decide(ctx, t); err != nil {
+			return err
+		}
+		if !t.plan.IsEmpty() {
+			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan})
+		}
+	}
+	if len(plans) == 0 {
+		return r.beforeCommit()
+	}
+	applied, err := r.pipeline.store.Apply(ctx, plans, r.beforeCommit)
+	if err != nil {
+		return err
+	}
+	for _, t := range r.tasks {
+		if t.plan.IsEmpty() {
+			continue
+		}
+		t.applied, applied = applied[0], applied[1:]
+		if event := t.applied.Event; event != nil {
+			inventory.Complete(t.plan, t.results, t.applied.Now, event.Event)
+		}
+	}
+	return nil
+}
+
+// decide decides a task's commands. It loads what the decision needs: nothing, if the
+// remembered event is enough.
+func (r *run) decide(ctx context.Context, t *task) error {
+	var state inventory.State
+	if !r.hold && r.conflicts == 0 && t.needs.None() {
+		state.Event = r.pipeline.memory.recall(t.eventID)
+	}
+	for range maxLoads {
+		if !t.needs.None() {
+			var err error
+			if state, err = r.load(ctx, t); err != nil {
+				return err
+			}
+		}
+		state.Unknown = r.unknown
+		if state.Event != nil {
+			t.seen = state.Event.ID
+		}
+		var needs inventory.Needs
+		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
+		if needs.None() {
+			if w := t.plan.Event; w != nil && w.IfUnchanged != nil && w.IfUnchanged.Unguarded && !r.hold {
+				return errUnguarded
+			}
+			t.read = nil
+			if t.plan.IsEmpty() {
+				t.read = state.Event
+			}
+			return nil
+		}
+		t.needs = t.needs.And(needs)
+	}
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The request could not be decided; try again.")
+}
+
+func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
+	if r.hold {
+		state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
+		held := !t.eventID.IsZero() // without an event there is nothing to hold
+		state.Held, state.Fenced = held, held
+		return state, err
+	}
+	if t.needs.Fence {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, fenceTimeout)
+		defer cancel()
+	}
+	state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
+	if err != nil {
+		err = readError{err}
+	}
+	return state, err
+}
+
+// beforeCommit is the last check. Users that do not exist get no seats. A caller that has
+// given up since the decision may have asked elsewhere. This is checked last, because the
+// search for users takes time.
+func (r *run) beforeCommit() error {
+	if r.unknown == nil { // the commands of unknown users are not refused yet
+		if err := r.lookup.wait(); err != nil {
+			return err
+		}
+	}
+	for _, t := range r.tasks {
+		if t.abandoned == nil {
+			continue
+		}
+		for i, result := range t.results {
+			if result.Acquires() && t.abandoned(i) {
+				return errAbandoned
+			}
+		}
+	}
+	return nil
+}

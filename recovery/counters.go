@@ -1,0 +1,148 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// checkCounters corrects the counters that do not agree with their locks.
+func (p *pass) checkCounters(ctx context.Context) error {
+	err := p.planCounters(ctx, func(page counterPlan) error {
+		p.count(Report{Checked: page.events})
+		for _, poison := range page.poisonLocks {
+			p.contradiction(ctx, "Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
+				slog.Any("eventId", poison.EventID), slog.Int64("locks", poison.Count))
+		}
+		for _, id := range page.poisonEvents {
+			p.poisonEvent(ctx, id)
+		}
+		for _, id := range page.uncountable {
+			p.contradiction(ctx, "An event's locks have too many seats to add up, so its counter is not checked; repair them manually",
+				slog.Any("eventId", id))
+		}
+		contradictory := slices.Concat(page.poisonEvents, page.uncountable)
+		for _, poison := range page.poisonLocks {
+			contradictory = append(contradictory, poison.EventID)
+		}
+		if err := p.keepInSight(ctx, contradictory...); err != nil {
+			return err
+		}
+		return p.correct(ctx, page)
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.reportForeign(ctx); err != nil {
+		return err
+	}
+	n, err := p.store().OversoldEvents(ctx)
+	if n > 0 {
+		p.count(Report{Oversold: int(n)})
+		p.log.WarnContext(ctx, "[RECOVERY] Events with seats taken beyond their total; they sell no seat until that is paid down",
+			slog.Int64("events", n),
+		)
+	}
+	return err
+}
+
+// correct applies a page: drifts together, and the rest one by one.
+func (p *pass) correct(ctx context.Context, page counterPlan) error {
+	left := map[holdfast.ID]bool{}
+	for id := range page.corrections {
+		left[id] = true
+	}
+	if page.err != nil {
+		p.log.WarnContext(ctx, "[RECOVERY] Measuring events together failed; they are repaired one by one",
+			slog.Int("events", len(page.suspects)), slog.Any("error", page.err),
+		)
+		for _, id := range page.suspects {
+			left[id] = true
+		}
+	}
+	var unknown error // whether the drifts were applied
+	if len(page.drifts) > 0 {
+		var applied map[holdfast.ID]holdfast.Event
+		applied, unknown = p.store().ApplyDrifts(ctx, page.drifts, p.runID)
+		p.driftsApplied(ctx, page, applied, left)
+		if unknown != nil && ctx.Err() != nil {
+			return unknown
+		}
+	}
+	for id := range left {
+		corrected, err := p.repair(ctx, id)
+		if err != nil {
+			return err
+		}
+		if corrected {
+			delete(left, id)
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	applied, err := p.store().AppliedDrifts(ctx, page.drifts, p.runID)
+	p.driftsApplied(ctx, page, applied, left)
+	return err
+}
+
+// driftsApplied counts the events of left that were corrected together, and removes them.
+func (p *pass) driftsApplied(ctx context.Context, page counterPlan, applied map[holdfast.ID]holdfast.Event, left map[holdfast.ID]bool) {
+	for id, after := range applied {
+		if !left[id] {
+			continue
+		}
+		delete(left, id)
+		net := after.AvailableSeats - after.Oversold
+		p.corrected(ctx, inventory.Correction{
+			EventID: id, Before: net + page.drifts[id].Drift.Amount, After: after.AvailableSeats, Oversold: after.Oversold,
+		})
+	}
+}
+
+// repair corrects one event, if its counter is wrong. An event that can't be corrected is
+// only counted, so that the pass goes on.
+func (p *pass) repair(ctx context.Context, id holdfast.ID) (corrected bool, err error) {
+	c, err := p.Pipeline.Repair(ctx, id, p.runID)
+	switch {
+	case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
+	case errors.Is(err, inventory.ErrNoTotal):
+		p.poisonEvent(ctx, id)
+	case err != nil:
+		return false, p.leave(ctx, err, "[RECOVERY] Could not repair an event's counter", slog.Any("eventId", id))
+	case c != nil:
+		p.corrected(ctx, *c)
+		return true, nil
+	}
+	return false, nil
+}
+
+func (p *pass) poisonEvent(ctx context.Context, id holdfast.ID) {
+	p.contradiction(ctx, "An event's totalSeats is no whole number ≥ 0; repair it manually", slog.Any("eventId", id))
+}
+
+// contradiction counts what an operator has to resolve. It is logged once a day, not by
+// every pass of this process.
+func (p *pass) contradiction(ctx context.Context, what string, document ...slog.Attr) {
+	p.count(Report{Reported: 1})
+	level := slog.LevelDebug
+	if p.reported.IsNew(what+fmt.Sprint(document), p.store().DB().Clock()()) {
+		level = slog.LevelWarn
+	}
+	p.log.LogAttrs(ctx, level, "[RECOVERY] "+what, document...)
+}
+
+func (p *pass) corrected(ctx context.Context, c inventory.Correction) {
+	p.count(Report{Corrections: 1, Report: expiry.Report{Found: 1, Applied: 1}})
+	if p.Corrected != nil {
+		p.Corrected()
+	}
+	message := fmt.Sprintf("[RECOVERY] Corrected available seats for event %s: %d -> %d", c.EventID, c.Before, c.After)
+	p.log.WarnContext(ctx, message, slog.Int64("oversold", c.Oversold))
+}
