@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -193,8 +191,5 @@ func refuseToExpire(w *testenv.Env, locks []holdfast.Lock) {
 	for _, lock := range locks {
 		w.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "userId", Value: lock.UserID}, {Key: "status", Value: "EXPIRED"}})
 	}
-	index := mongo.IndexModel{Keys: bson.D{{Key: "userId", Value: 1}, {Key: "status", Value: 1}}, Options: options.Index().SetUnique(true)}
-	if _, err := w.DB.Collection("seatlocks").Indexes().CreateOne(w.Ctx(), index); err != nil {
-		w.T.Fatal(err)
-	}
+	w.ForeignIndex("seatlocks", "userId", "status")
 }
