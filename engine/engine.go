@@ -61,8 +61,13 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := core.EnsureSchema(ctx, c.DB, o.Log, core.Collections()...); err != nil {
+	_, err = core.EnsureSchema(ctx, c.DB, o.Log, core.Collections()...)
+	foreign, foreignErr := core.ForeignSetup(ctx, c.DB, core.Collections()...)
+	if err := cmp.Or(err, foreignErr); err != nil {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	}
+	for _, advice := range foreign {
+		o.Log.ErrorContext(ctx, "The database is not set up as Holdfast needs it", slog.String("advice", advice))
 	}
 	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
 }

@@ -52,10 +52,12 @@ type exclusive struct {
 	runWithoutStore bool                                // run although the lease store is unavailable
 	unneeded        func(context.Context) (bool, error) // asked under the lease; true skips the run
 	onStart         func(Record)                        // called once the run has started
+	needsNoLease    bool                                // run although the lease store rejects the lease
 }
 
 func (r *Runner) runExclusive(ctx context.Context, job Job, t Trigger, o exclusive) (Result, error) {
 	run := r.newRun(job.Name, t)
+	o.needsNoLease = job.NeedsNoLease
 	skipped := Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: t}}
 	l, err := r.acquire(ctx, run, o)
 	if err != nil {
@@ -96,22 +98,34 @@ func (r *Runner) acquire(ctx context.Context, run Run, o exclusive) (runLease, e
 	r.Metrics.acquired(key, err, took)
 	line := leaseLine{key: key, acquired: err == nil, duration: took}
 	if err == nil {
+		r.told.Delete(run.Job)
 		r.logLease(ctx, run.Log, slog.LevelInfo, "Lease acquired", line, holderAttr(r.Holder))
 		return runLease{Lease: l, acquiredAt: sent, deadline: sent.Add(r.Terms.HolderTTL())}, nil
 	}
 	if held, ok := lease.IsHeld(err); ok {
-		r.logLease(ctx, run.Log, slog.LevelInfo, "Lease contention", line, holderAttr(held.Holder), reasonAttr(err))
+		r.logLease(ctx, run.Log, r.level(run, slog.LevelInfo, held.Holder), "Lease contention", line, holderAttr(held.Holder), reasonAttr(err))
 		r.History.countContention(ctx, run.Job)
 		return runLease{}, err
 	}
-	if !o.runWithoutStore {
-		r.logLease(ctx, run.Log, slog.LevelWarn, "Lease unavailable", line, reasonAttr(err), fallbackDisable, errorAttr(err))
+	runsWithout := o.runWithoutStore || o.needsNoLease && lease.IsRejected(err)
+	if !runsWithout {
+		level := r.level(run, slog.LevelWarn, lease.Describe(err))
+		r.logLease(ctx, run.Log, level, "Lease unavailable", line, reasonAttr(err), fallbackDisable, errorAttr(err))
 		return runLease{}, err
 	}
 	l, heldHere := r.localLeases.Acquire(ctx, key, r.Holder)
 	line.acquired = heldHere == nil
 	r.logLease(ctx, run.Log, slog.LevelWarn, "Lease unavailable", line, reasonAttr(err), fallbackSingleInstance, errorAttr(err))
 	return runLease{Lease: l, acquiredAt: sent, local: true}, heldHere
+}
+
+// level is the level of a line about a lease that was not acquired. A process that starts tries several
+// times a second, so it says the same only once.
+func (r *Runner) level(run Run, level slog.Level, state string) slog.Level {
+	if before, _ := r.told.Swap(run.Job, state); run.Trigger == Startup && before == state {
+		return slog.LevelDebug
+	}
+	return level
 }
 
 // keep renews the run's lease in the background and cancels the run if the lease

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 const (
@@ -41,6 +42,8 @@ func Collections() []mongodb.Collection {
 	}, {
 		Name:    processesCollection,
 		Indexes: []mongodb.Index{{Keys: mongodb.Keys("expiresAt"), ExpireAfter: time.Hour}},
+	}, {
+		Name: lease.Collection,
 	}}
 }
 

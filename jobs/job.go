@@ -14,7 +14,10 @@ type Job struct {
 	Name        string
 	Interval    time.Duration // 0: not scheduled
 	MaxDuration time.Duration // a run that exceeds it is ended; 0: no limit
-	Do          func(ctx context.Context, run Run) (Counts, error)
+	// NeedsNoLease runs the job also while MongoDB answers, but rejects its lease: several processes may
+	// then run it at the same time.
+	NeedsNoLease bool
+	Do           func(ctx context.Context, run Run) (Counts, error)
 }
 
 // Run is one execution of a job.

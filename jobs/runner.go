@@ -32,6 +32,7 @@ type Runner struct {
 	jobs        []Job
 	elector     *elector
 	localLeases *lease.Local // while the lease store is unavailable
+	told        sync.Map     // by job: why its lease was not acquired, as the log has it
 
 	manualCtx  context.Context //nolint:containedctx // manual runs outlive the request that started them
 	stopManual context.CancelFunc

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
@@ -21,6 +18,7 @@ import (
 type boot struct {
 	at      time.Time // by the database's clock
 	schema  atomic.Pointer[string]
+	told    []string               // of the schema, in the log; nil before the first look
 	passed  atomic.Pointer[string] // the state of recovery
 	serving atomic.Bool
 	cancel  context.CancelFunc
@@ -33,12 +31,7 @@ const (
 	recoveryCompleted = "completed"
 	recoveryLeftOver  = "completed, but documents are left over; the log says which"
 	recoveryFailed    = "failed"
-	schemaOK          = "ok"
-	schemaRunning     = "indexes are being built"
 )
-
-// schemaRetryDelay is the pause before indexes and validators are tried again.
-const schemaRetryDelay = 10 * time.Second
 
 // Boot makes indexes and validators, and runs the recovery pass of the start unless another
 // process does it. It returns when both have ended, or after RECOVERY_BOOT_WAIT: the process
@@ -54,6 +47,7 @@ func (a *App) Boot(ctx context.Context) {
 	a.boot.running.Go(func() {
 		a.ensureSchema(ctx)
 		close(schema)
+		a.boot.running.Go(func() { a.watchSchema(ctx) })
 		core.KeepValidators(ctx, a.DB, a.Log)
 	})
 	a.boot.running.Go(func() {
@@ -103,59 +97,6 @@ func (b *boot) recovery() string {
 		return *state
 	}
 	return recoveryRunning
-}
-
-// schemaState says what is missing.
-func (b *boot) schemaState() string {
-	if state := b.schema.Load(); state != nil {
-		return *state
-	}
-	return schemaRunning
-}
-
-// ensureSchema makes indexes and validators, in one process at a time, and repeats what
-// failed. If none is missing, it needs no lease.
-func (a *App) ensureSchema(ctx context.Context) {
-	all := a.Collections()
-	state := schemaOK
-	migration := jobs.Job{Name: "schema", Do: func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
-		degraded, err := core.EnsureSchema(ctx, a.DB, run.Log, all...)
-		if counts.Errors = len(degraded); counts.Errors > 0 {
-			state = fmt.Sprintf("%d indexes or validators missing; the log says which and what to do", counts.Errors)
-		}
-		return counts, err
-	}}
-	complete := func(ctx context.Context) (bool, error) {
-		gaps, err := core.SchemaGaps(ctx, a.DB, all...)
-		return len(gaps) == 0, err
-	}
-	for {
-		_, err := a.Jobs.RunAtBoot(ctx, migration, complete)
-		if err == nil {
-			a.boot.schema.Store(&state)
-			return
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		failed := "not complete; this process keeps trying, and the log says why"
-		a.boot.schema.Store(&failed)
-		a.Log.ErrorContext(ctx, "Making indexes and validators failed; it is tried again", slog.Any("error", err))
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(schemaRetryDelay):
-		}
-	}
-}
-
-// Collections are all collections, with their indexes and validators.
-func (a *App) Collections() (all []mongodb.Collection) {
-	all = slices.Concat(core.Collections(), jobs.Collections())
-	if a.retention > 0 {
-		all = append(all, store.RetentionIndexes()...)
-	}
-	return all
 }
 
 // recover runs the recovery pass of the start, unless another process does it. It reports

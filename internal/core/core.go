@@ -179,6 +179,16 @@ func SchemaGaps(ctx context.Context, db *mongodb.DB, all ...mongodb.Collection) 
 	return append(gaps, missing...), err
 }
 
+// ForeignSetup lists what other software has set up on the collections; see mongodb.ForeignSetup. A later
+// version knows better what is its own.
+func ForeignSetup(ctx context.Context, db *mongodb.DB, all ...mongodb.Collection) (advice []string, err error) {
+	found, _, err := db.SchemaVersion(ctx, store.EventsCollection)
+	if err != nil || found.Version > SchemaVersion {
+		return nil, err
+	}
+	return mongodb.ForeignSetup(ctx, db, all...)
+}
+
 // Close waits for commands in flight, at most until ctx ends, and disconnects.
 func (c *Core) Close(ctx context.Context) error {
 	return errors.Join(c.Pipeline.Close(ctx), c.DB.Close(ctx))

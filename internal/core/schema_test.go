@@ -2,6 +2,8 @@ package core_test
 
 import (
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,4 +114,41 @@ func TestEndedRetention_IsOnForNewDatabasesOnly(t *testing.T) {
 	want("an earlier version's", 0)
 	ensure(w)
 	want("an earlier version's, with a schema by now", 0)
+}
+
+// Each collection is looked at, also that of the version. What a later version has set up is its own.
+func TestForeignSetup_OfEachCollection(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	collections := []string{"bookings", "events", "idempotencykeys", "meta", "seatlocks", "users"}
+	for _, name := range collections {
+		w.ForeignIndex(name, "code")
+	}
+	look := func() []string {
+		t.Helper()
+		advice, err := core.ForeignSetup(w.Ctx(), w.DB, core.Collections()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return advice
+	}
+	advice := look()
+	if len(advice) != len(collections) {
+		t.Fatalf("%q", advice)
+	}
+	for i, name := range collections {
+		if !strings.Contains(advice[i], "db."+name+`.dropIndex("theirs")`) {
+			t.Errorf("%s: %s", name, advice[i])
+		}
+	}
+	ensure(w) // drops none of them, and is not stopped by them
+	if again := look(); !slices.Equal(again, advice) {
+		t.Errorf("after a start: %q", again)
+	}
+	if _, err := w.DB.RaiseVersion(w.Ctx(), core.SchemaVersion+1, false, mongodb.UpgradeFinished); err != nil {
+		t.Fatal(err)
+	}
+	if advice := look(); len(advice) > 0 {
+		t.Errorf("of a later version: %q", advice)
+	}
 }

@@ -17,9 +17,12 @@ const (
 	creationTTL = 24 * time.Hour
 )
 
-// Collections returns the collection of this package, which has the keys of Create.
+// Collections returns the collections of this package: the keys of Create, and the version of the schema.
 func Collections() []Collection {
-	return []Collection{{Name: creationsName, Indexes: []Index{{Keys: Keys("createdAt"), ExpireAfter: creationTTL}}}}
+	return []Collection{
+		{Name: creationsName, Indexes: []Index{{Keys: Keys("createdAt"), ExpireAfter: creationTTL}}},
+		{Name: metaCollection},
+	}
 }
 
 // Creation is a request to insert one document.

@@ -148,7 +148,11 @@ func checkSchema(ctx context.Context, s *session) (found []finding) {
 	if err != nil {
 		return failedCheck("indexes and validators", err)
 	}
-	for _, gap := range gaps {
+	foreign, err := core.ForeignSetup(ctx, s.DB, s.Collections()...)
+	if err != nil {
+		return failedCheck("indexes and validators", err)
+	}
+	for _, gap := range append(gaps, foreign...) {
 		detail, action, _ := strings.Cut(gap, ": ")
 		if action == "" {
 			detail, action, _ = strings.Cut(gap, "; ")

@@ -96,6 +96,9 @@ var damages = map[string]struct {
 			t.Fatal(err)
 		}
 	}, detail: "the index " + idempotencyIndex, action: "createIndexes"},
+	"an index of other software": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.ForeignIndex("bookings", "paymentReference")
+	}, detail: `the unique index "theirs" of bookings`, action: `db.bookings.dropIndex("theirs")`},
 	"validator": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		dropValidator := bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: bson.D{}}}
 		if err := env.DB.RunCommand(env.Ctx(), dropValidator).Err(); err != nil {

@@ -149,6 +149,16 @@ func IsUnavailable(err error) (*UnavailableError, bool) {
 	return unavailable, errors.As(err, &unavailable)
 }
 
+// IsRejected reports whether MongoDB answers, and rejects leases for what they are: a validator, a view.
+func IsRejected(err error) bool {
+	unavailable, ok := IsUnavailable(err)
+	if !ok {
+		return false
+	}
+	_, rejected := mongodb.Rejection(unavailable.Cause)
+	return rejected
+}
+
 // Terms derives all durations of a lease from TTL: the time within which a
 // successor takes over from a holder that died or hangs.
 type Terms struct{ TTL time.Duration }
