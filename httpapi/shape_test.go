@@ -237,7 +237,8 @@ func TestShape_TimesAreThoseOfRFC3339(t *testing.T) {
 	}
 }
 
-// A customer may not make what is due at once: it would hide seats until a sweep.
+// A customer may not make what is due at once: it would hide seats until a sweep. A repeat is answered,
+// although its time has passed.
 func TestShape_CustomersGiveTimesAhead(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)
@@ -256,8 +257,15 @@ func TestShape_CustomersGiveTimesAhead(t *testing.T) {
 			t.Errorf("%s", a.raw)
 		}
 	}
-	s.want(s.call("POST", "/api/locks", lockUntil(past), key...), 201, "")
+	made := lockUntil(past)
+	made["idempotencyKey"] = "k"
+	due := s.want(s.call("POST", "/api/locks", made, key...), 201, "").text("id")
 	refused("/api/locks", lockUntil(past))
+	if again := s.want(s.call("POST", "/api/locks", made, customer...), 201, ""); again.text("id") != due {
+		t.Errorf("a repeat: %s, want the lock %s", again.raw, due)
+	}
+	made["idempotencyKey"] = "k2"
+	refused("/api/locks", made)
 	lock := s.want(s.call("POST", "/api/locks", lockUntil(ahead), customer...), 201, "").text("id")
 	refused("/api/locks", lockUntil(past)) // the event is remembered since
 	refused("/api/locks/"+lock+"/extend", fields{"expiresAt": past})
@@ -267,6 +275,10 @@ func TestShape_CustomersGiveTimesAhead(t *testing.T) {
 	second := s.want(s.call("POST", "/api/locks", lockUntil(ahead), customer...), 201, "").text("id")
 	book = fields{"eventId": event, "userId": user, "lockId": second, "paymentExpiresAt": past}
 	refused("/api/bookings", book)
+	open := fields{"eventId": event, "userId": user, "lockId": lock, "paymentExpiresAt": past}
+	if again := s.want(s.call("POST", "/api/bookings", open, customer...), 200, ""); again.text("id") != booking {
+		t.Errorf("a repeat: %s, want the booking %s", again.raw, booking)
+	}
 	s.want(s.call("POST", "/api/bookings", book, key...), 201, "")
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
