@@ -40,7 +40,7 @@ func (p Plan) Findings() []Finding {
 			Action: "remove their seals and check them",
 		},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
-		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: manual},
+		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended, or that name none", Count: int64(len(p.EndedSales)), Action: manual},
 		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: manual},
 		{Kind: Manual, What: "locks with several CONFIRMED bookings", Count: int64(len(p.DoubleSales)), Action: manual},
 		{Kind: Manual, What: "locks whose seats are no whole number ≥ 1", Count: p.PoisonLocks, Action: manual},

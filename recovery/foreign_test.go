@@ -126,6 +126,39 @@ func TestRun_ReportsLocksThatWereSoldTwice(t *testing.T) {
 	}
 }
 
+// Only a booking that names its lock by an ObjectID keeps the lock's seats: other shapes are told once.
+func TestRecovery_ReportsSalesThatNameNoLock(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	named := w.Acquire(event, 1, testenv.Past())
+	shapes := []any{named.ID, bson.A{}, "", nil, 1, holdfast.ID{}}
+	for _, inList := range []bool{true, false} {
+		lock := w.Acquire(event, 1, testenv.Past())
+		if shapes = append(shapes, lock.ID.String()); inList {
+			shapes[len(shapes)-1] = bson.A{lock.ID}
+		}
+	}
+	for _, shape := range shapes {
+		w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seatLockId", Value: shape},
+			{Key: "status", Value: "CONFIRMED"}})
+	}
+	for range 2 {
+		if report := w.Recover(); report.Reported != len(shapes)-1 || report.Errors > 0 {
+			t.Errorf("%+v; want %d reported", report, len(shapes)-1)
+		}
+	}
+	if lines := w.Log.Lines("WARN [RECOVERY] CONFIRMED booking whose seatLockId is no ObjectID"); len(lines) != len(shapes)-1 {
+		t.Errorf("%v", lines)
+	}
+	if plan, err := w.Recovery.Plan(t.Context()); err != nil || len(plan.EndedSales) != len(shapes)-1 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	if available, _ := w.Available(event); w.Lock(named.ID).Status != holdfast.LockConsumed || available != 9 {
+		t.Errorf("the lock is %s, %d of 10 seats are available", w.Lock(named.ID).Status, available)
+	}
+}
+
 // Events and users whose _id is no ObjectID can't be named by any request. A pass says so, once.
 func TestRecovery_ReportsForeignIDsOnce(t *testing.T) {
 	t.Parallel()

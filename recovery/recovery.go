@@ -173,7 +173,11 @@ func (p *pass) endOrphans(ctx context.Context) {
 func (p *pass) consumeSold(ctx context.Context) error {
 	return p.planSales(ctx, func(page salesPlan) error {
 		for _, sale := range page.ended {
-			p.contradiction(ctx, "CONFIRMED booking whose lock has ended; left as it is", slog.Any("bookingId", sale.Booking))
+			what := "CONFIRMED booking whose lock has ended; left as it is"
+			if sale.Lock.IsZero() {
+				what = "CONFIRMED booking whose seatLockId is no ObjectID, so it keeps no seats; repair it manually"
+			}
+			p.contradiction(ctx, what, slog.Any("bookingId", sale.Booking))
 		}
 		for _, lockID := range page.orphans {
 			p.contradiction(ctx, "CONSUMED lock without a CONFIRMED booking; left as it is", slog.Any("lockId", lockID))
