@@ -145,13 +145,16 @@ func each[T any](
 		return err
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
-	batch := make([]T, 0, size)
+	var batch []T
 	for cursor.Next(ctx) {
+		if batch == nil {
+			batch = make([]T, 0, size)
+		}
 		if batch = append(batch, read(cursor.Current)); len(batch) == size {
 			if err := handle(batch); err != nil {
 				return err
 			}
-			batch = make([]T, 0, size)
+			batch = nil
 		}
 	}
 	if err := cursor.Err(); err != nil || len(batch) == 0 {

@@ -332,19 +332,18 @@ func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs, 
 
 // loadByLock reads a lock with its event and its live bookings.
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
-	pipeline := mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))), mongodb.JoinBy("events", eventsName, "eventId", "_id"),
+	isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
+	live := s.joinOfEvent("live", bookingsName, "_id", "seatLockId", "$eventId", isLive)
+	if n.Everywhere {
+		live = mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive)
 	}
-	parts := []part{{as: "events", into: func(l *loaded) any { return &l.Events }}}
-	if len(n.LiveOf) > 0 {
-		isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
-		live := s.joinOfEvent("live", bookingsName, "_id", "seatLockId", "$eventId", isLive)
-		if n.Everywhere {
-			live = mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive)
-		}
-		pipeline, parts = append(pipeline, live), append(parts, part{as: "live", into: func(l *loaded) any { return &l.Live }})
+	parts := []part{
+		{as: "events", into: func(l *loaded) any { return &l.Events }}, {as: "live", into: func(l *loaded) any { return &l.Live }},
 	}
-	doc, exists, err := mongodb.First[bson.Raw](ctx, s.snapshot(locksName), append(pipeline, mongodb.WithNow))
+	doc, exists, err := mongodb.First[bson.Raw](ctx, s.snapshot(locksName), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))),
+		mongodb.JoinBy("events", eventsName, "eventId", "_id"), live, mongodb.WithNow,
+	})
 	if err != nil || !exists {
 		return err
 	}
