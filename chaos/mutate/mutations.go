@@ -26,4 +26,5 @@ var mutations = slices.Concat(
 	upgradeMutations,
 	sweepMutations, dueMutations, applyMutations,
 	runnerMutations, runTxMutations, queueMutations, edgeMutations,
+	exactMutations,
 )

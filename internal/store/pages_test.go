@@ -3,10 +3,13 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -45,6 +48,66 @@ func TestEachEventPage_AnErrorEndsTheWalk(t *testing.T) {
 		})
 		if err == nil || seen > 3 {
 			t.Errorf("the context ends: %v after %d events", err, seen)
+		}
+	}
+}
+
+// reads opens the database again; sent counts its reads since it was asked before.
+func reads(t *testing.T, w *env) (process *env, sent func() int64) {
+	t.Helper()
+	var n atomic.Int64
+	process = watched(t, w, &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		if e.CommandName == "find" || e.CommandName == "aggregate" || e.CommandName == "getMore" {
+			n.Add(1)
+		}
+	}})
+	n.Store(0)
+	return process, func() int64 { return n.Swap(0) }
+}
+
+// Events before a run of sealed ones are one page, which ends behind the sealed ones.
+func TestEachEventPage_ReadsNoSealedEvents(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const limit, sealed = 100, 250
+	var docs []any
+	for n := range limit + sealed + 1 {
+		id := holdfast.ID{0: 1, 10: byte(n >> 8), 11: byte(n)}
+		doc := bson.D{{Key: "_id", Value: id}, {Key: "totalSeats", Value: 1}, {Key: "availableSeats", Value: 1}}
+		if n >= limit && n < limit+sealed {
+			doc = append(doc, bson.E{Key: "internal", Value: bson.D{{Key: "sealed", Value: bson.D{{Key: "is", Value: true}}}}})
+		}
+		docs = append(docs, doc)
+	}
+	if _, err := w.DB.Collection("events").InsertMany(w.Ctx(), docs); err != nil {
+		t.Fatal(err)
+	}
+	process, sent := reads(t, w)
+	var pages []int
+	err := process.Store.EachEventPage(w.Ctx(), store.Unsealed, limit, func(page store.EventPage) error {
+		pages = append(pages, page.Len())
+		return nil
+	})
+	const first, last = 3, 2 // the page, the next sealed event, and the end of its run
+	if n := sent(); err != nil || !slices.Equal(pages, []int{limit, 1}) || n != first+last {
+		t.Errorf("pages of %v events by %d reads, %v", pages, n, err)
+	}
+}
+
+// A load in a transaction reads the event, the due locks and their sales by one command. It reads the due
+// locks once more only if some can't be ended.
+func TestLoad_InATransactionReadsDueLocksOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for unendable := range 2 {
+		event := w.Event(10)
+		dueLocks(w, event, unendable)
+		process, sent := reads(t, w)
+		_, err := mongodb.InTx(w.Ctx(), process.DB, func(ctx context.Context) (inventory.State, error) {
+			return process.Store.Load(ctx, event, inventory.Needs{Due: 1})
+		})
+		if n, want := sent(), int64(1+2*unendable); err != nil || n != want { // again: locks, and sales
+			t.Errorf("%d locks that can't be ended: %d reads, want %d; %v", unendable, n, want, err)
 		}
 	}
 }

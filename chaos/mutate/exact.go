@@ -1,0 +1,32 @@
+package main
+
+// exactMutations let other software's repeated fields, foreign names and reads beyond need live.
+var exactMutations = []mutation{
+	{name: "the last of repeated fields counts", file: "internal/mongodb/exact.go",
+		from: "ok && !r.seen[i]", to: "ok && i >= 0",
+		tests: "TestUnmarshal_TakesTheFirst"},
+	{name: "the database's reads go by the driver's decoder", file: "internal/mongodb/connect.go",
+		from: "SetRegistry(registry)", to: "SetRegistry(nil)",
+		pkg: "./recovery", tests: "TheFirstOfRepeatedFields"},
+	{name: "the counter of a document with repeated fields stays wrong", file: "internal/pipeline/direct.go",
+		from: "errors.As(err, &rejected) && plan.Event.Drift != nil:", to: "errors.As(err, &rejected) && false:",
+		pkg: "./recovery", tests: "TheFirstOfRepeatedFields"},
+	{name: "a repair that holds its event subtracts a drift", file: "seats/inventory/event.go",
+		from: "d.event.Oversold >= 0 && !d.state.Held:", to: "d.event.Oversold >= 0:",
+		pkg: "./recovery", tests: "TheFirstOfRepeatedFields"},
+	{name: "a user that can't be named is found", file: "users/users.go",
+		from: "case !found || d.ID.IsZero():", to: "case !found:",
+		tests: "TestFindUser_LeavesOut"},
+	{name: "a sale that names no lock is told as one whose lock has ended", file: "recovery/recovery.go",
+		from: "if sale.Lock.IsZero() {", to: "if false {",
+		tests: "TestRecovery_ReportsSales"},
+	{name: "a run as long as a page costs another page", file: "internal/store/pages.go",
+		from: "s.eventsAndSealed(ctx, after, limit+1)", to: "s.eventsAndSealed(ctx, after, limit)",
+		tests: "TestEachEventPage_Reads"},
+	{name: "pages go through sealed events", file: "internal/store/pages.go",
+		from: "page.next, err = s.endOfSealed(ctx, sealed)", to: "_, err = s.endOfSealed(ctx, sealed)",
+		tests: "TestEachEventPage_Reads"},
+	{name: "due locks are read twice", file: "internal/store/load.go",
+		from: "if p.as == dueName && found.HasSales {", to: "if false {",
+		tests: "TestLoad_InATransactionReads"},
+}
