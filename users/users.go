@@ -23,7 +23,7 @@ const name = "users"
 
 // Collections returns the collections and indexes that this package needs.
 func Collections() []mongodb.Collection {
-	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{byEmail}}}
+	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{byEmail}, ForeignValidator: true}}
 }
 
 var byEmail = mongodb.Index{

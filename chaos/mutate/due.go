@@ -216,7 +216,7 @@ var applyMutations = []mutation{
 	{name: "locks of which one was refused are not told apart", file: "internal/store/apply.go",
 		from: "if noRevision && !s.spared.has(p.EventID, w.ID) {", to: "if noRevision {",
 		pkg: "./seats", tests: "Reclaim_PassesLocksWhoseEnd"},
-	{name: "locks that were refused are reclaimed again", file: "internal/store/load.go",
+	{name: "locks that were refused are reclaimed again", file: "internal/store/parts.go",
 		from: "n.Reclaim && len(refused) > 0", to: "false && len(refused) > 0",
 		pkg: "./seats", tests: "Reclaim_PassesLocksWhoseEnd"},
 	{name: "a reclaim tries one rejected lock after the other", file: "internal/pipeline/run.go",

@@ -67,7 +67,7 @@ var sealMutations = []mutation{
 	{name: "the sales of other due locks are taken for those that can be ended", file: "internal/store/load.go",
 		from: "found.HasSales = false // the others", to: "// the others",
 		tests: "TestLoad_InATransaction"},
-	{name: "bookings that name no lock are joined", file: "internal/store/load.go",
+	{name: "bookings that name no lock are joined", file: "internal/store/parts.go",
 		from: "string(holdfast.BookingConfirmed)), namesLock)", to: "string(holdfast.BookingConfirmed)))",
 		tests: "TestLoad_JoinsNoBookings"},
 }

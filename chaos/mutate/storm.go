@@ -19,7 +19,7 @@ var stormMutations = []mutation{
 		to: "\tif why, _ := lease.IsUnavailable(err); why != nil && why.Reason == lease.RedisError {\n" +
 			"\t\treturn nil, deadline, time.Hour\n\t}\n\tif logged.unavailableAt.IsZero() ||",
 		faults: "Redis read-only"},
-	{name: "decisions go by a clock that differs from the primary's", file: "internal/store/load.go",
+	{name: "decisions go by a clock that differs from the primary's", file: "internal/store/loaded.go",
 		from: "s := inventory.State{Now: l.Event.Now.Time,",
 		to:   "s := inventory.State{Now: clock.System().Add(0 * l.Event.Now.Sub(time.Time{})),",
 		pkg:  "./chaos", tests: "TestClocks_OfMembers"},

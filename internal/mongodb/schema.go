@@ -18,6 +18,8 @@ import (
 type Collection struct {
 	Name      string
 	Validator bson.D // nil: none
+	// ForeignValidator: without a Validator, one of other software is no fault.
+	ForeignValidator bool
 	// Upgraded replaces Validator once the upgrade from the former version is being finished: it
 	// refuses what that version writes. nil: Validator stays.
 	Upgraded bson.D

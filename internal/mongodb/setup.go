@@ -28,7 +28,8 @@ func ForeignSetup(ctx context.Context, db *DB, collections ...Collection) (advic
 		return nil, Translate(err)
 	}
 	for _, spec := range specs {
-		advice = append(advice, foreignOptions(spec.Name, spec.Type, spec.Options, ours[spec.Name].Validator != nil)...)
+		mayValidate := ours[spec.Name].Validator != nil || ours[spec.Name].ForeignValidator
+		advice = append(advice, foreignOptions(spec.Name, spec.Type, spec.Options, mayValidate)...)
 		indexes, err := db.indexesOf(ctx, spec.Name) // none of a view
 		if err != nil && !refusedSchema(err) {
 			return nil, Translate(err)
@@ -39,7 +40,7 @@ func ForeignSetup(ctx context.Context, db *DB, collections ...Collection) (advic
 	return advice, nil
 }
 
-// foreignOptions is the advice for the options of a collection. validated: Holdfast sets a validator.
+// foreignOptions is the advice for the options of a collection. validated: a validator is no fault.
 func foreignOptions(name, kind string, have bson.Raw, validated bool) (advice []string) {
 	if kind != "collection" {
 		return []string{fmt.Sprintf("%s is a %s, which can't keep Holdfast's documents: drop it by db.%s.drop(), and start a process, "+

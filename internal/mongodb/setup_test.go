@@ -17,8 +17,11 @@ var things = mongodb.Collection{
 	Name: "things", Validator: mongodb.Is("kind", "good"), Indexes: []mongodb.Index{{Keys: mongodb.Keys("key"), Unique: true}},
 }
 
-// plain is a collection of ours without a validator.
-var plain = mongodb.Collection{Name: "plain"}
+// plain and shared are collections of ours without a validator.
+var (
+	plain  = mongodb.Collection{Name: "plain"}
+	shared = mongodb.Collection{Name: "shared", ForeignValidator: true}
+)
 
 func created(name string, more ...bson.E) bson.D {
 	return append(bson.D{{Key: "create", Value: name}}, more...)
@@ -62,6 +65,7 @@ func TestForeignSetup(t *testing.T) {
 		"a validator beside ours": {setup: created("things", strict)},
 		"a validator": {created("plain", strict),
 			[]string{"plain has a validator", `db.runCommand({"collMod":"plain","validator":{}})`}},
+		"a validator that may be theirs": {setup: created("shared", strict)},
 		"a validator that only warns":    {setup: created("plain", strict, bson.E{Key: "validationAction", Value: "warn"})},
 		"a validator that is off":        {setup: created("plain", strict, bson.E{Key: "validationLevel", Value: "off"})},
 		"a collection of other software": {setup: created("others", strict, english)},
@@ -73,7 +77,7 @@ func TestForeignSetup(t *testing.T) {
 				w.Command(c.setup)
 			}
 			for _, situation := range []string{"before the start", "after it"} {
-				advice, err := mongodb.ForeignSetup(w.Ctx(), w.DB, things, plain, things)
+				advice, err := mongodb.ForeignSetup(w.Ctx(), w.DB, things, plain, shared, things)
 				if err != nil || len(advice) != min(1, len(c.want)) {
 					t.Fatalf("%s: %q, %v", situation, advice, err)
 				}

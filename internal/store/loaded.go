@@ -1,0 +1,179 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// loaded has the documents that were read.
+type loaded struct {
+	Event    eventDoc
+	Events   []eventDoc // the event, if it was found by a lock
+	Locks    []lockDoc
+	Live     []bookingDoc
+	Bookings []bookingDoc
+	Keys     []lockDoc
+	Holdings []holdingDoc
+	Due      []dueDoc
+	DueSold  []soldDoc // the sales of the due locks
+	HasSales bool      // DueSold was read with the due locks
+	Sold     []soldDoc
+	Taken    []takenDoc
+}
+
+// decodeEvent decodes an event and the lists that were joined to it.
+func (l *loaded) decodeEvent(doc bson.Raw, parts []part) error {
+	if err := mongodb.Unmarshal(doc, &l.Event); err != nil {
+		return err
+	}
+	return l.decodeLists(doc, parts)
+}
+
+// decodeLists decodes the lists that were joined to a document. Where a list was not joined, other software
+// may have a field of that name.
+func (l *loaded) decodeLists(doc bson.Raw, parts []part) error {
+	for _, p := range parts {
+		if err := mongodb.UnmarshalValue(doc.Lookup(p.as), p.into(l)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type holdingDoc struct {
+	User  ID            `bson:"_id"`
+	Seats mongodb.Whole `bson:"seats"`
+	Locks int64         `bson:"locks"`
+}
+
+type dueDoc struct {
+	ID    ID            `bson:"_id"`
+	Seats mongodb.Whole `bson:"seats"`
+
+	Internal  internalDoc `bson:"internal"`
+	FormerRev formerDoc   `bson:"rev"`
+}
+
+// isEndable is the rule of endable.
+func (d dueDoc) isEndable(shared bool) bool {
+	return !d.ID.IsZero() && d.Seats.Valid && d.Seats.N >= 1 && !d.Internal.Wrong && isRaisableNumber(d.Internal.Rev) &&
+		(!shared || isRaisableNumber(d.FormerRev.Whole))
+}
+
+func (s *Store) areEndable(due []dueDoc) bool {
+	return !slices.ContainsFunc(due, func(d dueDoc) bool { return !d.isEndable(s.shared()) })
+}
+
+func isRaisableNumber(n mongodb.Whole) bool { return !n.Wrong && n.N < mongodb.MaxWhole }
+
+// soldDoc is a CONFIRMED booking.
+type soldDoc struct {
+	LockID ID `bson:"seatLockId"`
+}
+
+type takenDoc struct {
+	Seats mongodb.Whole `bson:"seats"`
+}
+
+// state converts the documents for a decision. A document that was not found is nil in the
+// maps.
+func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
+	if len(l.Events) > 0 {
+		now := l.Event.Now
+		l.Event = l.Events[0]
+		l.Event.Now = now
+	}
+	s := inventory.State{Now: l.Event.Now.Time, Missing: l.Event.ID.IsZero()}
+	if s.Now.IsZero() {
+		s.Now = time.Unix(0, 0) // nothing was found: no decision asks for the time
+	}
+	if !s.Missing {
+		event := l.Event.inventory(shared)
+		s.Event = &event
+	}
+	l.fillLocks(&s, n, shared)
+	if n.NeedsDue() {
+		list := []inventory.DueLock{}
+		sold := countByLock(l.DueSold)
+		for _, d := range l.Due {
+			list = append(list, inventory.DueLock{ID: d.ID, Seats: d.Seats.N, Sold: sold[d.ID] > 0})
+		}
+		s.Due = &list
+	}
+	if n.Taken {
+		var taken int64
+		for _, t := range l.Taken {
+			taken = t.Seats.Or(0)
+		}
+		s.Taken = &taken
+	}
+	if len(n.Holdings) > 0 {
+		s.Holdings = make(map[ID]inventory.Holding, len(n.Holdings))
+		for _, user := range n.Holdings {
+			s.Holdings[user] = inventory.Holding{}
+		}
+		for _, h := range l.Holdings {
+			s.Holdings[h.User] = inventory.Holding{Seats: h.Seats.Or(mongodb.MaxWhole), Locks: h.Locks}
+		}
+	}
+	return s
+}
+
+func countByLock(docs []soldDoc) map[ID]int {
+	sold := make(map[ID]int, len(docs))
+	for _, d := range docs {
+		sold[d.LockID]++
+	}
+	return sold
+}
+
+func (l loaded) fillLocks(s *inventory.State, n inventory.Needs, shared bool) {
+	s.Locks = make(map[ID]*inventory.Lock, len(n.Locks))
+	for _, id := range n.Locks {
+		s.Locks[id] = nil
+	}
+	s.Bookings = make(map[ID]*holdfast.Booking, len(n.Bookings)+len(l.Live))
+	for _, id := range n.Bookings {
+		s.Bookings[id] = nil
+	}
+	for _, d := range l.Bookings {
+		b := d.booking()
+		s.Bookings[d.ID] = &b
+	}
+	for _, d := range l.Locks {
+		s.Locks[d.ID] = d.inventory(shared)
+	}
+	s.Locks[ID{}], s.Bookings[ID{}] = nil, nil // documents that have no ID of ours can't be named
+	sold := countByLock(l.Sold)
+	s.Sold = make(map[ID]int, len(n.Sold))
+	for _, id := range n.Sold {
+		s.Sold[id] = sold[id]
+	}
+	s.LiveOf = make(map[ID][]ID, len(n.LiveOf))
+	for _, id := range n.LiveOf {
+		s.LiveOf[id] = nil
+	}
+	for _, d := range l.Live {
+		b := d.booking()
+		if d.ID.IsZero() && b.Status != holdfast.BookingConfirmed {
+			continue // no command can name it, or change it
+		}
+		s.Bookings[d.ID] = &b
+		s.LiveOf[d.LockID] = append(s.LiveOf[d.LockID], d.ID)
+	}
+	if len(n.Keys) > 0 {
+		s.Keys = make(map[inventory.UserKey]*inventory.Lock, len(n.Keys))
+		for _, key := range n.Keys {
+			s.Keys[key] = nil
+		}
+		for _, d := range l.Keys {
+			s.Keys[inventory.UserKey{User: d.UserID, Key: string(d.Key)}] = d.inventory(shared)
+		}
+	}
+}
