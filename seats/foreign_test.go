@@ -1,13 +1,16 @@
 package seats_test
 
 import (
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -143,27 +146,54 @@ func TestReclaim_PassesLocksWhoseEndIsRejected(t *testing.T) {
 	}
 }
 
-// There are many such locks. A reclaim gives up all that it planned to end, and the sweep ends the good ones.
+// There are many such locks, in an event whose transactions have to hold it. A reclaim passes the first ones,
+// and tries no more.
 func TestReclaim_ManyLocksWhoseEndIsRejected(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct {
+		bad, good int64
+		granted   bool
+	}{{6, 100, true}, {30, 40, false}} {
+		t.Run(fmt.Sprintf("%d of %d", c.bad, c.bad+c.good), func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			event := w.Event(c.bad + c.good)
+			var locks []holdfast.Lock
+			for i := range c.bad + c.good {
+				locks = append(locks, w.Acquire(event, 1, holdfast.Until{At: time.Now().Add(time.Duration(i-200) * time.Second)}))
+			}
+			refuseToExpire(w, locks[:c.bad])
+			w.Set("events", event, bson.D{{Key: "internal.fixes", Value: "x"}})
+			before := w.Transactions(mongodb.Rejected)
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: c.good})
+			if n := w.Transactions(mongodb.Rejected) - before; n > 25 || c.granted != (err == nil) {
+				t.Errorf("%v, after %d transactions", err, n)
+			}
+			if !c.granted {
+				w.SweepLocks()
+				w.Acquire(event, c.good, testenv.Soon())
+			}
+			checkSoldOut(w, event)
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
+
+// What MongoDB rejected is repaired, and after a while a reclaim tries the locks again.
+func TestReclaim_TriesRejectedLocksAgain(t *testing.T) {
+	t.Parallel()
 	w := testenv.New(t)
-	event := w.Event(31)
-	var locks []holdfast.Lock
-	for range 31 {
-		locks = append(locks, w.Acquire(event, 1, testenv.Past()))
-	}
-	refuseToExpire(w, locks[:30])
-	before := w.Transactions(mongodb.Rejected)
-	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 20})
-	if n := w.Transactions(mongodb.Rejected) - before; n > 10 || !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
-		t.Errorf("%v, after %d transactions", err, n)
-	}
-	if _, err := w.Sweeper.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry)); err != nil {
-		t.Error(err)
-	}
-	w.Acquire(event, 1, testenv.Soon())
-	checkSoldOut(w, event)
-	testenv.CheckInvariants(t, w.DB.Database)
+	event := w.Event(1)
+	refuseToExpire(w, []holdfast.Lock{w.Acquire(event, 1, testenv.Past())})
+	var ahead atomic.Int64
+	p := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Clock = func() time.Time { return clock.System().Add(time.Duration(ahead.Load())) }
+	})
+	checkSoldOut(p, event)
+	w.Command(bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: "theirs"}})
+	checkSoldOut(p, event)
+	ahead.Store(int64(10 * time.Minute))
+	p.Acquire(event, 1, testenv.Soon())
 }
 
 func checkSoldOut(w *testenv.Env, event holdfast.ID) {

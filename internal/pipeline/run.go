@@ -21,6 +21,8 @@ const (
 	maxConflicts = 5
 	// runTimeout bounds a run with all its repetitions.
 	runTimeout = 15 * time.Second
+	// maxSpares is how many due locks a run finds out that MongoDB does not end, one by one.
+	maxSpares = 20
 	// maxLoads bounds how often a decision asks for more.
 	maxLoads = 8
 	// fenceTimeout bounds a read that begins with a fence. A dead process's transaction
@@ -54,6 +56,7 @@ type run struct {
 	hold          bool
 	conflicts     int // how often the plans went stale
 	heldConflicts int // of these, in transactions that held their events
+	spared        int // how often MongoDB rejected the change of a lock
 }
 
 const (
@@ -131,29 +134,40 @@ func (r *run) do(ctx context.Context) error {
 }
 
 // spares reports whether MongoDB rejected the change of a lock that the plans only reclaim: the next
-// attempt can take another one. After many conflicts it takes none of those that were planned.
-func (r *run) spares(err error) (is bool) {
+// attempt can take another one. After maxSpares it takes none of those that were planned.
+func (r *run) spares(err error) bool {
 	var rejected store.RejectedLocksError
 	if !errors.As(err, &rejected) {
 		return false
 	}
+	r.spared++
 	for _, t := range r.tasks {
-		if !t.needs.Reclaim {
+		reclaimed := t.reclaimed()
+		among := slices.DeleteFunc(slices.Clone(reclaimed), func(id ID) bool { return !slices.Contains(rejected.IDs, id) })
+		if len(among) == 0 {
 			continue
 		}
-		var lockIDs []ID
-		for _, w := range t.plan.Locks {
-			isNamed := slices.Contains(t.needs.Locks, w.ID)
-			if !isNamed && (r.hold || slices.Contains(rejected.IDs, w.ID)) {
-				lockIDs = append(lockIDs, w.ID)
-			}
+		all := r.spared > maxSpares
+		if all {
+			among = reclaimed
 		}
-		if len(lockIDs) > 0 {
-			r.pipeline.store.Spare(t.eventID, lockIDs, r.hold)
-			is = true
+		r.pipeline.store.Spare(t.eventID, among, all)
+		return true
+	}
+	return false
+}
+
+// reclaimed are the locks that the plan ends for their seats: no command names them.
+func (t *task) reclaimed() (ids []ID) {
+	if !t.needs.Reclaim {
+		return nil
+	}
+	for _, w := range t.plan.Locks {
+		if !slices.Contains(t.needs.Locks, w.ID) {
+			ids = append(ids, w.ID)
 		}
 	}
-	return is
+	return ids
 }
 
 // remember keeps the events as they were written or, where nothing was written, read.

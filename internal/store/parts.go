@@ -68,8 +68,10 @@ func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 // dueOf reads the due locks of the event that match a filter.
 func (s *Store) dueOf(eventID ID, n inventory.Needs, filter bson.D) []bson.D {
 	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), mongodb.Is("eventId", eventID), due}
-	if refused := s.spared.refused(eventID); n.Reclaim && len(refused) > 0 {
-		isDue = append(isDue, mongodb.Not("_id", bson.E{Key: "$in", Value: refused}))
+	if n.Reclaim {
+		if refused := s.spared.refused(eventID, s.db.Clock()()); len(refused) > 0 {
+			isDue = append(isDue, mongodb.Not("_id", bson.E{Key: "$in", Value: refused}))
+		}
 	}
 	if len(n.DueAmong) > 0 {
 		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong), filter)...), dueFields}
