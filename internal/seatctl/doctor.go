@@ -291,6 +291,9 @@ func checkOverdue(ctx context.Context, s *session) (found []finding) {
 		return failedCheck("overdue locks", err)
 	}
 	for _, m := range missing {
+		if m.ID.IsZero() {
+			continue // what these locks name is no ID
+		}
 		n -= m.Locks
 		found = append(found, problem("locks of a missing event",
 			fmt.Sprintf("%d due locks name the event %s, which does not exist", m.Locks, m.ID),
@@ -300,8 +303,8 @@ func checkOverdue(ctx context.Context, s *session) (found []finding) {
 		return found
 	}
 	return append(found, problem("overdue locks",
-		fmt.Sprintf("%d locks are due, the oldest since %v", n, now.Sub(page[0].ExpiresAt.Time()).Round(time.Second)),
-		"find out why no worker sweeps; seatctl sweep expires them now. Their seats are on sale even before that").counted(n))
+		fmt.Sprintf("%d locks are due; the oldest one of all has been due for %v", n, now.Sub(page[0].ExpiresAt.Time()).Round(time.Second)),
+		"start a worker, or run seatctl sweep; if a worker is running, its log says which of them it set aside, and why").counted(n))
 }
 
 func checkData(ctx context.Context, s *session) []finding {
@@ -348,7 +351,7 @@ func dryRunAction(f recovery.Finding) string { return f.Action }
 // recommendedAction is what an operator should do.
 func recommendedAction(f recovery.Finding) string {
 	if f.Kind == recovery.Repairable {
-		return "seatctl recover"
+		return "seatctl recover; its log says what it could not repair, and why"
 	}
 	return f.Action
 }

@@ -115,6 +115,16 @@ var damages = map[string]struct {
 		env.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: holdfast.ID{1}}, {Key: "seats", Value: 1},
 			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}})
 	}, detail: "locks of a missing event: 1 due locks name the event " + holdfast.ID{1}.String(), action: "restore the event"},
+	"overdue, and nothing can end it": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+		for _, of := range []any{"no id", event} {
+			env.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: of}, {Key: "seats", Value: 1},
+				{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}})
+		}
+		env.Set("events", event, bson.D{{Key: "internal", Value: "3-abc"}})
+	}, detail: "2 locks are due", action: "its log says which of them it set aside, and why"},
+	"a counter that no pass can repair": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+		env.Set("events", event, bson.D{{Key: "availableSeats", Value: 42}, {Key: "internal", Value: "3-abc"}})
+	}, detail: "42 should be 97", action: "its log says what it could not repair, and why"},
 	"failed run": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		insertRun(env, "lock-expiry", time.Now(), bson.E{Key: "outcome", Value: "failed"}, bson.E{Key: "reason", Value: "it rained"})
 	}, detail: "it rained", action: "correlationId=lock-expiry-x"},
