@@ -28,7 +28,10 @@ const (
 )
 
 // document is a document that is due.
-type document interface{ Name() string }
+type document interface {
+	Name() string
+	Position() store.After
+}
 
 type group[T any] struct {
 	event holdfast.ID
@@ -86,18 +89,22 @@ func interrupted(ctx context.Context) error {
 func endGroup[T document](
 	ctx context.Context, p *progress, event holdfast.ID, items []T,
 	end func(context.Context, []T) (ended int, busy bool, err error),
-) error {
+) (stop error) {
+	defer func() {
+		if stop == nil {
+			setTried(p, items)
+		}
+	}()
 	if p.skip(event, len(items)) {
 		return nil
 	}
-	isKnown := p.isKnown(event)
+	again := knownOf(p, event, items)
 	ended, busy, err := end(ctx, items)
 	var rejected store.RejectedEventError
 	switch {
 	case err == nil:
-		if isKnown { // it was repaired
-			p.found(ctx, len(items))
-		}
+		// Documents that were set aside before, and end now, were repaired.
+		p.found(ctx, again)
 		if sameEvent := p.applied(event, ended, len(items)); busy && sameEvent { // after another event's transaction no pause is needed
 			pause(ctx)
 		}
@@ -120,7 +127,7 @@ func endGroup[T document](
 		return endGroup(ctx, p, event, items[half:], end)
 	case mongodb.RejectedForDocument(err):
 		p.applied(event, 0, 0)
-		p.setAside(ctx, 1, "MongoDB rejects its change", items[0].Name(), slog.Any("eventId", event), slog.Any("error", err))
+		p.setAside(ctx, 1, whyRejectedDocument, items[0].Name(), slog.Any("eventId", event), slog.Any("error", err))
 		return nil
 	}
 	failures := p.failed(len(items))
@@ -130,6 +137,19 @@ func endGroup[T document](
 		return fmt.Errorf("%d groups in a row failed, the last one by: %w", failures, err)
 	}
 	return nil
+}
+
+// knownOf counts the documents that were set aside within the last day, and so are not found.
+func knownOf[T document](p *progress, event holdfast.ID, items []T) (n int) {
+	if p.isKnown(event) {
+		return len(items)
+	}
+	for _, d := range items {
+		if p.isRejected(d) {
+			n++
+		}
+	}
+	return n
 }
 
 func pause(ctx context.Context) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -44,6 +45,7 @@ type progress struct {
 	lastEvent holdfast.ID          // of the last transaction
 	rejected  map[holdfast.ID]bool // events whose changes MongoDB rejects
 	extras    int                  // ended locks that are not in the page
+	tried     map[store.After]bool // documents of the page that the run is done with
 }
 
 // ended counts the seats of an ended document, and logs it.
@@ -135,6 +137,8 @@ func (p *progress) setEventAside(event holdfast.ID) {
 const (
 	whyMissing  = "there is no such event"
 	whyRejected = "MongoDB rejects every change of the event"
+	// whyRejectedDocument is why a run sets a single document aside.
+	whyRejectedDocument = "MongoDB rejects its change"
 )
 
 func eventCause(event holdfast.ID) string { return "event " + event.String() }
@@ -145,6 +149,11 @@ func (p *progress) isKnown(event holdfast.ID) bool {
 	now := p.sweeper.Pipeline.Store().DB().Clock()()
 	return p.sweeper.reported.Knows(finding(eventCause(event), whyMissing), now) ||
 		p.sweeper.reported.Knows(finding(eventCause(event), whyRejected), now)
+}
+
+// isRejected reports whether a single document was set aside within the last day.
+func (p *progress) isRejected(d document) bool {
+	return p.sweeper.reported.Knows(finding(d.Name(), whyRejectedDocument), p.sweeper.Pipeline.Store().DB().Clock()())
 }
 
 // finding is the text by which a cause is remembered.

@@ -20,6 +20,7 @@ type Sweeper struct {
 
 	reported                    Reported
 	position                    position
+	locks, pending              pagePosition
 	poisonLocks, poisonBookings store.Turns
 	quiet                       quiet
 }
@@ -44,40 +45,28 @@ type Run struct {
 }
 
 // SweepLocks ends the due ACTIVE locks, and stops after a page that is not full. Locks that
-// become due meanwhile are left to the next run, so that the run ends during a sale.
+// become due meanwhile are left to the next run, so that the run ends during a sale. It begins
+// where the last run was ended, if that did not come to the end.
 func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 	p := &progress{Run: run, sweeper: s, lines: lockLines(run.By)}
-	var after store.After
-	for {
-		due, err := s.Pipeline.Store().DueLocks(ctx, after, s.Batch)
-		if err != nil {
-			return p.report, err
-		}
-		p.found(ctx, countNew(p, due, func(d store.DueLock) holdfast.ID { return d.EventID }))
-		if err := s.expireLocks(ctx, p, due); err != nil {
-			return p.report, err
-		}
-		p.found(ctx, p.takeExtra())
-		if len(due) < s.Batch {
-			poison, err := s.Pipeline.Store().UnendableLocks(ctx, &s.poisonLocks, maxPoison)
-			p.setPoisonAside(ctx, "lock", poison)
-			p.success(ctx)
-			return p.report, err
-		}
-		last := due[len(due)-1]
-		after = store.After{At: last.ExpiresAt, ID: last.ID}
+	if err := sweepPages(ctx, p, &s.locks, s.Batch, s.Pipeline.Store().DueLocks, s.expireLocks); err != nil {
+		return p.report, err
 	}
+	poison, err := s.Pipeline.Store().UnendableLocks(ctx, &s.poisonLocks, maxPoison)
+	p.setPoisonAside(ctx, "lock", poison)
+	p.success(ctx)
+	return p.report, err
 }
 
-// countNew counts the documents whose event was not set aside before.
-func countNew[T any](p *progress, due []T, eventOf func(T) holdfast.ID) (n int) {
+// countNew counts the documents that were not set aside before, nor was their event.
+func countNew[T document](p *progress, due []T, eventOf func(T) holdfast.ID) (n int) {
 	known := map[holdfast.ID]bool{}
 	for _, d := range due {
 		event := eventOf(d)
 		if _, asked := known[event]; !asked {
 			known[event] = p.isKnown(event)
 		}
-		if !known[event] {
+		if !known[event] && !p.isRejected(d) {
 			n++
 		}
 	}
@@ -92,8 +81,9 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 	if len(due) == s.Batch {
 		upTo = s.Batch
 	}
+	p.found(ctx, countNew(p, due, func(d store.DueLock) holdfast.ID { return d.EventID }))
 	groups := groupBy(due, func(d store.DueLock) (holdfast.ID, bool) { return d.EventID, true })
-	return eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueLock]) error {
+	err := eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueLock]) error {
 		return endGroup(ctx, p, g.event, g.items, func(ctx context.Context, due []store.DueLock) (int, bool, error) {
 			command := inventory.ExpireLocks{Run: p.Run.Run}
 			if len(due) == len(g.items) { // a part of a rejected group names its locks
@@ -117,14 +107,17 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 			return ended, result.Busy, err
 		})
 	})
+	p.found(ctx, p.takeExtra())
+	return err
 }
 
 // SweepBookings ends the PAYMENT_PENDING bookings whose payment window has passed. With
 // Run.Initiated it also ends INITIATED bookings. Like SweepLocks it stops after a page that
-// is not full.
+// is not full, and begins where the last run was ended.
 func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
 	p := &progress{Run: run, sweeper: s, lines: bookingLines(run.By)}
-	if err := s.sweepPending(ctx, p); err != nil {
+	err := sweepPages(ctx, p, &s.pending, pendingBatches*s.Batch, s.Pipeline.Store().DuePending, s.expireBookings)
+	if err != nil {
 		return p.report, err
 	}
 	if run.Initiated {
@@ -152,21 +145,6 @@ func (p *progress) setPoisonAside(ctx context.Context, kind string, list []store
 // ends bookings of one event that became due at different times.
 const pendingBatches = 10
 
-func (s *Sweeper) sweepPending(ctx context.Context, p *progress) error {
-	var after store.After
-	for {
-		due, err := s.Pipeline.Store().DuePending(ctx, after, pendingBatches*s.Batch)
-		if err != nil {
-			return err
-		}
-		if err := s.expireBookings(ctx, p, due); err != nil || len(due) < pendingBatches*s.Batch {
-			return err
-		}
-		last := due[len(due)-1]
-		after = store.After{At: last.ExpiresAt, ID: last.Booking}
-	}
-}
-
 func (s *Sweeper) sweepInitiated(ctx context.Context, p *progress) error {
 	s.position.mu.Lock()
 	defer s.position.mu.Unlock()
@@ -191,6 +169,7 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 	groups := groupBy(due, func(d store.DueBooking) (holdfast.ID, bool) {
 		if d.Poison {
 			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", d.Name(), slog.Any("lockId", d.Lock))
+			setTried(p, []store.DueBooking{d})
 		}
 		return d.EventID, !d.Poison
 	})

@@ -24,7 +24,7 @@ var mutations = slices.Concat(
 	saleMutations,
 	outcomeMutations, stormMutations,
 	upgradeMutations,
-	sweepMutations, dueMutations, applyMutations,
+	sweepMutations, pageMutations, dueMutations, applyMutations,
 	runnerMutations, runTxMutations, queueMutations, edgeMutations,
 	exactMutations,
 )

@@ -21,6 +21,9 @@ type DueLock struct {
 // Name is the lock in a log line.
 func (d DueLock) Name() string { return "lock " + d.ID.String() }
 
+// Position is behind the lock.
+func (d DueLock) Position() After { return After{At: d.ExpiresAt, ID: d.ID} }
+
 // Poison is a document of other software that no sweep can end.
 type Poison struct {
 	ID  string // as MongoDB's extended JSON, cut
@@ -166,6 +169,9 @@ type DueBooking struct {
 
 // Name is the booking in a log line.
 func (d DueBooking) Name() string { return "booking " + d.Booking.String() }
+
+// Position is behind the booking.
+func (d DueBooking) Position() After { return After{At: d.ExpiresAt, ID: d.Booking} }
 
 // DuePending returns up to limit PAYMENT_PENDING bookings whose payment window has passed,
 // in the order of its end, after a position.

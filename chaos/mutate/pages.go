@@ -1,0 +1,32 @@
+package main
+
+// pageMutations break the pages of the sweeps, and what a run leaves to the next one.
+var pageMutations = []mutation{
+	{name: "a sweep stops after a page", file: "expiry/pages.go",
+		from: "case len(due) < size:", to: "case len(due) >= 0:",
+		tests: "Sweeps_PagesOf"},
+	{name: "each page of a sweep begins at the first", file: "expiry/pages.go",
+		from: "after = due[len(due)-1].Position()", to: "after = store.After{}",
+		tests: "Sweeps_PagesOf"},
+	{name: "the next page of locks leaves out those of the same time", file: "internal/store/due.go",
+		from: "After{At: d.ExpiresAt, ID: d.ID}", to: "After{At: d.ExpiresAt + 1, ID: d.ID}",
+		pkg: "./expiry", tests: "Sweeps_PagesOf"},
+	{name: "the next page of bookings leaves out those of the same time", file: "internal/store/due.go",
+		from: "After{At: d.ExpiresAt, ID: d.Booking}", to: "After{At: d.ExpiresAt + 1, ID: d.Booking}",
+		pkg: "./expiry", tests: "Sweeps_PagesOf"},
+	{name: "each run begins with the documents that ended the last one", file: "expiry/pages.go",
+		from: "position.save(behindTried(p, after, due))", to: "position.save(store.After{})",
+		tests: "Sweeps_GoOnWhere"},
+	{name: "a run begins with the page that ended the last one", file: "expiry/pages.go",
+		from: "position.save(behindTried(p, after, due))", to: "position.save(after)",
+		tests: "Sweeps_GoOnWhere"},
+	{name: "a position hides what became due before it", file: "expiry/pages.go",
+		from: "\t\t\tposition.save(store.After{})\n", to: "",
+		tests: "APositionHidesLocks"},
+	{name: "a rejected document is found by every run", file: "expiry/sweep.go",
+		from: "!known[event] && !p.isRejected(d)", to: "!known[event]",
+		tests: "Sweeps_FindRejectedDocuments"},
+	{name: "a repaired document is not found", file: "expiry/groups.go",
+		from: "if p.isRejected(d) {", to: "if false {",
+		tests: "Sweeps_FindRejectedDocuments"},
+}
