@@ -69,7 +69,7 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 	var unknown error // whether the drifts were applied
 	if len(page.drifts) > 0 {
 		var applied map[holdfast.ID]holdfast.Event
-		applied, unknown = p.store().ApplyDrifts(ctx, page.drifts, p.runID)
+		applied, unknown = p.store().ApplyDrifts(ctx, page.drifts, p.runID, p.log)
 		p.driftsApplied(ctx, page, applied, left)
 		if unknown != nil && ctx.Err() != nil {
 			return unknown

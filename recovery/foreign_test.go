@@ -45,6 +45,28 @@ func TestRun_GoesOnDespiteRejectedDocuments(t *testing.T) {
 	}
 }
 
+// MongoDB rejects one counter of a page at every run. That is reported once, as this event's, and
+// not as a failure of the page.
+func TestReconcile_ReportsARejectedCounterOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	good, broken := w.Event(10), w.Event(10)
+	w.Set("events", broken, bson.D{{Key: "internal", Value: "3-abc"}, {Key: "availableSeats", Value: 3}})
+	for range 3 {
+		w.Set("events", good, bson.D{{Key: "availableSeats", Value: 4}})
+		report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
+		if err != nil || report.Corrections != 1 || report.Reported != 1 {
+			t.Errorf("%+v, %v; want the good event corrected, the other reported", report, err)
+		}
+	}
+	if lines := w.Log.Lines("WARN [RECOVERY] Could not repair an event's counter; repair it manually"); len(lines) != 1 {
+		t.Errorf("reported %d times: %v", len(lines), lines)
+	}
+	if lines := w.Log.Lines("WARN Correcting counters together failed"); len(lines) != 0 {
+		t.Errorf("%d warnings of the page", len(lines))
+	}
+}
+
 // The seats of an event's locks can't be added up. Its counter stays as it is, which is
 // reported once; where it is impossible, nothing is sold.
 func TestReconcile_CorrectsNothingByASumThatIsTooLarge(t *testing.T) {

@@ -24,9 +24,10 @@ const driftsTimeout = 5 * time.Second
 // ApplyDrifts subtracts drifts from counters in a few commands, each counter by itself, for
 // the run with the ID. It returns the events that this run corrected. The other events have
 // to be measured again. It waits at most driftsTimeout for transactions that hold one of
-// the events. After OUTCOME_UNKNOWN, AppliedDrifts tells which events were corrected.
+// the events. After OUTCOME_UNKNOWN, AppliedDrifts tells which events were corrected. A failed command
+// is a warning in the run's log, unless MongoDB rejects an event: whoever corrects that one reports it.
 func (s *Store) ApplyDrifts(
-	ctx context.Context, writes map[ID]inventory.EventWrite, run string,
+	ctx context.Context, writes map[ID]inventory.EventWrite, run string, log *slog.Logger,
 ) (corrected map[ID]holdfast.Event, err error) {
 	s.db.LearnUpgrade(ctx)
 	updates := make([]mongo.WriteModel, 0, len(writes))
@@ -36,7 +37,11 @@ func (s *Store) ApplyDrifts(
 	bounded, cancel := context.WithTimeout(ctx, driftsTimeout)
 	defer cancel()
 	if _, err := s.events().BulkWrite(bounded, updates, options.BulkWrite().SetOrdered(false)); err != nil {
-		s.db.Log().WarnContext(ctx, "Correcting counters together failed; they are corrected one by one",
+		level := slog.LevelWarn
+		if mongodb.RejectedForDocument(err) {
+			level = slog.LevelDebug
+		}
+		log.Log(ctx, level, "Correcting counters together failed; they are corrected one by one",
 			slog.Int("events", len(updates)), slog.Any("error", err))
 	}
 	return s.AppliedDrifts(ctx, writes, run)
