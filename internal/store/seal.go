@@ -81,7 +81,7 @@ func (s *Store) Seal(ctx context.Context, event inventory.Event, until time.Time
 	if open, err := s.isOpen(ctx, event.ID); err != nil || open {
 		return SealResult{}, mongodb.Translate(err)
 	}
-	contradiction, err := s.prove(ctx, event)
+	contradiction, err := s.proveUnchanged(ctx, event, isUnsealed)
 	if err != nil || contradiction != "" {
 		return SealResult{Contradiction: contradiction}, err
 	}
@@ -90,6 +90,20 @@ func (s *Store) Seal(ctx context.Context, event inventory.Event, until time.Time
 		return SealResult{}, nil
 	}
 	return SealResult{Sealed: err == nil}, err
+}
+
+// proveUnchanged is prove for an event that must be as it was read, sealed or not. It returns "" if it is
+// not: a change during the proof, such as a new lock, looks like a contradiction.
+func (s *Store) proveUnchanged(ctx context.Context, event inventory.Event, seal bson.D) (contradiction string, err error) {
+	contradiction, err = s.prove(ctx, event)
+	if err != nil || contradiction == "" {
+		return "", err
+	}
+	n, err := s.events().CountDocuments(ctx, mongodb.And(eventGuard(event.ID, inventory.EventWrite{IfUnchanged: &event}), seal))
+	if err != nil || n == 0 {
+		return "", mongodb.Translate(err)
+	}
+	return contradiction, nil
 }
 
 // prove looks for what contradicts an event without open locks and bookings: in its counter, its
@@ -118,15 +132,7 @@ func (s *Store) SealedEvents(ctx context.Context, after ID, limit int) ([]invent
 // contradicts the seal: other software has written it. It returns "" if nothing does, or if the event
 // is not as it was read any more: each change by Holdfast removes the seal.
 func (s *Store) ProveSeal(ctx context.Context, event inventory.Event) (contradiction string, err error) {
-	contradiction, err = s.prove(ctx, event)
-	if err != nil || contradiction == "" {
-		return "", err
-	}
-	n, err := s.events().CountDocuments(ctx, mongodb.And(eventGuard(event.ID, inventory.EventWrite{IfUnchanged: &event}), isSealed))
-	if err != nil || n == 0 {
-		return "", mongodb.Translate(err)
-	}
-	return contradiction, nil
+	return s.proveUnchanged(ctx, event, isSealed)
 }
 
 // openStatuses are the bookings that may still be confirmed.
