@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,12 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			writeProblem(w, problemOf(holdfast.RefuseInput("body", "The route takes no body. Send none.")))
 			return
 		}
+		if body.Len() > 0 && isEncoded(r) {
+			w.Header().Set("Accept-Encoding", identity)
+			writeProblem(w, newProblem(http.StatusUnsupportedMediaType, codeMediaType,
+				"The body has a content coding. Send it without Content-Encoding."))
+			return
+		}
 		if !d.isLong {
 			if !a.takeSlot() {
 				writeProblem(w, newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
@@ -64,6 +71,21 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 		}
 		next(&admitted{humaContext: ctx, body: body})
 	}
+}
+
+// identity is the content coding of a body that is sent as it is.
+const identity = "identity"
+
+// isEncoded reports whether a request names another content coding than identity for its body.
+func isEncoded(r *http.Request) bool {
+	for _, list := range r.Header["Content-Encoding"] {
+		for coding := range strings.SplitSeq(list, ",") {
+			if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, identity) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // authorize refuses a caller whose key or token does not include the scope. A caller without a

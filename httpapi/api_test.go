@@ -233,11 +233,28 @@ func TestAPI_InvalidInputIsRefusedAndWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(s.call("POST", "/api/locks", string(text), "Content-Type", "text/plain"), 415, "UNSUPPORTED_MEDIA_TYPE")
+	for _, coding := range []string{"gzip", "Identity, br", "zstd"} {
+		a := s.want(s.call("POST", "/api/locks", string(text), "Content-Encoding", coding), 415, "UNSUPPORTED_MEDIA_TYPE")
+		if accepted := a.header.Get("Accept-Encoding"); accepted != "identity" {
+			t.Errorf("%s: the codings that are accepted: %q", coding, accepted)
+		}
+	}
 	for collection, want := range map[string]int64{"seatlocks": 0, "bookings": 0, "users": 1, "events": 1} {
 		if n, err := s.w.DB.Collection(collection).CountDocuments(s.w.Ctx(), bson.D{}); err != nil || n != want {
 			t.Errorf("%s holds %d documents, want %d: %v", collection, n, want, err)
 		}
 	}
+}
+
+// A body without a coding may say so, and a request without a body has nothing to decode.
+func TestAPI_IdentityIsNoCoding(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for i, coding := range []string{"", "identity", "Identity , IDENTITY"} {
+		email := fmt.Sprintf("a%d@example.com", i)
+		s.want(s.call("POST", "/api/users", fields{"name": "A", "email": email}, "Content-Encoding", coding), 201, "")
+	}
+	s.want(s.call("GET", "/api/events", nil, "Content-Encoding", "gzip"), 200, "")
 }
 
 func TestAPI_EmailsAreUniqueCaseInsensitively(t *testing.T) {
