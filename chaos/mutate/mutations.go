@@ -20,7 +20,7 @@ var mutations = slices.Concat(
 	jobMutations, streamMutations,
 	requestMutations, unreadMutations,
 	admissionMutations, truthMutations, proofMutations, scaleMutations,
-	fleetMutations, sealMutations, foreignMutations, setupMutations,
+	fleetMutations, sealMutations, foreignMutations, setupMutations, falseAlarmMutations,
 	saleMutations,
 	outcomeMutations, stormMutations,
 	upgradeMutations,
