@@ -3,6 +3,7 @@ package expiry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -51,8 +52,8 @@ func insertStuck(w *testenv.Env, booked bool, event holdfast.ID, i int) {
 		w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "seatLockId", Value: lock}, {Key: "bad", Value: true},
 			{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "paymentExpiresAt", Value: at}})
 	}
-	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1}, {Key: "bad", Value: true},
-		{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: until}})
+	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1},
+		{Key: "bad", Value: true}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: until}})
 }
 
 // Each run is ended by its time limit before it has met all documents that no run can end. The next one
@@ -63,7 +64,7 @@ func TestSweeps_GoOnWhereARunWasEnded(t *testing.T) {
 	for name, missing := range map[string]bool{"missing events": true, "rejected documents": false} {
 		for _, batch := range []int{2, 500} {
 			for _, booked := range []bool{false, true} {
-				t.Run(name+map[bool]string{false: ", locks", true: ", bookings"}[booked]+map[int]string{2: ", pages", 500: ", a page"}[batch], func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, batch %d, bookings %v", name, batch, booked), func(t *testing.T) {
 					t.Parallel()
 					w := testenv.New(t)
 					event := w.Event(100)

@@ -27,6 +27,6 @@ var pageMutations = []mutation{
 		from: "!known[event] && !p.isRejected(d)", to: "!known[event]",
 		tests: "Sweeps_FindRejectedDocuments"},
 	{name: "a repaired document is not found", file: "expiry/groups.go",
-		from: "if p.isRejected(d) {", to: "if false {",
+		from: "if p.isRejected(d) {", to: "if p.isRejected(d) && false {",
 		tests: "Sweeps_FindRejectedDocuments"},
 }
