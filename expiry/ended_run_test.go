@@ -106,9 +106,22 @@ func TestSweeps_GoOnWhereARunWasEnded(t *testing.T) {
 }
 
 // Locks that become due before the position that a run left wait for one run more, and no longer. Runs
-// that overlap leave a position too.
+// that overlap leave a position too. A recovery pass examines everything.
 func TestSweepLocks_APositionHidesLocksForOneRun(t *testing.T) {
 	t.Parallel()
+	for by, want := range map[holdfast.EndedBy][]holdfast.LockStatus{
+		holdfast.EndedByLockExpiry: {holdfast.LockActive, holdfast.LockExpired},
+		holdfast.EndedByRecovery:   {holdfast.LockExpired},
+	} {
+		t.Run(string(by), func(t *testing.T) {
+			t.Parallel()
+			checkPosition(t, by, want)
+		})
+	}
+}
+
+func checkPosition(t *testing.T, by holdfast.EndedBy, statuses []holdfast.LockStatus) {
+	t.Helper()
 	w := testenv.New(t)
 	for i := range 30 {
 		insertStuck(w, false, ids.New(), 1000+i)
@@ -129,8 +142,8 @@ func TestSweepLocks_APositionHidesLocksForOneRun(t *testing.T) {
 	}
 	good := w.Acquire(w.Event(10), 1, testenv.Past())
 	w.Set("seatlocks", good.ID, bson.D{{Key: "expiresAt", Value: time.UnixMilli(0)}})
-	for run, want := range []holdfast.LockStatus{holdfast.LockActive, holdfast.LockExpired} {
-		if _, err := small.SweepLocks(w.Ctx(), w.Run(holdfast.EndedByLockExpiry)); err != nil {
+	for run, want := range statuses {
+		if _, err := small.SweepLocks(w.Ctx(), w.Run(by)); err != nil {
 			t.Error(err)
 		}
 		if status := w.Lock(good.ID).Status; status != want {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
@@ -31,6 +32,9 @@ func sweepPages[T document](
 	ctx context.Context, p *progress, position *pagePosition, size int,
 	read func(context.Context, store.After, int) ([]T, error), end func(context.Context, *progress, []T) error,
 ) error {
+	if p.By == holdfast.EndedByRecovery {
+		position = new(pagePosition) // a pass examines everything
+	}
 	after := position.load()
 	for {
 		due, err := read(ctx, after, size)
