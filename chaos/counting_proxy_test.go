@@ -25,8 +25,9 @@ func newCountingProxy(t *testing.T, uri, word string) *countingProxy {
 	p.uri = "mongodb://" + p.addr + "/?directConnection=true"
 	p.inspectWith(func(packet []byte, d direction) bool {
 		// A word that two packets share is not counted, which is rare. Each process looks at the
-		// validators of the collections.
-		if d == toServer && !bytes.Contains(packet, []byte("listCollections")) {
+		// validators and the indexes of the collections.
+		isLook := bytes.Contains(packet, []byte("listCollections")) || bytes.Contains(packet, []byte("listIndexes"))
+		if d == toServer && !isLook {
 			p.count.Add(int64(bytes.Count(packet, []byte(word))))
 		}
 		return true

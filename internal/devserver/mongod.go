@@ -269,6 +269,8 @@ func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (
 	if own.Disk != nil { // a journal has 300 MB otherwise, and a log that can't be written would end the member first
 		log = filepath.Join(own.Disk.below, "mongod.log")
 		args = append(args, "--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=8MB)")
+	} else if o.Test { // each test has a database of its own, whose files would stay open for ten minutes
+		args = append(args, "--wiredTigerEngineConfigString", "file_manager=(close_idle_time=10,close_scan_interval=5,close_handle_minimum=250)")
 	}
 	m := &Member{Host: port.Addr(), port: port, output: output, dir: dir, disk: own.Disk, log: log, command: Command{
 		Args:    append(args, "--logpath", log, "--logappend"),

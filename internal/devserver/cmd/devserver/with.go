@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -31,6 +32,15 @@ func with(ctx context.Context, name string, args []string) error {
 	cmd.WaitDelay = stopTimeout
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "HOLDFAST_TEST_MONGODB_URI="+mongod.URI, "HOLDFAST_TEST_REDIS_URL="+redis.URL)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-ended:
+		case <-mongod.Done():
+			fmt.Fprintf(os.Stderr, "devserver: MongoDB has ended during the command: %v\n", mongod.Err())
+		}
+	}()
 	return cmd.Run()
 }
 
