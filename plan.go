@@ -1,0 +1,99 @@
+package holdfast
+
+import "time"
+
+// Limits of a seating plan. A seat that stands in a row counts as one, a gap as none.
+const (
+	MaxPlanSections    = 500
+	MaxPlanCategories  = 64
+	MaxPlanSeats       = 200_000 // seats in rows; with the capacities, a plan has at most MaxSeats
+	MaxSectionSeats    = 20_000
+	MaxRowSeats        = 500
+	MaxRowPlaces       = 1_000 // seats and gaps
+	MaxOutlinePoints   = 200
+	MaxPlanKeyLength   = 32 // of a category, a section and a row
+	MaxSeatIDLength    = 64
+	MaxLabelLength     = 32 // in characters, of a row and a seat
+	MaxPlanNoteLength  = 200
+	MaxPlanCoordinate  = 100_000 * Unit // either side of 0, so that the squared distances of a pick fit an int64
+	MaxSeatsOfOneClaim = 50             // named in a request, or asked for as best available
+)
+
+// Thousandths is a coordinate, or a length, of a seating plan. Its unit is the plan's own: only
+// distances within one plan are compared.
+type Thousandths int64
+
+// Unit is one unit of a plan's coordinates.
+const Unit Thousandths = 1000
+
+// Point is a position in a seating plan.
+type Point struct{ X, Y Thousandths }
+
+// Adjacency says which seats of a row are together.
+type Adjacency string
+
+// In a LINE, a seat is next to the one before it and the one after it, unless a gap is between
+// them. In a row of NONE, no seat is next to another. In a row of ALL, as at a table, all seats
+// are together.
+const (
+	Line        Adjacency = "LINE"
+	NotAdjacent Adjacency = "NONE"
+	AllTogether Adjacency = "ALL"
+)
+
+// Adjacencies returns all of them, in a new slice.
+func Adjacencies() []Adjacency { return []Adjacency{Line, NotAdjacent, AllTogether} }
+
+// SeatingPlan is the plan of a hall. It never changes; events use it by its ID.
+type SeatingPlan struct {
+	ID         ID
+	Name       string
+	Categories []Category
+	FocalPoint *Point // what the hall looks at; nil: there is none
+	Sections   []Section
+	CreatedAt  time.Time
+}
+
+// Category is a price class of seats.
+type Category struct {
+	Key   string // unique in the plan
+	Name  string
+	Color string // #rrggbb, or ""
+}
+
+// Section is a part of a hall: rows of numbered seats, or an area with a capacity (general
+// admission). It has either Rows or a Capacity.
+type Section struct {
+	Key      string // unique in the plan
+	Name     string
+	Category string // key; of all rows and seats that have none of their own
+	Floor    string // "": not given
+	Entrance string // "": not given
+	Rows     []Row
+	Capacity int64   // ≥ 1 for general admission, 0 for rows
+	Outline  []Point // for drawing; nil: not given
+}
+
+// Row is a row of a section. The order of its seats is the physical order.
+type Row struct {
+	Key       string // unique in the section
+	Label     string // "": the key
+	Category  string // "": the section's
+	Adjacency Adjacency
+	// Seats has nil for each gap, such as an aisle or a pillar.
+	Seats []*Seat
+	// Count stands for as many seats without gaps, whose IDs are <section>-<row>-1 and so on, if
+	// Seats is nil. A plan that is written out has no counts.
+	Count int64
+}
+
+// Seat is a numbered seat.
+type Seat struct {
+	ID       string // unique in the plan
+	Label    string // "": its position in the row
+	Category string // "": the row's
+	X, Y     *Thousandths
+	// Accessible seats are for wheelchairs, and Companion seats for those who come along.
+	Accessible, Companion, RestrictedView bool
+	Note                                  string
+}

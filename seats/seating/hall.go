@@ -1,0 +1,125 @@
+package seating
+
+import (
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Hall is a plan compiled for decisions. It is never changed after NewHall, and what its
+// methods return must not be changed either.
+type Hall struct {
+	categories []string // keys, in the plan's order
+	sections   []Section
+	parts      []Part
+	places     map[string]Place // by seat ID
+	numbers    map[string]int   // of sections, by key
+	words      int              // of all sections' maps
+	seats      int              // in rows
+	total      int64            // with the capacities
+	focal      bool
+}
+
+// Place is where a seat is: its section's number in the plan, and its number in the section.
+type Place struct{ Section, Seat int32 }
+
+// Section is a section of a hall.
+type Section struct {
+	Key      string
+	Category int   // of general admission; else of the seats that have none of their own
+	Capacity int64 // of general admission by the plan; 0 for rows
+	Seats    []Seat
+	Rows     []Row
+	Segments []Segment
+	Parts    []int // the hall's parts that are in the section, in the order of their first seat
+
+	firstWord, endWord int // its map in an occupancy
+}
+
+// GeneralAdmission reports whether the section has a capacity in place of rows.
+func (s *Section) GeneralAdmission() bool { return s.Capacity > 0 }
+
+// Part is the seats of a section that are of one category, either the accessible ones or the
+// others. General admission is one part.
+type Part struct {
+	Section, Category int
+	Accessible        bool
+	Seats             int64 // of general admission by the plan
+}
+
+// Row is a row of a section, with its seats and segments as ranges of the section's.
+type Row struct {
+	Key, Label               string
+	Adjacency                holdfast.Adjacency
+	First, End               int32 // seats, End excluded
+	FirstSegment, EndSegment int32
+	Places                   int32 // seats and gaps
+}
+
+// Segment is a run of seats without a gap.
+type Segment struct {
+	Row        int32
+	First, End int32 // seats, End excluded
+}
+
+// Seat is a seat of a hall.
+type Seat struct {
+	ID, Label string
+	// Distance is the squared distance to the focal point, in millionths of a plan's unit
+	// squared. Without a focal point it is the distance from the middle of the row, in halves of
+	// a position. The sum over the seats of any one request fits.
+	Distance   int64
+	Row        int32
+	Position   int32 // in the row, from 1; gaps count
+	Part       int32
+	Category   int32
+	Accessible bool
+}
+
+// HasFocalPoint reports whether distances are to a focal point. If not, the section and the row
+// come before the distance.
+func (h *Hall) HasFocalPoint() bool { return h.focal }
+
+// TotalSeats returns the number of seats, with the capacities of the plan.
+func (h *Hall) TotalSeats() int64 { return h.total }
+
+// NumberedSeats returns the number of seats in rows.
+func (h *Hall) NumberedSeats() int { return h.seats }
+
+// Sections returns the sections, in the plan's order.
+func (h *Hall) Sections() []Section { return h.sections }
+
+// Categories returns the keys of the categories, in the plan's order.
+func (h *Hall) Categories() []string { return h.categories }
+
+// Parts returns the parts of all sections.
+func (h *Hall) Parts() []Part { return h.parts }
+
+// Find returns the place of a seat.
+func (h *Hall) Find(seatID string) (Place, bool) {
+	p, ok := h.places[seatID]
+	return p, ok
+}
+
+// FindSection returns the number of a section.
+func (h *Hall) FindSection(key string) (int, bool) {
+	n, ok := h.numbers[key]
+	return n, ok
+}
+
+// FindCategory returns the number of a category.
+func (h *Hall) FindCategory(key string) (int, bool) {
+	for n, category := range h.categories {
+		if category == key {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// Seat returns the seat at a place that Find returned.
+func (h *Hall) Seat(p Place) *Seat { return &h.sections[p.Section].Seats[p.Seat] }
+
+// Row returns the row of the seat at a place.
+func (h *Hall) Row(p Place) *Row {
+	s := &h.sections[p.Section]
+	return &s.Rows[s.Seats[p.Seat].Row]
+}
