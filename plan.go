@@ -4,19 +4,19 @@ import "time"
 
 // Limits of a seating plan. A seat that stands in a row counts as one, a gap as none.
 const (
-	MaxPlanSections    = 500
-	MaxPlanCategories  = 64
-	MaxPlanSeats       = 200_000 // seats in rows; with the capacities, a plan has at most MaxSeats
-	MaxSectionSeats    = 20_000
-	MaxRowSeats        = 500
-	MaxRowPlaces       = 1_000 // seats and gaps
-	MaxOutlinePoints   = 200
-	MaxPlanKeyLength   = 32 // of a category, a section and a row
-	MaxSeatIDLength    = 64
-	MaxLabelLength     = 32 // in characters, of a row and a seat
-	MaxPlanNoteLength  = 200
-	MaxPlanCoordinate  = 100_000 * Unit // either side of 0, so that the squared distances of a pick fit an int64
-	MaxSeatsOfOneClaim = 50             // named in a request, or asked for as best available
+	MaxPlanSections   = 500
+	MaxPlanCategories = 64
+	MaxPlanSeats      = 200_000 // seats in rows; with the capacities, a plan has at most MaxSeats
+	MaxSectionSeats   = 20_000
+	MaxRowSeats       = 500
+	MaxRowPlaces      = 1_000 // seats and gaps
+	MaxOutlinePoints  = 200
+	MaxPlanKeyLength  = 32 // of a category, a section and a row
+	MaxSeatIDLength   = 64
+	MaxLabelLength    = 32 // in characters, of a row and a seat
+	MaxPlanNoteLength = 200
+	MaxPlanCoordinate = 100_000 * Unit // either side of 0, so that the squared distances of a pick fit an int64
+	MaxNamedSeats     = 50             // of one request, or asked for as best available
 )
 
 // Thousandths is a coordinate, or a length, of a seating plan. Its unit is the plan's own: only
@@ -36,13 +36,13 @@ type Adjacency string
 // them. In a row of NONE, no seat is next to another. In a row of ALL, as at a table, all seats
 // are together.
 const (
-	Line        Adjacency = "LINE"
-	NotAdjacent Adjacency = "NONE"
-	AllTogether Adjacency = "ALL"
+	AdjacencyLine Adjacency = "LINE"
+	AdjacencyNone Adjacency = "NONE"
+	AdjacencyAll  Adjacency = "ALL"
 )
 
 // Adjacencies returns all of them, in a new slice.
-func Adjacencies() []Adjacency { return []Adjacency{Line, NotAdjacent, AllTogether} }
+func Adjacencies() []Adjacency { return []Adjacency{AdjacencyLine, AdjacencyNone, AdjacencyAll} }
 
 // SeatingPlan is the plan of a hall. It never changes; events use it by its ID.
 type SeatingPlan struct {

@@ -66,8 +66,8 @@ func (h *Hall) compileSection(number int, written holdfast.Section, focal *holdf
 
 func (h *Hall) compileRow(number int, s *Section, written holdfast.Row, focal *holdfast.Point) {
 	row := Row{
-		Key: written.Key, Label: written.Label, Adjacency: written.Adjacency, Places: int32(len(written.Seats)),
-		First: int32(len(s.Seats)), FirstSegment: int32(len(s.Segments)),
+		Key: written.Key, Label: written.Label, Adjacency: written.Adjacency, Places: len(written.Seats),
+		First: len(s.Seats), FirstSegment: len(s.Segments),
 	}
 	afterGap := true
 	for i, w := range written.Seats {
@@ -75,15 +75,15 @@ func (h *Hall) compileRow(number int, s *Section, written holdfast.Row, focal *h
 			afterGap = true
 			continue
 		}
-		n := int32(len(s.Seats))
+		n := len(s.Seats)
 		if afterGap {
-			s.Segments = append(s.Segments, Segment{Row: int32(len(s.Rows)), First: n})
+			s.Segments = append(s.Segments, Segment{Row: len(s.Rows), First: n})
 			afterGap = false
 		}
 		s.Segments[len(s.Segments)-1].End = n + 1
-		seat := Seat{ID: w.ID, Label: w.Label, Row: int32(len(s.Rows)), Position: int32(i + 1), Accessible: w.Accessible}
+		seat := Seat{ID: w.ID, Label: w.Label, Row: len(s.Rows), Position: i + 1, Accessible: w.Accessible}
 		category, _ := h.FindCategory(w.Category)
-		seat.Category = int32(category)
+		seat.Category = category
 		seat.Part = h.part(number, s, category, w.Accessible)
 		h.parts[seat.Part].Seats++
 		if focal != nil {
@@ -92,21 +92,21 @@ func (h *Hall) compileRow(number int, s *Section, written holdfast.Row, focal *h
 		} else {
 			seat.Distance = int64(max(2*seat.Position-row.Places-1, row.Places+1-2*seat.Position))
 		}
-		h.places[w.ID] = Place{Section: int32(number), Seat: n}
+		h.places[w.ID] = Place{Section: number, Seat: n}
 		s.Seats = append(s.Seats, seat)
 	}
-	row.End, row.EndSegment = int32(len(s.Seats)), int32(len(s.Segments))
+	row.End, row.EndSegment = len(s.Seats), len(s.Segments)
 	s.Rows = append(s.Rows, row)
 }
 
 // part returns the number of a section's part, which it adds if it is new.
-func (h *Hall) part(number int, s *Section, category int, accessible bool) int32 {
+func (h *Hall) part(number int, s *Section, category int, accessible bool) int {
 	for _, n := range s.Parts {
 		if p := h.parts[n]; p.Category == category && p.Accessible == accessible {
-			return int32(n)
+			return n
 		}
 	}
 	h.parts = append(h.parts, Part{Section: number, Category: category, Accessible: accessible})
 	s.Parts = append(s.Parts, len(h.parts)-1)
-	return int32(len(h.parts) - 1)
+	return len(h.parts) - 1
 }

@@ -30,7 +30,7 @@ func Expand(plan holdfast.SeatingPlan) holdfast.SeatingPlan {
 func expandRow(s holdfast.Section, index int, row holdfast.Row) holdfast.Row {
 	row.Label = cmp.Or(row.Label, row.Key)
 	row.Category = cmp.Or(row.Category, s.Category)
-	row.Adjacency = cmp.Or(row.Adjacency, holdfast.Line)
+	row.Adjacency = cmp.Or(row.Adjacency, holdfast.AdjacencyLine)
 	written := row.Seats
 	counted := written == nil
 	n := len(written)

@@ -19,7 +19,7 @@ type Hall struct {
 }
 
 // Place is where a seat is: its section's number in the plan, and its number in the section.
-type Place struct{ Section, Seat int32 }
+type Place struct{ Section, Seat int }
 
 // Section is a section of a hall.
 type Section struct {
@@ -49,15 +49,15 @@ type Part struct {
 type Row struct {
 	Key, Label               string
 	Adjacency                holdfast.Adjacency
-	First, End               int32 // seats, End excluded
-	FirstSegment, EndSegment int32
-	Places                   int32 // seats and gaps
+	First, End               int // seats, End excluded
+	FirstSegment, EndSegment int
+	Places                   int // seats and gaps
 }
 
 // Segment is a run of seats without a gap.
 type Segment struct {
-	Row        int32
-	First, End int32 // seats, End excluded
+	Row        int
+	First, End int // seats, End excluded
 }
 
 // Seat is a seat of a hall.
@@ -67,10 +67,10 @@ type Seat struct {
 	// squared. Without a focal point it is the distance from the middle of the row, in halves of
 	// a position. The sum over the seats of any one request fits.
 	Distance   int64
-	Row        int32
-	Position   int32 // in the row, from 1; gaps count
-	Part       int32
-	Category   int32
+	Row        int
+	Position   int // in the row, from 1; gaps count
+	Part       int
+	Category   int
 	Accessible bool
 }
 

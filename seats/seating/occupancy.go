@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/bits"
+	"slices"
 )
 
 // Occupancy says which seats of a hall are free. Only one goroutine may use it at a time.
@@ -51,25 +53,25 @@ func (o *Occupancy) Hall() *Hall { return o.hall }
 // Clone returns a copy with an empty log.
 func (o *Occupancy) Clone() *Occupancy {
 	c := *o
-	c.taken, c.free, c.log = append([]uint64(nil), o.taken...), append([]int64(nil), o.free...), nil
-	c.capacities, c.general = append([]int64(nil), o.capacities...), append([]int64(nil), o.general...)
+	c.taken, c.free, c.log = slices.Clone(o.taken), slices.Clone(o.free), nil
+	c.capacities, c.general = slices.Clone(o.capacities), slices.Clone(o.general)
 	return &c
 }
 
 // words returns the map of a section.
-func (o *Occupancy) words(section int32) []uint64 {
+func (o *Occupancy) words(section int) []uint64 {
 	s := &o.hall.sections[section]
 	return o.taken[s.firstWord:s.endWord]
 }
 
 // Taken reports whether a seat is taken.
 func (o *Occupancy) Taken(p Place) bool {
-	w := o.taken[o.hall.sections[p.Section].firstWord+int(p.Seat)/bitsPerWord]
+	w := o.taken[o.hall.sections[p.Section].firstWord+p.Seat/bitsPerWord]
 	return w&bit(p.Seat) != 0
 }
 
 // bit is the bit of a seat in its word.
-func bit(seat int32) uint64 { return 1 << (bitsPerWord - 1 - uint(seat)%bitsPerWord) }
+func bit(seat int) uint64 { return 1 << (bitsPerWord - 1) >> (seat % bitsPerWord) }
 
 // Take takes a seat; false: it was taken before.
 func (o *Occupancy) Take(p Place) bool { return o.set(p, 1) }
@@ -89,7 +91,7 @@ func (o *Occupancy) set(p Place, taken int64) bool {
 // flip changes a bit and the counts. All changes of bits go through it.
 func (o *Occupancy) flip(p Place, taken int64) {
 	s := &o.hall.sections[p.Section]
-	o.taken[s.firstWord+int(p.Seat)/bitsPerWord] ^= bit(p.Seat)
+	o.taken[s.firstWord+p.Seat/bitsPerWord] ^= bit(p.Seat)
 	o.free[s.Seats[p.Seat].Part] -= taken
 }
 
@@ -114,7 +116,7 @@ func (o *Occupancy) FreeGeneral(section int, n int64) bool {
 func (o *Occupancy) addGeneral(section int, n int64) {
 	o.general[section] += n
 	o.free[o.hall.sections[section].Parts[0]] -= n
-	o.log = append(o.log, change{Place{int32(section), generalAdmission}, n})
+	o.log = append(o.log, change{Place{section, generalAdmission}, n})
 }
 
 // Mark returns the present state of the log, for Undo.
@@ -140,36 +142,107 @@ func (o *Occupancy) Settle() { o.log = o.log[:0] }
 // Available returns the free seats of a part, never below 0.
 func (o *Occupancy) Available(part int) int64 { return max(0, o.free[part]) }
 
-// Bytes appends the map of a section to b.
+// AvailableIn returns the free seats of a section.
+func (o *Occupancy) AvailableIn(section int) (n int64) {
+	for _, part := range o.hall.sections[section].Parts {
+		n += o.Available(part)
+	}
+	return n
+}
+
+// AvailableOf returns the free seats of a category.
+func (o *Occupancy) AvailableOf(category int) (n int64) {
+	for part := range o.hall.parts {
+		if o.hall.parts[part].Category == category {
+			n += o.Available(part)
+		}
+	}
+	return n
+}
+
+// Capacity returns how many seats of a section can be taken: its seats in rows, or the capacity
+// of general admission that the event has.
+func (o *Occupancy) Capacity(section int) int64 {
+	return o.capacities[section] + int64(len(o.hall.sections[section].Seats))
+}
+
+// TakenGeneral returns how many seats of general admission are taken in a section.
+func (o *Occupancy) TakenGeneral(section int) int64 { return o.general[section] }
+
+// SetGeneral replaces the capacity of general admission in a section, and how much of it is
+// taken, outside the log. More may be taken than the capacity has.
+func (o *Occupancy) SetGeneral(section int, capacity, taken int64) {
+	o.capacities[section], o.general[section] = capacity, taken
+	o.free[o.hall.sections[section].Parts[0]] = capacity - taken
+}
+
+// Changed returns the numbers of the sections that were changed since a mark, sorted, each once.
+// A change that was changed back counts.
+func (o *Occupancy) Changed(mark int) []int {
+	var sections []int
+	for _, c := range o.log[mark:] {
+		sections = append(sections, c.place.Section)
+	}
+	slices.Sort(sections)
+	return slices.Compact(sections)
+}
+
+const bytesPerWord = bitsPerWord / 8
+
+// mapBytes is the length of a section's map in bytes; 0 for general admission.
+func mapBytes(s *Section) int { return (len(s.Seats) + 7) / 8 }
+
+// Bytes appends the map of a section to b. General admission has none.
 func (o *Occupancy) Bytes(b []byte, section int) []byte {
-	n := (len(o.hall.sections[section].Seats) + 7) / 8
-	end := len(b) + n
-	for _, w := range o.words(int32(section)) {
+	end := len(b) + mapBytes(&o.hall.sections[section])
+	for _, w := range o.words(section) {
 		b = binary.BigEndian.AppendUint64(b, w)
 	}
 	return b[:end]
 }
 
-var errMapLength = errors.New("the section's map has the wrong length")
+// ErrMap is the error for bytes that can't be the map of a section.
+var ErrMap = errors.New("these bytes are no map of the section")
 
-// SetBytes replaces the map of a section, outside the log.
+// SetBytes replaces the map of a section, outside the log. After an error, which wraps ErrMap,
+// the map is what it was.
 func (o *Occupancy) SetBytes(section int, b []byte) error {
 	s := &o.hall.sections[section]
-	if len(b) != (len(s.Seats)+7)/8 {
-		return fmt.Errorf("%w: %d bytes for %d seats", errMapLength, len(b), len(s.Seats))
+	if s.GeneralAdmission() && len(b) == 0 {
+		return nil
 	}
-	words := o.words(int32(section))
+	if len(b) != mapBytes(s) {
+		return fmt.Errorf("%w: %d bytes for %d seats", ErrMap, len(b), len(s.Seats))
+	}
+	if spare := len(b)*8 - len(s.Seats); spare > 0 && b[len(b)-1]<<(8-spare) != 0 {
+		return fmt.Errorf("%w: a bit behind the last of %d seats is set", ErrMap, len(s.Seats))
+	}
+	words := o.words(section)
 	clear(words)
 	for i, v := range b {
-		words[i/8] |= uint64(v) << (56 - 8*(i%8))
+		words[i/bytesPerWord] |= uint64(v) << (bitsPerWord - 8 - 8*(i%bytesPerWord))
 	}
-	for _, n := range s.Parts {
-		o.free[n] = o.hall.parts[n].Seats
+	for _, part := range s.Parts {
+		o.free[part] = o.hall.parts[part].Seats
 	}
-	for i, w := range words {
-		for ; w != 0; w &^= bit(int32(bits.LeadingZeros64(w))) {
-			o.free[s.Seats[i*bitsPerWord+bits.LeadingZeros64(w)].Part]--
-		}
+	for n := range takenSeats(words) {
+		o.free[s.Seats[n].Part]--
 	}
 	return nil
 }
+
+// takenSeats yields the numbers of the seats whose bit is set.
+func takenSeats(words []uint64) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, w := range words {
+			for ; w != 0; w &^= bit(bits.LeadingZeros64(w)) {
+				if !yield(i*bitsPerWord + bits.LeadingZeros64(w)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// TakenSeats yields the numbers of the seats of a section that are taken, in the plan's order.
+func (o *Occupancy) TakenSeats(section int) iter.Seq[int] { return takenSeats(o.words(section)) }

@@ -1,0 +1,215 @@
+package seating_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// hall is a valid plan of two sections: 1 of listed seats, 1 of general admission.
+func hall() holdfast.SeatingPlan {
+	return holdfast.SeatingPlan{
+		Name:       "Hall",
+		Categories: []holdfast.Category{{Key: "stalls", Name: "Stalls", Color: "#0b5d66"}, {Key: "standing", Name: "Standing"}},
+		FocalPoint: &holdfast.Point{X: 50 * holdfast.Unit},
+		Sections: []holdfast.Section{
+			{Key: "A", Name: "Left", Category: "stalls", Rows: []holdfast.Row{
+				{Key: "1", Seats: []*holdfast.Seat{{ID: "A-1-1"}, nil, {ID: "A-1-2", Accessible: true}}},
+				{Key: "2", Count: 40},
+			}},
+			{Key: "pit", Name: "Standing", Category: "standing", Capacity: 500, Outline: []holdfast.Point{{}, {X: 40 * holdfast.Unit}}},
+		},
+	}
+}
+
+func many[T any](n int, item func(i int) T) []T {
+	items := make([]T, n)
+	for i := range items {
+		items[i] = item(i)
+	}
+	return items
+}
+
+func seatsNamed(prefix string, n int) []*holdfast.Seat {
+	return many(n, func(i int) *holdfast.Seat { return &holdfast.Seat{ID: fmt.Sprint(prefix, i)} })
+}
+
+func rowsOf(n int, count int64) []holdfast.Row {
+	return many(n, func(i int) holdfast.Row { return holdfast.Row{Key: fmt.Sprint(i), Count: count} })
+}
+
+func sectionsOf(n, rows int, count int64) []holdfast.Section {
+	return many(n, func(i int) holdfast.Section {
+		return holdfast.Section{Key: fmt.Sprint("S", i), Name: "S", Category: "stalls", Rows: rowsOf(rows, count)}
+	})
+}
+
+func TestCheck_AcceptsWhatFits(t *testing.T) {
+	t.Parallel()
+	const long = holdfast.MaxPlanKeyLength
+	for name, change := range map[string]func(p *holdfast.SeatingPlan){
+		"as it is":          func(*holdfast.SeatingPlan) {},
+		"no focal point":    func(p *holdfast.SeatingPlan) { p.FocalPoint = nil },
+		"the longest row":   func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[1].Count = holdfast.MaxRowSeats },
+		"the longest keys":  func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Key = strings.Repeat("k", long) },
+		"the largest area":  func(p *holdfast.SeatingPlan) { p.Sections[1].Capacity = holdfast.MaxSeats - 42 },
+		"the most sections": func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(holdfast.MaxPlanSections, 1, 1) },
+		"the most seats":    func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(10, 40, 500) },
+		"the name in 200 é": func(p *holdfast.SeatingPlan) { p.Name = strings.Repeat("é", holdfast.MaxNameLength) },
+		"a seat with gaps": func(p *holdfast.SeatingPlan) {
+			p.Sections[0].Rows[0].Seats = []*holdfast.Seat{nil, {ID: "x"}, nil, nil}
+		},
+		"streaming":          func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[0].ID = "streaming" },
+		"a row key twice":    func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(2, 1, 1) },
+		"the farthest point": func(p *holdfast.SeatingPlan) { p.FocalPoint.X = -holdfast.MaxPlanCoordinate },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := hall()
+			change(&p)
+			if problems := seating.Check(p); len(problems) > 0 {
+				t.Error(problems)
+			}
+			if _, err := seating.NewHall(p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+const far = holdfast.MaxPlanCoordinate + 1
+
+// wrongPlans are changes that make a valid plan wrong in one place.
+var wrongPlans = []struct {
+	where  string
+	change func(p *holdfast.SeatingPlan)
+}{
+	{"name", func(p *holdfast.SeatingPlan) { p.Name = " " }},
+	{"name", func(p *holdfast.SeatingPlan) { p.Name = strings.Repeat("é", 201) }},
+	{"name", func(p *holdfast.SeatingPlan) { p.Name = "a\nb" }},
+	{"name", func(p *holdfast.SeatingPlan) { p.Name = "\xff" }},
+	{"focalPoint.y", func(p *holdfast.SeatingPlan) { p.FocalPoint.Y = far }},
+	{"categories[1].key", func(p *holdfast.SeatingPlan) { p.Categories[1].Key = "stalls"; p.Sections[1].Category = "stalls" }},
+	{"categories[0].name", func(p *holdfast.SeatingPlan) { p.Categories[0].Name = "" }},
+	{"categories[0].color", func(p *holdfast.SeatingPlan) { p.Categories[0].Color = "#0b5d6" }},
+	{"categories[0].color", func(p *holdfast.SeatingPlan) { p.Categories[0].Color = "#0b5d6g" }},
+	{"categories", func(p *holdfast.SeatingPlan) {
+		more := many(63, func(i int) holdfast.Category { return holdfast.Category{Key: fmt.Sprint(i), Name: "N"} })
+		p.Categories = append(p.Categories, more...)
+	}},
+	{"sections", func(p *holdfast.SeatingPlan) { p.Sections = nil }},
+	{"sections", func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(501, 1, 1) }},
+	{"sections", func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(11, 40, 500) }},
+	{"sections", func(p *holdfast.SeatingPlan) { p.Sections[1].Capacity = holdfast.MaxSeats }},
+	{"sections[1].key", func(p *holdfast.SeatingPlan) { p.Sections[1].Key = "A" }},
+	{"sections[1].key", func(p *holdfast.SeatingPlan) { p.Sections[1].Key = "-A" }},
+	{"sections[1].key", func(p *holdfast.SeatingPlan) { p.Sections[1].Key = strings.Repeat("k", 33) }},
+	{"sections[1].name", func(p *holdfast.SeatingPlan) { p.Sections[1].Name = "" }},
+	{"sections[1].category", func(p *holdfast.SeatingPlan) { p.Sections[1].Category = "" }},
+	{"sections[1].category", func(p *holdfast.SeatingPlan) { p.Sections[1].Category = "Stalls" }},
+	{"sections[1].floor", func(p *holdfast.SeatingPlan) { p.Sections[1].Floor = strings.Repeat("f", 201) }},
+	{"sections[1].entrance", func(p *holdfast.SeatingPlan) { p.Sections[1].Entrance = "\x00" }},
+	{"sections[1].capacity", func(p *holdfast.SeatingPlan) { p.Sections[1].Capacity = -1 }},
+	{"sections[1].capacity", func(p *holdfast.SeatingPlan) { p.Sections[1].Capacity = holdfast.MaxSeats + 1 }},
+	{"sections[1].rows", func(p *holdfast.SeatingPlan) { p.Sections[1].Capacity = 0 }},
+	{"sections[0].capacity", func(p *holdfast.SeatingPlan) { p.Sections[0].Capacity = 5 }},
+	{"sections[1].outline[1]", func(p *holdfast.SeatingPlan) { p.Sections[1].Outline[1].X = far }},
+	{"sections[1].outline", func(p *holdfast.SeatingPlan) { p.Sections[1].Outline = make([]holdfast.Point, 201) }},
+	{"sections[0].rows", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows = rowsOf(41, 500) }},
+	{"sections[0].rows[1].key", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Key = "2" }},
+	{"sections[0].rows[1].label", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[1].Label = strings.Repeat("l", 33) }},
+	{"sections[0].rows[1].category", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[1].Category = "x" }},
+	{"sections[0].rows[1].adjacency", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[1].Adjacency = "line" }},
+	{"sections[0].rows[1].seats", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[1].Count = 0 }},
+	{"sections[0].rows[1].seats", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[1].Count = 501 }},
+	{"sections[0].rows[0].seats", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Count = 1 }},
+	{"sections[0].rows[0].seats", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats = []*holdfast.Seat{nil, nil} }},
+	{"sections[0].rows[0].seats", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats = seatsNamed("s", 501) }},
+	{"sections[0].rows[0].seats", func(p *holdfast.SeatingPlan) {
+		p.Sections[0].Rows[0].Seats = append(seatsNamed("s", 1), make([]*holdfast.Seat, 1000)...)
+	}},
+	{"sections[0].rows[1].seats", func(p *holdfast.SeatingPlan) {
+		long := strings.Repeat("k", 32)
+		p.Sections[0].Key, p.Sections[0].Rows[1].Key = long, long
+	}},
+	{"sections[0].rows[1].seats", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[0].ID = "A-2-40" }},
+	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = "A-1-1" }},
+	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = "" }},
+	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = "é" }},
+	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = "unblock" }},
+	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = strings.Repeat("i", 65) }},
+	{"sections[0].rows[0].seats[2].label", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].Label = " " }},
+	{"sections[0].rows[0].seats[2].note", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].Note = strings.Repeat("n", 201) }},
+	{"sections[0].rows[0].seats[2].category", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].Category = "x" }},
+	{"sections[0].rows[0].seats[2].x", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].X = new(far) }},
+	{"sections[0].rows[0].seats[2].y", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].Y = new(far) }},
+}
+
+func TestCheck_NamesThePathOfEveryProblem(t *testing.T) {
+	t.Parallel()
+	for i, row := range wrongPlans {
+		t.Run(fmt.Sprint(i, " ", row.where), func(t *testing.T) {
+			t.Parallel()
+			p := hall()
+			row.change(&p)
+			if problems := seating.Check(p); len(problems) != 1 || problems[0].Where != row.where || problems[0].What == "" {
+				t.Errorf("want one problem at %s, got %v", row.where, problems)
+			}
+			if _, err := seating.NewHall(p); err == nil {
+				t.Error("NewHall accepts the plan")
+			}
+		})
+	}
+}
+
+func TestCheck_StopsAfterAHundredProblems(t *testing.T) {
+	t.Parallel()
+	p := hall()
+	p.Sections = many(300, func(int) holdfast.Section { return holdfast.Section{Rows: []holdfast.Row{{}}} })
+	problems := seating.Check(p)
+	if len(problems) != 100 || problems[0].Where != "sections[0].key" {
+		t.Errorf("%d problems, the first: %v", len(problems), problems[0])
+	}
+}
+
+// The path names the seat, not its position among those that are no gap.
+func TestCheck_PathsCountGaps(t *testing.T) {
+	t.Parallel()
+	p := hall()
+	p.Sections[0].Rows[0].Seats[2].ID = "/"
+	want := []holdfast.FieldError{{Where: "sections[0].rows[0].seats[2].id",
+		What: "It has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or a digit."}}
+	if got := seating.Check(p); !reflect.DeepEqual(got, want) {
+		t.Error(got)
+	}
+}
+
+// FuzzCheck checks any plan. Check never panics, and a plan that it accepts makes a hall, written
+// out or not.
+func FuzzCheck(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkAnyPlan)) }
+
+// TestCheck_OfAnyPlan is FuzzCheck with drawn input.
+func TestCheck_OfAnyPlan(t *testing.T) { rapid.Check(t, checkAnyPlan) }
+
+func checkAnyPlan(t *rapid.T) {
+	plan := anyPlan(t)
+	problems := seating.Check(plan)
+	h, err := seating.NewHall(plan)
+	if (err == nil) != (len(problems) == 0) {
+		t.Fatal(problems, err)
+	}
+	if err != nil {
+		return
+	}
+	written := seating.Expand(plan)
+	again, err := seating.NewHall(written)
+	if err != nil || !reflect.DeepEqual(h, again) || !reflect.DeepEqual(seating.Expand(written), written) {
+		t.Fatal("the plan written out is another one: ", err)
+	}
+}
