@@ -27,6 +27,7 @@ func NewHall(plan holdfast.SeatingPlan) (*Hall, error) {
 		h.numbers[s.Key] = n
 		h.sections = append(h.sections, h.compileSection(n, s, plan.FocalPoint))
 	}
+	h.compilePools()
 	return h, nil
 }
 

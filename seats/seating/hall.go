@@ -16,6 +16,11 @@ type Hall struct {
 	seats      int              // in rows
 	total      int64            // with the capacities
 	focal      bool
+
+	// For best available.
+	pools      []pool      // by category
+	unitsOfRow [][]unitRef // by the row's number in the hall
+	rows       int
 }
 
 // Place is where a seat is: its section's number in the plan, and its number in the section.
@@ -32,6 +37,15 @@ type Section struct {
 	Parts    []int // the hall's parts that are in the section, in the order of their first seat
 
 	firstWord, endWord int // its map in an occupancy
+
+	// For best available.
+	firstRow       int      // number in the hall
+	masks          []*mask  // one for each category that the section has
+	accessible     []uint64 // the accessible seats; nil: there are none
+	inLine, starts []uint64 // the seats that are at no table; those that are next to no seat before them
+	tables         []int    // rows
+	near           []int    // the seats of each table, the nearest first; nil: no row is a table
+	sums           []int64  // of the distances of the seats before each seat
 }
 
 // GeneralAdmission reports whether the section has a capacity in place of rows.

@@ -22,6 +22,7 @@ type Occupancy struct {
 	capacities, general []int64
 	free                []int64 // by part; below 0 if more than the capacity is taken
 	log                 []change
+	index               *index // nil: no best available seats have been asked for
 }
 
 // change is an entry of the log: a seat that was taken or freed, or general admission.
@@ -53,7 +54,7 @@ func (o *Occupancy) Hall() *Hall { return o.hall }
 // Clone returns a copy with an empty log.
 func (o *Occupancy) Clone() *Occupancy {
 	c := *o
-	c.taken, c.free, c.log = slices.Clone(o.taken), slices.Clone(o.free), nil
+	c.taken, c.free, c.log, c.index = slices.Clone(o.taken), slices.Clone(o.free), nil, nil
 	c.capacities, c.general = slices.Clone(o.capacities), slices.Clone(o.general)
 	return &c
 }
@@ -93,6 +94,9 @@ func (o *Occupancy) flip(p Place, taken int64) {
 	s := &o.hall.sections[p.Section]
 	o.taken[s.firstWord+p.Seat/bitsPerWord] ^= bit(p.Seat)
 	o.free[s.Seats[p.Seat].Part] -= taken
+	if o.index != nil {
+		o.index.note(s.firstRow+s.Seats[p.Seat].Row, taken < 0)
+	}
 }
 
 // TakeGeneral takes n seats of general admission; false: fewer are free, and none is taken.
@@ -218,15 +222,21 @@ func (o *Occupancy) SetBytes(section int, b []byte) error {
 		return fmt.Errorf("%w: a bit behind the last of %d seats is set", ErrMap, len(s.Seats))
 	}
 	words := o.words(section)
-	clear(words)
-	for i, v := range b {
-		words[i/bytesPerWord] |= uint64(v) << (bitsPerWord - 8 - 8*(i%bytesPerWord))
-	}
-	for _, part := range s.Parts {
-		o.free[part] = o.hall.parts[part].Seats
-	}
-	for n := range takenSeats(words) {
-		o.free[s.Seats[n].Part]--
+	for w := range words {
+		var word uint64
+		for i, v := range b[w*bytesPerWord : min(len(b), (w+1)*bytesPerWord)] {
+			word |= uint64(v) << (bitsPerWord - 8 - 8*i)
+		}
+		// What a decision knows of the seats that are as they were stays.
+		for changed := word ^ words[w]; changed != 0; {
+			n := bits.LeadingZeros64(changed)
+			changed &^= bit(n)
+			taken := int64(-1)
+			if word&bit(n) != 0 {
+				taken = 1
+			}
+			o.flip(Place{section, w*bitsPerWord + n}, taken)
+		}
 	}
 	return nil
 }

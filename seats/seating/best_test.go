@@ -1,0 +1,172 @@
+package seating_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// pair is a hall, and the reference of it.
+type pair struct {
+	hall      *seating.Hall
+	occupancy *seating.Occupancy
+	reference *refHall
+	seats     []*refSeat
+}
+
+func newPair(t testing.TB, plan holdfast.SeatingPlan, reserved bool) *pair {
+	t.Helper()
+	hall, err := seating.NewHall(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pair{hall: hall, occupancy: seating.NewOccupancy(hall), reference: newReference(plan, reserved)}
+	for _, row := range p.reference.rows {
+		p.seats = append(p.seats, row.all()...)
+	}
+	return p
+}
+
+func (p *pair) place(s *refSeat) seating.Place {
+	place, _ := p.hall.Find(s.id)
+	return place
+}
+
+func (p *pair) set(s *refSeat, taken bool) {
+	if s.taken = taken; taken {
+		p.occupancy.Take(p.place(s))
+	} else {
+		p.occupancy.Free(p.place(s))
+	}
+}
+
+func (p *pair) wish(w refWish) seating.Wish {
+	made := seating.Wish{
+		Seats: w.seats, Section: seating.AnySection, Accessible: w.accessible, Required: w.required, Open: !p.reference.reserved, Settled: true,
+	}
+	for _, key := range w.categories {
+		n, _ := p.hall.FindCategory(key)
+		made.Categories = append(made.Categories, n)
+	}
+	if w.section != "" {
+		made.Section, _ = p.hall.FindSection(w.section)
+	}
+	return made
+}
+
+// compare compares the answers to a wish.
+func (p *pair) compare(t testing.TB, w refWish) refAnswer {
+	t.Helper()
+	want := p.reference.best(w)
+	got := p.occupancy.Best(p.wish(w), nil)
+	outcome := map[int]seating.Outcome{1: seating.Together, 2: seating.LeavesSingle, 3: seating.InPieces}[want.step]
+	if want.together {
+		outcome = seating.NotTogether
+	}
+	wrong := got.Outcome != outcome || !slices.Equal(p.ids(got.Places), want.seats)
+	if want.seats == nil {
+		wrong = wrong || got.Available != int64(want.available) || want.together && got.Longest != int64(want.longest)
+	}
+	if wrong {
+		t.Fatalf("%s\nwish %+v\ngot  %v %+v\nwant %v %+v", p, w, p.ids(got.Places), got, outcome, want)
+	}
+	return want
+}
+
+func (p *pair) ids(places []seating.Place) (ids []string) {
+	for _, place := range places {
+		ids = append(ids, p.hall.Seat(place).ID)
+	}
+	return ids
+}
+
+func (p *pair) String() string {
+	text := fmt.Sprintf("reserved %v, focal point %v", p.reference.reserved, p.reference.focal)
+	for _, row := range p.reference.rows {
+		text += fmt.Sprintf("\n%d/%d %-4s", row.section, row.row, row.adjacency)
+		for _, s := range row.seats {
+			switch {
+			case s == nil:
+				text += " ......"
+			default:
+				text += fmt.Sprintf(" %s(%d,%d)%s%s", s.category, s.x/1000, s.y/1000, map[bool]string{true: "A"}[s.accessible],
+					map[bool]string{true: "#"}[s.taken])
+			}
+		}
+	}
+	return text
+}
+
+// Small halls, in which seats are taken and freed at random between the wishes.
+func TestBest_AgreesWithTryingEverythingInSmallHalls(t *testing.T) {
+	plans := 20_000
+	if testing.Short() {
+		plans = 2_000
+	}
+	steps, cases := map[int]int{}, 0
+	for n := range plans {
+		g := small{rand.New(rand.NewPCG(1, uint64(n)))}
+		plan := g.plan()
+		p := newPair(t, plan, g.one(2))
+		full := g.Float64()
+		for _, s := range p.seats {
+			p.set(s, g.Float64() < full)
+		}
+		for range 12 {
+			for range g.IntN(4) {
+				s := p.seats[g.IntN(len(p.seats))]
+				p.set(s, !s.taken)
+			}
+			steps[p.compare(t, g.wish(plan)).step]++
+			cases++
+		}
+	}
+	t.Logf("%d cases; by step (0: refused): %v", cases, steps)
+}
+
+// One row in every form, every occupancy, every number of seats.
+func TestBest_AgreesWithTryingEverythingInOneRow(t *testing.T) {
+	cases := 0
+	for form := range 1 << 6 {
+		for length := 1; length <= 6; length++ {
+			plan := oneRow(length, form&7, form&8 != 0, form&16 != 0)
+			p := newPair(t, plan, form&32 != 0)
+			for taken := range 1 << len(p.seats) {
+				for i, s := range p.seats {
+					p.set(s, taken>>i&1 == 1)
+				}
+				for n := 1; n <= length+1; n++ {
+					for accessible := 0; accessible <= min(n, 2); accessible++ {
+						p.compare(t, refWish{seats: n, accessible: accessible, required: taken&1 == 0})
+						cases++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d cases", cases)
+}
+
+// oneRow has a row; kind says where a gap is, and how seats are together.
+func oneRow(length, kind int, focal, accessible bool) holdfast.SeatingPlan {
+	row := holdfast.Row{Key: "r", Adjacency: []holdfast.Adjacency{holdfast.AdjacencyLine, holdfast.AdjacencyNone, holdfast.AdjacencyAll, holdfast.AdjacencyLine}[kind&3]}
+	for i := range length {
+		if kind&4 != 0 && i == length/2 && length > 1 {
+			row.Seats = append(row.Seats, nil)
+			continue
+		}
+		row.Seats = append(row.Seats, &holdfast.Seat{ID: fmt.Sprint("s", i), Accessible: accessible && i%3 == kind&1})
+	}
+	plan := holdfast.SeatingPlan{
+		Name: "row", Categories: []holdfast.Category{{Key: "c", Name: "Category"}},
+		Sections: []holdfast.Section{{Key: "s", Name: "Section", Category: "c", Rows: []holdfast.Row{row}}},
+	}
+	if focal {
+		plan.FocalPoint = &holdfast.Point{X: 2 * holdfast.Unit}
+	}
+	return plan
+}

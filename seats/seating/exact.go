@@ -1,0 +1,148 @@
+package seating
+
+import "github.com/holdfast-dev/holdfast"
+
+// exactPiecesOf is piecesOf for an exact number of accessible seats. A run may be used for several
+// pieces: each has at most as many accessible seats, and at most as many others, as are missing.
+func (o *Occupancy) exactPiecesOf(places []Place, section int, a *ask, keep bool) (_ []Place, runs int, sum int64) {
+	mark := o.Mark()
+	defer o.Undo(mark)
+	left := *a
+	var piece [holdfast.MaxNamedSeats]Place
+	for left.seats > 0 {
+		c := o.longestPiece(section, &left)
+		runs++
+		sum += c.key
+		for _, p := range o.appendPiece(piece[:0], section, &left, c) {
+			if o.hall.Seat(p).Accessible {
+				left.accessible--
+			}
+			left.seats--
+			o.Take(p)
+			if keep {
+				places = append(places, p)
+			}
+		}
+	}
+	return places, runs, sum
+}
+
+// exactPiece is a piece of a run.
+type exactPiece struct {
+	cut
+	run int // seats of the run
+	row int
+}
+
+// better reports whether the piece is better than another: longer, or of a longer run, or nearer.
+func (p *exactPiece) better(than *exactPiece) bool {
+	switch {
+	case p.seats != than.seats:
+		return p.seats > than.seats
+	case p.run != than.run:
+		return p.run > than.run
+	default:
+		return p.key < than.key
+	}
+}
+
+// longestPiece returns the best piece of the section; it has 0 seats if none can be used.
+func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
+	s := &o.hall.sections[section]
+	m := s.mask(a.category)
+	usable := func(i int) bool {
+		seat := &s.Seats[i]
+		wanted := a.accessible < a.seats
+		if seat.Accessible {
+			wanted = a.accessible > 0
+		}
+		return wanted && int(seat.Category) == m.category && !o.isTaken(s, i)
+	}
+	for n := range s.Rows {
+		row := &s.Rows[n]
+		base := int64(0)
+		if !o.hall.focal {
+			base = int64(n) << baseShift
+		}
+		add := func(p exactPiece) {
+			p.row = int(n)
+			p.key += base
+			if p.seats > 0 && p.better(&best) {
+				best = p
+			}
+		}
+		if row.Adjacency == holdfast.AdjacencyAll {
+			add(o.tablePiece(section, int(n), a, usable))
+			continue
+		}
+		for _, segment := range s.Segments[row.FirstSegment:row.EndSegment] {
+			for first := segment.First; first < segment.End; {
+				end := first
+				for end < segment.End && usable(end) && (end == first || row.Adjacency != holdfast.AdjacencyNone) {
+					end++
+				}
+				if end > first {
+					s.linePieces(first, end, a, add)
+				}
+				first = max(end, first+1)
+			}
+		}
+	}
+	return best
+}
+
+// linePieces calls add with the longest piece from each seat of a run on.
+func (s *Section) linePieces(first, end int, a *ask, add func(exactPiece)) {
+	accessible, others := a.accessible, a.seats-a.accessible // still to be had
+	left := func(i int) *int {
+		if s.Seats[i].Accessible {
+			return &accessible
+		}
+		return &others
+	}
+	to := first
+	for i := first; i < end; i++ {
+		for to < end && *left(to) > 0 {
+			*left(to)--
+			to++
+		}
+		add(exactPiece{cut: cut{s.sums[to] - s.sums[i], i, to - i}, run: end - first})
+		*left(i)++
+	}
+}
+
+func (o *Occupancy) tablePiece(section, row int, a *ask, usable func(int) bool) (p exactPiece) {
+	s := &o.hall.sections[section]
+	r := &s.Rows[row]
+	p.first = r.First
+	accessible := int(0)
+	for i := r.First; i < r.End; i++ {
+		if usable(i) {
+			p.run++
+			if s.Seats[i].Accessible {
+				accessible++
+			}
+		}
+	}
+	p.seats = min(accessible, a.accessible) + min(p.run-accessible, a.seats-a.accessible)
+	o.tableSeats(section, row, a, p.seats, func(seat int) { p.key += s.Seats[seat].Distance })
+	return p
+}
+
+// tableSeats calls take with the nearest seats of a table, as many of each kind as there are and
+// are missing.
+func (o *Occupancy) tableSeats(section, row int, a *ask, n int, take func(seat int)) {
+	u := unit{section: section, row: row, mask: o.hall.sections[section].mask(a.category)}
+	o.nearest(&u, a, n, take)
+}
+
+func (o *Occupancy) appendPiece(places []Place, section int, a *ask, p exactPiece) []Place {
+	if o.hall.sections[section].Rows[p.row].Adjacency == holdfast.AdjacencyAll {
+		o.tableSeats(section, p.row, a, p.seats, func(seat int) { places = append(places, Place{section, seat}) })
+		return places
+	}
+	for i := range p.seats {
+		places = append(places, Place{section, p.first + i})
+	}
+	return places
+}

@@ -1,0 +1,186 @@
+package seating
+
+import "github.com/holdfast-dev/holdfast"
+
+// index remembers the best pick of adjacent seats in each row, so that a decision looks only at
+// rows that have changed and could be the best. It has a tree for each category and number of
+// seats that has been asked for, and is made when the first one is.
+//
+// What a tree remembers of a row may be out of date. It is then still a lower bound of the row's
+// key: taking a seat leaves the row's floor, freeing one leaves the distance of its nearest seat.
+type index struct {
+	hall     *Hall
+	versions []uint32 // by row; 0 is never used
+	sections []uint32 // versions, by section
+	changed  []int    // rows that have changed since the trees were told
+	change   []uint8  // by row: how
+	trees    []*tree  // by category, open and seats; nil: not asked for
+	ofPool   [][]*tree
+	pieces   [][]sectionPieces // like trees; by section of the pool
+	scratch  []run
+}
+
+const (
+	seatTaken uint8 = 1
+	seatFreed uint8 = 2
+)
+
+func newIndex(h *Hall) *index {
+	x := &index{
+		hall: h, versions: make([]uint32, h.rows), sections: make([]uint32, len(h.sections)), change: make([]uint8, h.rows),
+		ofPool: make([][]*tree, len(h.pools)),
+	}
+	slots := len(h.pools) * 2 * (holdfast.MaxNamedSeats + 1)
+	x.trees, x.pieces = make([]*tree, slots), make([][]sectionPieces, slots)
+	for i := range x.versions {
+		x.versions[i] = 1
+	}
+	for i := range x.sections {
+		x.sections[i] = 1
+	}
+	return x
+}
+
+// slot is the place of an ask that is not exact.
+func slot(a *ask) int {
+	n := a.category * 2
+	if a.open {
+		n++
+	}
+	return n*(holdfast.MaxNamedSeats+1) + int(a.seats)
+}
+
+// note notes a change of a row.
+func (x *index) note(row int, freed bool) {
+	how := seatTaken
+	if freed {
+		how = seatFreed
+	}
+	if x.change[row] == 0 {
+		x.changed = append(x.changed, row)
+	}
+	x.change[row] |= how
+}
+
+// update tells the trees what has changed.
+func (x *index) update() {
+	for _, row := range x.changed {
+		x.versions[row]++
+		for _, ref := range x.hall.unitsOfRow[row] {
+			u := &x.hall.pools[ref.category].units[ref.unit]
+			x.sections[u.section]++
+			for _, t := range x.ofPool[ref.category] {
+				if int(ref.unit) < len(t.leaves) {
+					t.lower(u, ref.unit, x.change[row])
+				}
+			}
+		}
+		x.change[row] = 0
+	}
+	x.changed = x.changed[:0]
+}
+
+// tree finds the unit with the lowest key, ties by plan order.
+type tree struct {
+	pool   *pool
+	leaves []leaf
+	// winner has the best unit below each node: the root is 1, the children of n are 2n and 2n+1,
+	// and the units follow from size on.
+	winner []int
+	size   int
+	seats  int
+}
+
+type leaf struct {
+	rowPick
+	version uint32 // of the row when it was looked at
+	order   int
+}
+
+func (x *index) tree(a *ask) *tree {
+	at := slot(a)
+	if x.trees[at] == nil {
+		x.trees[at] = newTree(&x.hall.pools[a.category], a.seats)
+		x.ofPool[a.category] = append(x.ofPool[a.category], x.trees[at])
+	}
+	return x.trees[at]
+}
+
+func newTree(p *pool, seats int) *tree {
+	t := &tree{pool: p, size: 1, seats: seats, leaves: make([]leaf, p.reach[seats])}
+	for t.size < len(t.leaves) {
+		t.size *= 2
+	}
+	t.winner = make([]int, 2*t.size)
+	for i := range t.winner {
+		t.winner[i] = -1
+	}
+	for i := range t.leaves {
+		u := &p.units[i]
+		bound := u.bound(seats)
+		t.leaves[i] = leaf{rowPick: rowPick{key: bound, floor: bound}, order: u.order}
+		t.winner[t.size+i] = int(i)
+	}
+	for n := t.size - 1; n > 0; n-- {
+		t.winner[n] = t.better(t.winner[2*n], t.winner[2*n+1])
+	}
+	return t
+}
+
+// bound is at most the key of any pick.
+func (u *unit) bound(seats int) int64 { return u.base + int64(seats)*u.nearest }
+
+func (t *tree) better(a, b int) int {
+	if a < 0 || b < 0 {
+		return max(a, b)
+	}
+	l, r := &t.leaves[a], &t.leaves[b]
+	if r.key < l.key || r.key == l.key && r.order < l.order {
+		return b
+	}
+	return a
+}
+
+// lower makes what is remembered of a unit a lower bound again.
+func (t *tree) lower(u *unit, unit int, change uint8) {
+	l := &t.leaves[unit]
+	if change&seatFreed != 0 {
+		l.floor = min(l.floor, u.bound(t.seats))
+	}
+	if l.floor < l.key {
+		l.key = l.floor
+		t.climb(unit)
+	}
+}
+
+// climb brings the nodes above a unit up to date, after its key has changed.
+func (t *tree) climb(unit int) {
+	for n := (t.size + int(unit)) / 2; n > 0; n /= 2 {
+		w := t.better(t.winner[2*n], t.winner[2*n+1])
+		if w == t.winner[n] && w != unit {
+			return
+		}
+		t.winner[n] = w
+	}
+}
+
+// best finds the best pick of adjacent seats of a category.
+func (o *Occupancy) best(a *ask) (*unit, rowPick) {
+	t := o.index.tree(a)
+	for {
+		n := t.winner[1]
+		if n < 0 || t.leaves[n].key == noPick {
+			return nil, rowPick{}
+		}
+		u, l := &t.pool.units[n], &t.leaves[n]
+		if version := o.index.versions[u.order]; l.version != version {
+			before := l.key
+			l.rowPick, l.version = o.inRow(u, a), version
+			if l.key != before {
+				t.climb(n)
+			}
+			continue
+		}
+		return u, l.rowPick
+	}
+}

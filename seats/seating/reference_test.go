@@ -1,0 +1,421 @@
+package seating_test
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// The reference decides by trying everything, sentence by sentence of the contract. It shares
+// no code with the package: it reads the plan as it is written.
+
+type refSeat struct {
+	id, category      string
+	accessible, taken bool
+	x, y              int64 // thousandths
+	section, row, pos int   // in the arrays of the plan
+	middle            int64 // distance from the middle of the row, in halves of a position
+}
+
+type refRow struct {
+	adjacency    holdfast.Adjacency
+	section, row int
+	seats        []*refSeat // nil: a gap
+}
+
+type refHall struct {
+	categories []string
+	sections   []string
+	focal      *holdfast.Point
+	rows       []*refRow
+	reserved   bool // the policy for accessible seats
+}
+
+func newReference(plan holdfast.SeatingPlan, reserved bool) *refHall {
+	h := &refHall{focal: plan.FocalPoint, reserved: reserved}
+	for _, c := range plan.Categories {
+		h.categories = append(h.categories, c.Key)
+	}
+	for s, section := range plan.Sections {
+		h.sections = append(h.sections, section.Key)
+		for r, row := range section.Rows {
+			made := &refRow{adjacency: cmp.Or(row.Adjacency, holdfast.AdjacencyLine), section: s, row: r}
+			for i, seat := range row.Seats {
+				if seat == nil {
+					made.seats = append(made.seats, nil)
+					continue
+				}
+				f := &refSeat{
+					id: seat.ID, category: cmp.Or(seat.Category, row.Category, section.Category), accessible: seat.Accessible,
+					x: int64(i+1) * 1000, y: int64(r) * 1000, section: s, row: r, pos: i,
+					middle: max(int64(2*i-len(row.Seats)+1), int64(len(row.Seats)-1-2*i)),
+				}
+				if seat.X != nil {
+					f.x = int64(*seat.X)
+				}
+				if seat.Y != nil {
+					f.y = int64(*seat.Y)
+				}
+				made.seats = append(made.seats, f)
+			}
+			h.rows = append(h.rows, made)
+		}
+	}
+	return h
+}
+
+type refWish struct {
+	seats, accessible int
+	categories        []string // nil: all
+	section           string   // "": any
+	required          bool
+}
+
+type refAnswer struct {
+	seats     []string // in plan order; nil: refused
+	together  bool     // refused, though enough seats are free
+	available int
+	longest   int
+	step      int
+}
+
+func (h *refHall) best(w refWish) refAnswer {
+	categories := w.categories
+	if categories == nil {
+		categories = h.categories
+	}
+	for _, c := range categories {
+		if pick, step := h.adjacentPick(w, c); pick != nil {
+			return refAnswer{seats: ids(pick), step: step}
+		}
+		if w.required {
+			continue
+		}
+		if pick := h.pieces(w, c); pick != nil {
+			return refAnswer{seats: ids(pick), step: 3}
+		}
+	}
+	return h.refusal(w, categories)
+}
+
+// adjacentPick is steps 1 and 2.
+func (h *refHall) adjacentPick(w refWish, category string) (best []*refSeat, step int) {
+	bestSingles := 0
+	for _, row := range h.rows {
+		if w.section != "" && h.sections[row.section] != w.section {
+			continue
+		}
+		for _, pick := range subsets(row.all(), w.seats) {
+			if !row.together(pick) || !h.allows(w, category, pick) {
+				continue
+			}
+			singles := min(1, len(h.newSingles(row, pick, nil)))
+			if best == nil || singles < bestSingles || singles == bestSingles && h.before(pick, best) {
+				best, bestSingles = pick, singles
+			}
+		}
+	}
+	return best, 1 + bestSingles
+}
+
+// allows reports whether the pick has free seats of the category, and exactly as many
+// accessible ones as asked for.
+func (h *refHall) allows(w refWish, category string, pick []*refSeat) bool {
+	accessible := 0
+	for _, s := range pick {
+		if s.taken || s.category != category {
+			return false
+		}
+		if s.accessible {
+			accessible++
+		}
+	}
+	return accessible == w.accessible || !h.reserved && w.accessible == 0
+}
+
+// before reports whether pick is before other within a step.
+func (h *refHall) before(pick, other []*refSeat) bool {
+	c := 0
+	if h.focal != nil {
+		c = cmp.Compare(h.sum(pick), h.sum(other))
+	} else {
+		c = cmp.Or(
+			cmp.Compare(pick[0].section, other[0].section), cmp.Compare(pick[0].row, other[0].row), cmp.Compare(h.sum(pick), h.sum(other)),
+		)
+	}
+	return cmp.Or(c, slices.CompareFunc(pick, other, inPlanOrder)) < 0
+}
+
+func inPlanOrder(a, b *refSeat) int {
+	return cmp.Or(cmp.Compare(a.section, b.section), cmp.Compare(a.row, b.row), cmp.Compare(a.pos, b.pos))
+}
+
+func (h *refHall) sum(pick []*refSeat) (sum int64) {
+	for _, s := range pick {
+		if h.focal == nil {
+			sum += s.middle
+		} else {
+			dx, dy := s.x-int64(h.focal.X), s.y-int64(h.focal.Y)
+			sum += dx*dx + dy*dy
+		}
+	}
+	return sum
+}
+
+// pieces is step 3.
+func (h *refHall) pieces(w refWish, category string) (best []*refSeat) {
+	bestRuns := 0
+	for n, key := range h.sections {
+		if w.section != "" && key != w.section {
+			continue
+		}
+		pick, runs := h.piecesOf(n, w, category)
+		if pick == nil {
+			continue
+		}
+		closer := h.focal != nil && h.sum(pick) < h.sum(best)
+		if best == nil || runs < bestRuns || runs == bestRuns && closer {
+			best, bestRuns = pick, runs
+		}
+	}
+	return best
+}
+
+func (h *refHall) piecesOf(section int, w refWish, category string) (pick []*refSeat, runs int) {
+	accessible, others := w.accessible, w.seats-w.accessible
+	for missing := w.seats; missing > 0; runs++ {
+		var best []*refSeat
+		bestRun := 0
+		for _, row := range h.rows {
+			if row.section != section {
+				continue
+			}
+			usable := func(s *refSeat) bool {
+				switch {
+				case s == nil || s.taken || s.category != category || slices.Contains(pick, s):
+					return false
+				case !h.reserved && w.accessible == 0:
+					return true
+				case s.accessible:
+					return accessible > 0
+				default:
+					return others > 0
+				}
+			}
+			for _, run := range row.runs(usable) {
+				for length := min(missing, len(run)); length > 0; length-- {
+					for _, cut := range subsets(run, length) {
+						a := 0
+						for _, s := range cut {
+							if s.accessible {
+								a++
+							}
+						}
+						fits := a <= accessible && length-a <= others || !h.reserved && w.accessible == 0
+						if !row.together(cut) || !fits {
+							continue
+						}
+						order := cmp.Or(cmp.Compare(len(best), length), cmp.Compare(bestRun, len(run)))
+						if order < 0 || order == 0 && h.before(cut, best) {
+							best, bestRun = cut, len(run)
+						}
+					}
+				}
+			}
+		}
+		if best == nil {
+			return nil, 0
+		}
+		missing -= len(best)
+		for _, s := range best {
+			if s.accessible {
+				accessible--
+			} else {
+				others--
+			}
+		}
+		pick = append(pick, best...)
+	}
+	slices.SortFunc(pick, inPlanOrder)
+	return pick, runs
+}
+
+func (h *refHall) refusal(w refWish, categories []string) (a refAnswer) {
+	accessible, others := 0, 0
+	for _, row := range h.rows {
+		if w.section != "" && h.sections[row.section] != w.section {
+			continue
+		}
+		for _, c := range categories {
+			free := func(s *refSeat) bool { return s != nil && !s.taken && s.category == c }
+			for _, s := range row.seats {
+				switch {
+				case !free(s):
+				case s.accessible:
+					accessible++
+				default:
+					others++
+				}
+			}
+			for _, run := range row.runs(free) {
+				for length := 1; length <= len(run); length++ {
+					for _, cut := range subsets(run, length) {
+						n := 0
+						for _, s := range cut {
+							if s.accessible {
+								n++
+							}
+						}
+						fits := n <= w.accessible && length-n <= w.seats-w.accessible || !h.reserved && w.accessible == 0
+						if row.together(cut) && fits {
+							a.longest = max(a.longest, length)
+						}
+					}
+				}
+			}
+		}
+	}
+	enough := accessible >= w.accessible && others >= w.seats-w.accessible
+	switch {
+	case !h.reserved && w.accessible == 0:
+		a.available = accessible + others
+		enough = a.available >= w.seats
+	case w.accessible == 0:
+		a.available = others
+	case w.accessible == w.seats:
+		a.available = accessible
+	default:
+		a.available = accessible + others
+	}
+	a.together = w.required && enough
+	return a
+}
+
+// runs returns the longest runs of usable seats without a gap between them. A table is one run.
+func (r *refRow) runs(usable func(*refSeat) bool) (runs [][]*refSeat) {
+	var run []*refSeat
+	for _, s := range append(slices.Clone(r.seats), nil) {
+		ends := s == nil || !usable(s)
+		if r.adjacency == holdfast.AdjacencyAll && s != nil {
+			ends = false
+		}
+		if s != nil && usable(s) {
+			run = append(run, s)
+		}
+		last := s == nil && r.adjacency != holdfast.AdjacencyAll
+		if (ends && r.adjacency != holdfast.AdjacencyAll || last || r.adjacency == holdfast.AdjacencyNone) && run != nil {
+			runs = append(runs, run)
+			run = nil
+		}
+	}
+	if run != nil {
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+func (r *refRow) all() (seats []*refSeat) {
+	for _, s := range r.seats {
+		if s != nil {
+			seats = append(seats, s)
+		}
+	}
+	return seats
+}
+
+// together reports whether the seats, in plan order, are adjacent.
+func (r *refRow) together(seats []*refSeat) bool {
+	switch r.adjacency {
+	case holdfast.AdjacencyAll:
+		return true
+	case holdfast.AdjacencyNone:
+		return len(seats) == 1
+	default:
+		return seats[len(seats)-1].pos-seats[0].pos == len(seats)-1
+	}
+}
+
+// newSingles returns the seats of the row that have a free neighbour or are not free, and that
+// are single once the seats are taken. Those in freed count as free before.
+func (h *refHall) newSingles(row *refRow, seats, freed []*refSeat) (singles []*refSeat) {
+	before := func(s *refSeat) bool {
+		return s != nil && (!s.taken || slices.Contains(freed, s)) && !(h.reserved && s.accessible)
+	}
+	after := func(s *refSeat) bool { return before(s) && !slices.Contains(seats, s) }
+	for i, s := range row.seats {
+		if row.single(i, after) && !row.single(i, before) {
+			singles = append(singles, s)
+		}
+	}
+	return singles
+}
+
+func (r *refRow) single(i int, free func(*refSeat) bool) bool {
+	if !free(r.seats[i]) {
+		return false
+	}
+	switch r.adjacency {
+	case holdfast.AdjacencyNone:
+		return false
+	case holdfast.AdjacencyAll:
+		for n, s := range r.seats {
+			if n != i && free(s) {
+				return false
+			}
+		}
+		return true
+	default:
+		return !(i > 0 && free(r.seats[i-1])) && !(i+1 < len(r.seats) && free(r.seats[i+1]))
+	}
+}
+
+// orphans are the seats of SEAT_ORPHANED. The seats in old count as free, those named too.
+func (h *refHall) orphans(named, old []*refSeat) (orphans []*refSeat) {
+	freed := append(slices.Clone(named), old...)
+	for _, row := range h.rows {
+		var here []*refSeat
+		for _, s := range row.seats {
+			if s != nil && slices.Contains(named, s) && !(h.reserved && s.accessible) {
+				here = append(here, s)
+			}
+		}
+		if here == nil {
+			continue
+		}
+		fewest := len(row.seats)
+		var free []*refSeat
+		for _, s := range row.all() {
+			if (!s.taken || slices.Contains(freed, s)) && !(h.reserved && s.accessible) {
+				free = append(free, s)
+			}
+		}
+		for _, any := range subsets(free, len(here)) {
+			fewest = min(fewest, len(h.newSingles(row, any, freed)))
+		}
+		if singles := h.newSingles(row, here, freed); len(singles) > fewest {
+			orphans = append(orphans, singles...)
+		}
+	}
+	return orphans
+}
+
+func ids(seats []*refSeat) (ids []string) {
+	for _, s := range seats {
+		ids = append(ids, s.id)
+	}
+	return ids
+}
+
+// subsets returns all subsets of n seats, each in the order of the seats.
+func subsets(seats []*refSeat, n int) (all [][]*refSeat) {
+	if n == 0 {
+		return [][]*refSeat{nil}
+	}
+	for i := range seats {
+		for _, rest := range subsets(seats[i+1:], n-1) {
+			all = append(all, append([]*refSeat{seats[i]}, rest...))
+		}
+	}
+	return all
+}
