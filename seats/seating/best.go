@@ -99,7 +99,7 @@ func (o *Occupancy) category(w Wish, i int) int {
 }
 
 func (w Wish) in(category int) ask {
-	return ask{category: category, seats: int(w.Seats), exact: w.Accessible > 0, accessible: int(w.Accessible), open: w.Open}
+	return ask{category: category, seats: w.Seats, exact: w.Accessible > 0, accessible: w.Accessible, open: w.Open}
 }
 
 // adjacent finds the best pick of adjacent seats; nil: there is none.
@@ -111,17 +111,17 @@ func (o *Occupancy) adjacent(a *ask, only int) (*unit, rowPick) {
 	var unit *unit
 	best := rowPick{key: noPick}
 	for _, n := range p.sections {
-		if only != AnySection && int(n) != only || !o.enough(n, a) {
+		if only != AnySection && n != only || !o.enough(n, a) {
 			continue
 		}
 		s := &o.hall.sections[n]
-		for _, refs := range o.hall.unitsOfRow[s.firstRow : int(s.firstRow)+len(s.Rows)] {
+		for _, refs := range o.hall.unitsOfRow[s.firstRow : s.firstRow+len(s.Rows)] {
 			for _, ref := range refs {
 				u := &p.units[0]
-				if int(ref.category) == a.category {
+				if ref.category == a.category {
 					u = &p.units[ref.unit]
 				}
-				if int(ref.category) != a.category || u.reach < a.seats || a.exact && !u.accessible || u.bound(a.seats) >= best.key {
+				if ref.category != a.category || u.reach < a.seats || a.exact && !u.accessible || u.bound(a.seats) >= best.key {
 					continue
 				}
 				if pick := o.inRow(u, a); pick.key < best.key {
@@ -139,7 +139,7 @@ func (o *Occupancy) refuse(w Wish) Answer {
 	for i := range o.wished(w) {
 		c := o.category(w, i)
 		for _, n := range o.hall.pools[c].sections {
-			if w.Section == AnySection || int(n) == w.Section {
+			if w.Section == AnySection || n == w.Section {
 				more, moreAccessible := o.freeSeats(n, c)
 				others, accessible = others+more, accessible+moreAccessible
 			}
@@ -165,7 +165,7 @@ func (o *Occupancy) longest(w Wish) (longest int64) {
 	for i := range o.wished(w) {
 		a := w.in(o.category(w, i))
 		for k, n := range o.hall.pools[a.category].sections {
-			if w.Section == AnySection || int(n) == w.Section {
+			if w.Section == AnySection || n == w.Section {
 				longest = max(longest, int64(o.longestIn(&a, k, n)))
 			}
 		}

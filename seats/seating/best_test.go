@@ -89,10 +89,9 @@ func (p *pair) String() string {
 	for _, row := range p.reference.rows {
 		text += fmt.Sprintf("\n%d/%d %-4s", row.section, row.row, row.adjacency)
 		for _, s := range row.seats {
-			switch {
-			case s == nil:
+			if s == nil {
 				text += " ......"
-			default:
+			} else {
 				text += fmt.Sprintf(" %s(%d,%d)%s%s", s.category, s.x/1000, s.y/1000, map[bool]string{true: "A"}[s.accessible],
 					map[bool]string{true: "#"}[s.taken])
 			}
@@ -153,7 +152,7 @@ func TestBest_AgreesWithTryingEverythingInOneRow(t *testing.T) {
 
 // oneRow has a row; kind says where a gap is, and how seats are together.
 func oneRow(length, kind int, focal, accessible bool) holdfast.SeatingPlan {
-	row := holdfast.Row{Key: "r", Adjacency: []holdfast.Adjacency{holdfast.AdjacencyLine, holdfast.AdjacencyNone, holdfast.AdjacencyAll, holdfast.AdjacencyLine}[kind&3]}
+	row := holdfast.Row{Key: "r", Adjacency: append(holdfast.Adjacencies(), holdfast.AdjacencyLine)[kind&3]}
 	for i := range length {
 		if kind&4 != 0 && i == length/2 && length > 1 {
 			row.Seats = append(row.Seats, nil)

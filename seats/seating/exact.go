@@ -56,7 +56,7 @@ func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
 		if seat.Accessible {
 			wanted = a.accessible > 0
 		}
-		return wanted && int(seat.Category) == m.category && !o.isTaken(s, i)
+		return wanted && seat.Category == m.category && !o.isTaken(s, i)
 	}
 	for n := range s.Rows {
 		row := &s.Rows[n]
@@ -65,14 +65,14 @@ func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
 			base = int64(n) << baseShift
 		}
 		add := func(p exactPiece) {
-			p.row = int(n)
+			p.row = n
 			p.key += base
 			if p.seats > 0 && p.better(&best) {
 				best = p
 			}
 		}
 		if row.Adjacency == holdfast.AdjacencyAll {
-			add(o.tablePiece(section, int(n), a, usable))
+			add(o.tablePiece(section, n, a, usable))
 			continue
 		}
 		for _, segment := range s.Segments[row.FirstSegment:row.EndSegment] {
@@ -115,7 +115,7 @@ func (o *Occupancy) tablePiece(section, row int, a *ask, usable func(int) bool) 
 	s := &o.hall.sections[section]
 	r := &s.Rows[row]
 	p.first = r.First
-	accessible := int(0)
+	accessible := 0
 	for i := r.First; i < r.End; i++ {
 		if usable(i) {
 			p.run++

@@ -47,7 +47,7 @@ func slot(a *ask) int {
 	if a.open {
 		n++
 	}
-	return n*(holdfast.MaxNamedSeats+1) + int(a.seats)
+	return n*(holdfast.MaxNamedSeats+1) + a.seats
 }
 
 // note notes a change of a row.
@@ -70,7 +70,7 @@ func (x *index) update() {
 			u := &x.hall.pools[ref.category].units[ref.unit]
 			x.sections[u.section]++
 			for _, t := range x.ofPool[ref.category] {
-				if int(ref.unit) < len(t.leaves) {
+				if ref.unit < len(t.leaves) {
 					t.lower(u, ref.unit, x.change[row])
 				}
 			}
@@ -119,7 +119,7 @@ func newTree(p *pool, seats int) *tree {
 		u := &p.units[i]
 		bound := u.bound(seats)
 		t.leaves[i] = leaf{rowPick: rowPick{key: bound, floor: bound}, order: u.order}
-		t.winner[t.size+i] = int(i)
+		t.winner[t.size+i] = i
 	}
 	for n := t.size - 1; n > 0; n-- {
 		t.winner[n] = t.better(t.winner[2*n], t.winner[2*n+1])
@@ -155,7 +155,7 @@ func (t *tree) lower(u *unit, unit int, change uint8) {
 
 // climb brings the nodes above a unit up to date, after its key has changed.
 func (t *tree) climb(unit int) {
-	for n := (t.size + int(unit)) / 2; n > 0; n /= 2 {
+	for n := (t.size + unit) / 2; n > 0; n /= 2 {
 		w := t.better(t.winner[2*n], t.winner[2*n+1])
 		if w == t.winner[n] && w != unit {
 			return

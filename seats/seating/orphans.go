@@ -15,7 +15,7 @@ import (
 func (o *Occupancy) Orphans(named, old []Place, open bool) (orphans []Place) {
 	sorted := slices.SortedFunc(slices.Values(named), func(a, b Place) int {
 		if a.Section != b.Section {
-			return int(a.Section) - int(b.Section)
+			return a.Section - b.Section
 		}
 		return comparePlaces(a, b)
 	})
@@ -71,7 +71,7 @@ func (r *lineRow) appendOrphans(orphans []Place) []Place {
 				singles = r.appendSingles(singles, first, end)
 			}
 			named += taken
-			fewest.add(int(end - first))
+			fewest.add((end - first))
 			first = max(end, first+1)
 		}
 	}

@@ -23,9 +23,9 @@ type sectionPieces struct {
 // inPieces finds the section that needs the fewest runs, and appends the seats of its longest
 // runs to places, in plan order; false: no section has enough seats.
 func (o *Occupancy) inPieces(places []Place, a *ask, only int) ([]Place, bool) {
-	best, section := sectionPieces{}, int(-1)
+	best, section := sectionPieces{}, (-1)
 	for i, n := range o.hall.pools[a.category].sections {
-		if only != AnySection && int(n) != only {
+		if only != AnySection && n != only {
 			continue
 		}
 		v := o.sectionPieces(a, i, n)
@@ -128,14 +128,14 @@ func (o *Occupancy) runs(section int, a *ask) []run {
 	m := s.mask(a.category)
 	all := o.index.scratch[:0]
 	taken := o.taken[s.firstWord:s.endWord]
-	end := int(-1) // of the last run
+	end := (-1) // of the last run
 	for w := range taken {
-		usable := ^taken[w] & s.inLine[w] & m.load(a, int(w)*bitsPerWord)
+		usable := ^taken[w] & s.inLine[w] & m.load(a, w*bitsPerWord)
 		for usable != 0 {
-			n := int(bits.LeadingZeros64(usable))
-			long := int(bits.LeadingZeros64(^(usable << n)))
-			long = min(long, 1+int(bits.LeadingZeros64(s.starts[w]<<n<<1)))
-			first := int(w)*bitsPerWord + n
+			n := bits.LeadingZeros64(usable)
+			long := bits.LeadingZeros64(^(usable << n))
+			long = min(long, 1+bits.LeadingZeros64(s.starts[w]<<n<<1))
+			first := w*bitsPerWord + n
 			if first == end && s.starts[w]&bit(first) == 0 {
 				all[len(all)-1].seats += long
 			} else {
@@ -147,9 +147,9 @@ func (o *Occupancy) runs(section int, a *ask) []run {
 	}
 	for _, row := range s.tables {
 		r := &s.Rows[row]
-		n := int(0)
+		n := 0
 		for i := r.First; i < r.End; i++ {
-			if seat := &s.Seats[i]; int(seat.Category) == a.category && (a.open || !seat.Accessible) && !o.isTaken(s, i) {
+			if seat := &s.Seats[i]; seat.Category == a.category && (a.open || !seat.Accessible) && !o.isTaken(s, i) {
 				n++
 			}
 		}

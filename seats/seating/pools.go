@@ -45,7 +45,7 @@ func (h *Hall) compilePools() {
 	h.pools = make([]pool, len(h.categories))
 	for n := range h.sections {
 		s := &h.sections[n]
-		s.firstRow = int(h.rows)
+		s.firstRow = h.rows
 		h.rows += len(s.Rows)
 		h.compileMasks(s)
 		s.compileRuns()
@@ -54,7 +54,7 @@ func (h *Hall) compilePools() {
 			s.sums[i+1] = s.sums[i] + s.Seats[i].Distance // may overflow: differences are right all the same
 		}
 		for r := range s.Rows {
-			h.compileUnits(int(n), int(r))
+			h.compileUnits(n, r)
 		}
 	}
 	h.unitsOfRow = make([][]unitRef, h.rows)
@@ -62,8 +62,8 @@ func (h *Hall) compilePools() {
 		p := &h.pools[c]
 		slices.SortStableFunc(p.units, func(a, b unit) int { return cmp.Compare(b.reach, a.reach) })
 		for i, u := range p.units {
-			h.unitsOfRow[u.order] = append(h.unitsOfRow[u.order], unitRef{int(c), int(i)})
-			for n := int(0); n <= min(u.reach, holdfast.MaxNamedSeats); n++ {
+			h.unitsOfRow[u.order] = append(h.unitsOfRow[u.order], unitRef{c, i})
+			for n := 0; n <= min(u.reach, holdfast.MaxNamedSeats); n++ {
 				p.reach[n]++
 			}
 		}
@@ -88,7 +88,7 @@ func (h *Hall) compileMasks(s *Section) {
 		m.others, m.all = make([]uint64, words), make([]uint64, words)
 	}
 	for i := range s.Seats {
-		m, w, b := s.mask(int(s.Seats[i].Category)), i/bitsPerWord, bit(int(i))
+		m, w, b := s.mask(s.Seats[i].Category), i/bitsPerWord, bit(i)
 		m.all[w] |= b
 		if s.Seats[i].Accessible {
 			s.accessible[w] |= b
@@ -119,11 +119,11 @@ func (h *Hall) compileUnits(section, row int) {
 		if !h.focal {
 			u.base = int64(u.order) << baseShift
 		}
-		inRow := int(0)
+		inRow := 0
 		for _, segment := range s.Segments[r.FirstSegment:r.EndSegment] {
-			inSegment := int(0)
+			inSegment := 0
 			for _, seat := range s.Seats[segment.First:segment.End] {
-				if int(seat.Category) == m.category {
+				if seat.Category == m.category {
 					inSegment++
 					u.nearest = min(u.nearest, seat.Distance)
 					u.accessible = u.accessible || seat.Accessible
@@ -156,7 +156,7 @@ func (s *Section) nearestFirst(r *Row) {
 	}
 	seats := s.near[r.First:r.End]
 	for i := range seats {
-		seats[i] = r.First + int(i)
+		seats[i] = r.First + i
 	}
 	slices.SortStableFunc(seats, func(a, b int) int { return cmp.Compare(s.Seats[a].Distance, s.Seats[b].Distance) })
 }
@@ -179,7 +179,7 @@ func (s *Section) compileRuns() {
 	}
 	for n, row := range s.Rows {
 		if row.Adjacency == holdfast.AdjacencyAll {
-			s.tables = append(s.tables, int(n))
+			s.tables = append(s.tables, n)
 		}
 	}
 }

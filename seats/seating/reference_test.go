@@ -336,11 +336,14 @@ func (r *refRow) together(seats []*refSeat) bool {
 	}
 }
 
+// gap reports whether the seat counts as a gap where single seats are counted.
+func (h *refHall) gap(s *refSeat) bool { return h.reserved && s.accessible }
+
 // newSingles returns the seats of the row that have a free neighbour or are not free, and that
 // are single once the seats are taken. Those in freed count as free before.
 func (h *refHall) newSingles(row *refRow, seats, freed []*refSeat) (singles []*refSeat) {
 	before := func(s *refSeat) bool {
-		return s != nil && (!s.taken || slices.Contains(freed, s)) && !(h.reserved && s.accessible)
+		return s != nil && (!s.taken || slices.Contains(freed, s)) && !h.gap(s)
 	}
 	after := func(s *refSeat) bool { return before(s) && !slices.Contains(seats, s) }
 	for i, s := range row.seats {
@@ -366,7 +369,8 @@ func (r *refRow) single(i int, free func(*refSeat) bool) bool {
 		}
 		return true
 	default:
-		return !(i > 0 && free(r.seats[i-1])) && !(i+1 < len(r.seats) && free(r.seats[i+1]))
+		before, behind := i > 0 && free(r.seats[i-1]), i+1 < len(r.seats) && free(r.seats[i+1])
+		return !before && !behind
 	}
 }
 
@@ -376,7 +380,7 @@ func (h *refHall) orphans(named, old []*refSeat) (orphans []*refSeat) {
 	for _, row := range h.rows {
 		var here []*refSeat
 		for _, s := range row.seats {
-			if s != nil && slices.Contains(named, s) && !(h.reserved && s.accessible) {
+			if s != nil && slices.Contains(named, s) && !h.gap(s) {
 				here = append(here, s)
 			}
 		}
@@ -386,7 +390,7 @@ func (h *refHall) orphans(named, old []*refSeat) (orphans []*refSeat) {
 		fewest := len(row.seats)
 		var free []*refSeat
 		for _, s := range row.all() {
-			if (!s.taken || slices.Contains(freed, s)) && !(h.reserved && s.accessible) {
+			if (!s.taken || slices.Contains(freed, s)) && !h.gap(s) {
 				free = append(free, s)
 			}
 		}

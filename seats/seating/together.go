@@ -128,7 +128,7 @@ func (m *mask) load(a *ask, at int) uint64 {
 func load(words []uint64, at int) uint64 {
 	w, shift := at/bitsPerWord, uint(at%bitsPerWord)
 	v := words[w] << shift
-	if shift > 0 && int(w)+1 < len(words) {
+	if shift > 0 && w+1 < len(words) {
 		v |= words[w+1] >> (bitsPerWord - shift)
 	}
 	return v
@@ -136,7 +136,7 @@ func load(words []uint64, at int) uint64 {
 
 // runsOf returns the first bit of each run of n bits.
 func runsOf(v uint64, n int) uint64 {
-	for have := int(1); have < n && v != 0; {
+	for have := 1; have < n && v != 0; {
 		step := min(have, n-have)
 		v &= v << step
 		have += step
@@ -149,14 +149,14 @@ func (o *Occupancy) accessibleIn(s *Section, first, n int) int {
 	if s.accessible == nil {
 		return 0
 	}
-	return int(bits.OnesCount64(load(s.accessible, first) >> (bitsPerWord - n)))
+	return bits.OnesCount64(load(s.accessible, first) >> (bitsPerWord - n))
 }
 
 // atTable looks at the one pick of a table: its nearest seats.
 func (o *Occupancy) atTable(u *unit, a *ask, best *rowPick) {
 	s := &o.hall.sections[u.section]
 	row := &s.Rows[u.row]
-	free, gone := int(0), a.seats // of the seats that can be single
+	free, gone := 0, a.seats // of the seats that can be single
 	if a.exact && !a.open {
 		gone -= a.accessible
 	}
@@ -191,7 +191,7 @@ func (o *Occupancy) nearest(u *unit, a *ask, n int, take func(seat int)) bool {
 		if n == 0 {
 			break
 		}
-		if *left > 0 && int(seat.Category) == u.mask.category && !o.isTaken(s, i) {
+		if *left > 0 && seat.Category == u.mask.category && !o.isTaken(s, i) {
 			take(i)
 			*left--
 			n--
@@ -201,7 +201,7 @@ func (o *Occupancy) nearest(u *unit, a *ask, n int, take func(seat int)) bool {
 }
 
 func (o *Occupancy) isTaken(s *Section, seat int) bool {
-	return o.taken[s.firstWord+int(seat)/bitsPerWord]&bit(seat) != 0
+	return o.taken[s.firstWord+seat/bitsPerWord]&bit(seat) != 0
 }
 
 // appendPick appends the seats of a row's best pick to places, in plan order.
@@ -219,4 +219,4 @@ func (o *Occupancy) appendPick(places []Place, u *unit, a *ask, pick rowPick) []
 }
 
 // comparePlaces orders places of one section by the plan.
-func comparePlaces(a, b Place) int { return int(a.Seat) - int(b.Seat) }
+func comparePlaces(a, b Place) int { return a.Seat - b.Seat }
