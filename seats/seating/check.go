@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// maxProblems bounds an answer of Check. A plan with more of them is mended step by step.
-const maxProblems = 100
+// MaxProblems is how many problems Check says at most. A plan with more of them is mended step by step.
+const MaxProblems = 100
 
-// Check says what is wrong with a plan, at most the first 100 problems, and nothing if the plan
+// Check says what is wrong with a plan, at most the first MaxProblems, and nothing if the plan
 // is valid. A problem's location is a path such as sections[3].rows[2].seats[7].id.
 func Check(plan holdfast.SeatingPlan) []holdfast.FieldError {
 	c := checker{plan: &plan, categories: make(map[string]bool, len(plan.Categories)), seats: map[string]location{}}
@@ -52,7 +52,7 @@ type checker struct {
 	capacities int64
 }
 
-func (c *checker) full() bool { return len(c.problems) >= maxProblems }
+func (c *checker) full() bool { return len(c.problems) >= MaxProblems }
 
 func (c *checker) add(at location, field, what string, args ...any) {
 	if !c.full() {
