@@ -60,13 +60,8 @@ func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
 	}
 	for n := range s.Rows {
 		row := &s.Rows[n]
-		base := int64(0)
-		if !o.hall.focal {
-			base = int64(n) << baseShift
-		}
 		add := func(p exactPiece) {
 			p.row = n
-			p.key += base
 			if p.seats > 0 && p.better(&best) {
 				best = p
 			}
@@ -106,7 +101,7 @@ func (s *Section) linePieces(first, end int, a *ask, add func(exactPiece)) {
 			*left(to)--
 			to++
 		}
-		add(exactPiece{cut: cut{s.sums[to] - s.sums[i], i, to - i}, run: end - first})
+		add(exactPiece{cut: cut{key: s.sums[to] - s.sums[i], first: i, seats: to - i}, run: end - first})
 		*left(i)++
 	}
 }
@@ -125,7 +120,7 @@ func (o *Occupancy) tablePiece(section, row int, a *ask, usable func(int) bool) 
 		}
 	}
 	p.seats = min(accessible, a.accessible) + min(p.run-accessible, a.seats-a.accessible)
-	o.tableSeats(section, row, a, p.seats, func(seat int) { p.key += s.Seats[seat].Distance })
+	o.tableSeats(section, row, a, p.seats, func(seat int) { p.key += s.rank(seat) })
 	return p
 }
 

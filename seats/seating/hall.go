@@ -45,7 +45,7 @@ type Section struct {
 	inLine, starts []uint64 // the seats that are at no table; those that are next to no seat before them
 	tables         []int    // rows
 	near           []int    // the seats of each table, the nearest first; nil: no row is a table
-	sums           []int64  // of the distances of the seats before each seat
+	sums           []int64  // of the ranks of the seats before each seat
 }
 
 // GeneralAdmission reports whether the section has a capacity in place of rows.

@@ -7,7 +7,7 @@ import "github.com/holdfast-dev/holdfast"
 // seats that has been asked for, and is made when the first one is.
 //
 // What a tree remembers of a row may be out of date. It is then still a lower bound of the row's
-// key: taking a seat leaves the row's floor, freeing one leaves the distance of its nearest seat.
+// key: taking a seat leaves the row's floor, freeing one leaves the lowest rank of its seats.
 type index struct {
 	hall     *Hall
 	versions []uint32 // by row; 0 is never used
@@ -17,7 +17,9 @@ type index struct {
 	trees    []*tree  // by category, open and seats; nil: not asked for
 	ofPool   [][]*tree
 	pieces   [][]sectionPieces // like trees; by section of the pool
-	scratch  []run
+	runs     []run             // of the last section that was looked at
+	cuts     []cut
+	lengths  [holdfast.MaxNamedSeats + 1]int // of the runs
 }
 
 const (
@@ -128,7 +130,7 @@ func newTree(p *pool, seats int) *tree {
 }
 
 // bound is at most the key of any pick.
-func (u *unit) bound(seats int) int64 { return u.base + int64(seats)*u.nearest }
+func (u *unit) bound(seats int) int64 { return int64(seats) * u.lowest }
 
 func (t *tree) better(a, b int) int {
 	if a < 0 || b < 0 {

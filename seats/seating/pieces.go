@@ -1,16 +1,15 @@
 package seating
 
 import (
+	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/holdfast-dev/holdfast"
 )
 
 // run is a run of free seats that can be used; at a table, all of them.
 type run struct {
-	first, seats int // a table's row begins with first
-	row          int
+	first, seats int
+	table        int // row; -1: the seats stand in line
 }
 
 // sectionPieces remembers in how many runs of a section the seats asked for are.
@@ -69,28 +68,27 @@ func (o *Occupancy) piecesOf(places []Place, section int, a *ask, keep bool) (_ 
 	if a.exact {
 		return o.exactPiecesOf(places, section, a, keep)
 	}
-	all := o.runs(section, a)
-	for missing := a.seats; missing > 0; runs++ {
-		best, bestCut := -1, cut{}
-		for i := range all {
-			r := &all[i]
-			n := min(r.seats, missing)
-			if best >= 0 && (n < bestCut.seats || n == bestCut.seats && r.seats < all[best].seats) {
-				continue
-			}
-			c := o.cut(section, r, a, n)
-			longer := best < 0 || n > bestCut.seats || r.seats > all[best].seats
-			if longer || c.key < bestCut.key || c.key == bestCut.key && r.first < all[best].first {
-				best, bestCut = i, c
-			}
+	o.findRuns(section, a)
+	missing := a.seats
+	for length := a.seats - 1; missing > 0; length-- {
+		count := o.index.lengths[length]
+		if count == 0 {
+			continue
 		}
-		if keep {
-			places = o.appendCut(places, section, &all[best], a, bestCut)
+		whole := min(count, missing/length)
+		chosen := o.nearestRuns(section, a, length, min(length, missing), max(1, whole))
+		for i := range chosen {
+			c := &chosen[i]
+			if keep {
+				places = o.appendCut(places, section, a, c)
+			}
+			runs++
+			sum += c.key
+			missing -= c.seats
 		}
-		missing -= bestCut.seats
-		sum += bestCut.key
-		all[best] = all[len(all)-1]
-		all = all[:len(all)-1]
+		if missing > 0 && whole > 0 && whole < count {
+			length++ // one more of them, of which only a part is needed
+		}
 	}
 	return places, runs, sum
 }
@@ -122,27 +120,30 @@ func (o *Occupancy) freeSeats(section int, category int) (others, accessible int
 	return others, accessible
 }
 
-// runs returns the section's runs, in a slice that the next call reuses.
-func (o *Occupancy) runs(section int, a *ask) []run {
-	s := &o.hall.sections[section]
+// findRuns finds the runs of a section, and counts them by their length, up to a.seats.
+func (o *Occupancy) findRuns(section int, a *ask) {
+	s, x := &o.hall.sections[section], o.index
 	m := s.mask(a.category)
-	all := o.index.scratch[:0]
-	taken := o.taken[s.firstWord:s.endWord]
-	end := (-1) // of the last run
-	for w := range taken {
-		usable := ^taken[w] & s.inLine[w] & m.load(a, w*bitsPerWord)
-		for usable != 0 {
-			n := bits.LeadingZeros64(usable)
-			long := bits.LeadingZeros64(^(usable << n))
-			long = min(long, 1+bits.LeadingZeros64(s.starts[w]<<n<<1))
+	x.runs = x.runs[:0]
+	clear(x.lengths[:])
+	usable, taken := m.words(a), o.taken[s.firstWord:s.endWord]
+	end := -1 // of the last run
+	for w, t := range taken {
+		free := s.inLine[w] &^ t
+		if usable != nil {
+			free &= usable[w]
+		}
+		for free != 0 {
+			n := bits.LeadingZeros64(free)
+			long := min(bits.LeadingZeros64(^(free << n)), 1+bits.LeadingZeros64(s.starts[w]<<n<<1))
 			first := w*bitsPerWord + n
-			if first == end && s.starts[w]&bit(first) == 0 {
-				all[len(all)-1].seats += long
+			if first == end && s.starts[w]&bit(n) == 0 {
+				x.runs[len(x.runs)-1].seats += long
 			} else {
-				all = append(all, run{first: first, seats: long, row: s.Seats[first].Row})
+				x.runs = append(x.runs, run{first: first, seats: long, table: -1})
 			}
 			end = first + long
-			usable = usable << n << long >> long >> n
+			free &= math.MaxUint64 >> n >> long
 		}
 	}
 	for _, row := range s.tables {
@@ -154,45 +155,68 @@ func (o *Occupancy) runs(section int, a *ask) []run {
 			}
 		}
 		if n > 0 {
-			all = append(all, run{first: r.First, seats: n, row: row})
+			x.runs = append(x.runs, run{first: r.First, seats: n, table: row})
 		}
 	}
-	o.index.scratch = all
-	return all
+	for i := range x.runs {
+		x.lengths[min(x.runs[i].seats, len(x.lengths)-1)]++
+	}
 }
 
-// cut is the best n seats of a run.
+// cut is a part of a run, or all of it.
 type cut struct {
-	key          int64
-	first, seats int
+	key                 int64
+	first, seats, table int
+	run                 int // in the index
 }
 
-func (o *Occupancy) cut(section int, r *run, a *ask, n int) cut {
-	s := &o.hall.sections[section]
-	base := int64(0)
-	if !o.hall.focal {
-		base = int64(r.row) << baseShift
-	}
-	if s.Rows[r.row].Adjacency == holdfast.AdjacencyAll {
-		sum := int64(0)
-		u := unit{section: section, row: r.row, mask: s.mask(a.category)}
-		o.nearest(&u, a, n, func(seat int) { sum += s.Seats[seat].Distance })
-		return cut{base + sum, r.first, n}
-	}
-	best := cut{s.sums[r.first+n] - s.sums[r.first], r.first, n}
-	for first := r.first + 1; first+n <= r.first+r.seats; first++ {
-		if sum := s.sums[first+n] - s.sums[first]; sum < best.key {
-			best.key, best.first = sum, first
+// nearestRuns returns at most n runs of a length, the nearest ones, each cut to so many seats, in a
+// slice that the next call reuses. They are no runs any more.
+func (o *Occupancy) nearestRuns(section int, a *ask, length, seats, n int) []cut {
+	best := o.index.cuts[:0]
+	for i := range o.index.runs {
+		r := &o.index.runs[i]
+		if r.seats != length {
+			continue
+		}
+		c := o.cut(section, r, a, seats)
+		c.run = i
+		at := len(best)
+		for at > 0 && (c.key < best[at-1].key || c.key == best[at-1].key && c.first < best[at-1].first) {
+			at--
+		}
+		if at < n {
+			best = slices.Insert(best[:min(len(best), n-1)], at, c)
 		}
 	}
-	best.key += base
+	for i := range best {
+		o.index.runs[best[i].run].seats = 0
+	}
+	o.index.cuts = best
 	return best
 }
 
-func (o *Occupancy) appendCut(places []Place, section int, r *run, a *ask, c cut) []Place {
+// cut returns the nearest n seats of a run.
+func (o *Occupancy) cut(section int, r *run, a *ask, n int) cut {
 	s := &o.hall.sections[section]
-	if s.Rows[r.row].Adjacency == holdfast.AdjacencyAll {
-		u := unit{section: section, row: r.row, mask: s.mask(a.category)}
+	best := cut{first: r.first, seats: n, table: r.table}
+	if r.table >= 0 {
+		u := unit{section: section, row: r.table, mask: s.mask(a.category)}
+		o.nearest(&u, a, n, func(seat int) { best.key += s.rank(seat) })
+		return best
+	}
+	best.key = s.sums[r.first+n] - s.sums[r.first]
+	for first := r.first + 1; first+n <= r.first+r.seats; first++ {
+		if key := s.sums[first+n] - s.sums[first]; key < best.key {
+			best.key, best.first = key, first
+		}
+	}
+	return best
+}
+
+func (o *Occupancy) appendCut(places []Place, section int, a *ask, c *cut) []Place {
+	if c.table >= 0 {
+		u := unit{section: section, row: c.table, mask: o.hall.sections[section].mask(a.category)}
 		o.nearest(&u, a, c.seats, func(seat int) { places = append(places, Place{section, seat}) })
 		return places
 	}
@@ -217,7 +241,8 @@ func (o *Occupancy) longestIn(a *ask, i int, section int) int {
 	v := &x.pieces[at][i]
 	if version := x.sections[section]; v.version != version {
 		v.version, v.runs = version, 0
-		for _, r := range o.runs(section, a) {
+		o.findRuns(section, a)
+		for _, r := range o.index.runs {
 			v.runs = max(v.runs, r.seats)
 		}
 	}

@@ -22,8 +22,7 @@ type unit struct {
 	section, row int
 	order        int   // of the row in the hall
 	reach        int   // how many seats are together if all are free
-	base         int64 // what comes before the distance in the order of picks: without a focal point, section and row
-	nearest      int64 // the lowest distance of a seat
+	lowest       int64 // rank of a seat
 	accessible   bool  // there are accessible seats
 	mask         *mask
 }
@@ -37,8 +36,8 @@ type mask struct {
 // unitRef is a unit of a pool.
 type unitRef struct{ category, unit int }
 
-// baseShift leaves room for the sum of a pick's distances from the middle of a row.
-const baseShift = 24
+// rowShift leaves room for the sum of a pick's distances from the middle of a row.
+const rowShift = 24
 
 // compilePools prepares the hall for best available.
 func (h *Hall) compilePools() {
@@ -51,7 +50,11 @@ func (h *Hall) compilePools() {
 		s.compileRuns()
 		s.sums = make([]int64, len(s.Seats)+1)
 		for i := range s.Seats {
-			s.sums[i+1] = s.sums[i] + s.Seats[i].Distance // may overflow: differences are right all the same
+			rank := s.Seats[i].Distance
+			if !h.focal {
+				rank += int64(s.firstRow+s.Seats[i].Row) << rowShift
+			}
+			s.sums[i+1] = s.sums[i] + rank // may overflow: differences are right all the same
 		}
 		for r := range s.Rows {
 			h.compileUnits(n, r)
@@ -115,17 +118,14 @@ func (h *Hall) compileUnits(section, row int) {
 		s.nearestFirst(r)
 	}
 	for _, m := range s.masks {
-		u := unit{section: section, row: row, order: s.firstRow + row, nearest: math.MaxInt64, mask: m}
-		if !h.focal {
-			u.base = int64(u.order) << baseShift
-		}
+		u := unit{section: section, row: row, order: s.firstRow + row, lowest: math.MaxInt64, mask: m}
 		inRow := 0
 		for _, segment := range s.Segments[r.FirstSegment:r.EndSegment] {
 			inSegment := 0
-			for _, seat := range s.Seats[segment.First:segment.End] {
-				if seat.Category == m.category {
+			for i := segment.First; i < segment.End; i++ {
+				if seat := &s.Seats[i]; seat.Category == m.category {
 					inSegment++
-					u.nearest = min(u.nearest, seat.Distance)
+					u.lowest = min(u.lowest, s.rank(i))
 					u.accessible = u.accessible || seat.Accessible
 				}
 			}
@@ -158,8 +158,12 @@ func (s *Section) nearestFirst(r *Row) {
 	for i := range seats {
 		seats[i] = r.First + i
 	}
-	slices.SortStableFunc(seats, func(a, b int) int { return cmp.Compare(s.Seats[a].Distance, s.Seats[b].Distance) })
+	slices.SortStableFunc(seats, func(a, b int) int { return cmp.Compare(s.rank(a), s.rank(b)) })
 }
+
+// rank is what a seat adds to the key of a pick; the pick with the lowest key is the best. It is the
+// distance to the focal point. Without one, the row comes before the distance.
+func (s *Section) rank(seat int) int64 { return s.sums[seat+1] - s.sums[seat] }
 
 // compileRuns notes where runs of free seats end.
 func (s *Section) compileRuns() {

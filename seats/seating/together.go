@@ -94,7 +94,7 @@ func (o *Occupancy) inLine(u *unit, a *ask, first, end int, singles bool, best *
 			if a.exact && o.accessibleIn(s, from, a.seats) != a.accessible {
 				continue
 			}
-			best.add(u.base+s.sums[from+a.seats]-s.sums[from], single&bit(n) != 0, from)
+			best.add(s.sums[from+a.seats]-s.sums[from], single&bit(n) != 0, from)
 		}
 		if last {
 			return
@@ -114,14 +114,19 @@ func (o *Occupancy) freeIn(s *Section, m *mask, a *ask, at, end int) (free, usab
 
 // load returns the seats of the category that can be used if they are free.
 func (m *mask) load(a *ask, at int) uint64 {
-	words := m.others
-	if a.exact || a.open {
-		words = m.all
-	}
+	words := m.words(a)
 	if words == nil {
 		return math.MaxUint64
 	}
 	return load(words, at)
+}
+
+// words returns the map of the seats of the category that can be used; nil stands for all seats.
+func (m *mask) words(a *ask) []uint64 {
+	if a.exact || a.open {
+		return m.all
+	}
+	return m.others
 }
 
 // load returns 64 bits from the bit at on; bits behind the last word are 0.
@@ -166,8 +171,8 @@ func (o *Occupancy) atTable(u *unit, a *ask, best *rowPick) {
 		}
 	}
 	sum := int64(0)
-	if o.nearest(u, a, a.seats, func(seat int) { sum += s.Seats[seat].Distance }) {
-		best.add(u.base+sum, free-gone == 1 && gone > 0, row.First)
+	if o.nearest(u, a, a.seats, func(seat int) { sum += s.rank(seat) }) {
+		best.add(sum, free-gone == 1 && gone > 0, row.First)
 	}
 }
 
