@@ -4,7 +4,7 @@ import "github.com/holdfast-dev/holdfast"
 
 // exactPiecesOf is piecesOf for an exact number of accessible seats. A run may be used for several
 // pieces: each has at most as many accessible seats, and at most as many others, as are missing.
-func (o *Occupancy) exactPiecesOf(places []Place, section int, a *ask, keep bool) (_ []Place, runs int, sum int64) {
+func (o *Occupancy) exactPiecesOf(places []Place, section int, a *ask) (_ []Place, runs int, sum int64) {
 	mark := o.Mark()
 	defer o.Undo(mark)
 	left := *a
@@ -19,9 +19,7 @@ func (o *Occupancy) exactPiecesOf(places []Place, section int, a *ask, keep bool
 			}
 			left.seats--
 			o.Take(p)
-			if keep {
-				places = append(places, p)
-			}
+			places = append(places, p)
 		}
 	}
 	return places, runs, sum
@@ -120,21 +118,13 @@ func (o *Occupancy) tablePiece(section, row int, a *ask, usable func(int) bool) 
 		}
 	}
 	p.seats = min(accessible, a.accessible) + min(p.run-accessible, a.seats-a.accessible)
-	o.tableSeats(section, row, a, p.seats, func(seat int) { p.key += s.rank(seat) })
+	o.nearest(s, row, a, p.seats, func(seat int) { p.key += s.rank(seat) })
 	return p
-}
-
-// tableSeats calls take with the nearest seats of a table, as many of each kind as there are and
-// are missing.
-func (o *Occupancy) tableSeats(section, row int, a *ask, n int, take func(seat int)) {
-	u := unit{section: section, row: row, mask: o.hall.sections[section].mask(a.category)}
-	o.nearest(&u, a, n, take)
 }
 
 func (o *Occupancy) appendPiece(places []Place, section int, a *ask, p exactPiece) []Place {
 	if o.hall.sections[section].Rows[p.row].Adjacency == holdfast.AdjacencyAll {
-		o.tableSeats(section, p.row, a, p.seats, func(seat int) { places = append(places, Place{section, seat}) })
-		return places
+		return o.appendTable(places, section, p.row, a, p.seats)
 	}
 	for i := range p.seats {
 		places = append(places, Place{section, p.first + i})

@@ -43,13 +43,13 @@ func newIndex(h *Hall) *index {
 	return x
 }
 
-// slot is the place of an ask that is not exact.
-func slot(a *ask) int {
+// slot is the place of so many seats of an ask that is not exact.
+func slot(a *ask, seats int) int {
 	n := a.category * 2
 	if a.open {
 		n++
 	}
-	return n*(holdfast.MaxNamedSeats+1) + a.seats
+	return n*(holdfast.MaxNamedSeats+1) + seats
 }
 
 // note notes a change of a row.
@@ -100,7 +100,7 @@ type leaf struct {
 }
 
 func (x *index) tree(a *ask) *tree {
-	at := slot(a)
+	at := slot(a, a.seats)
 	if x.trees[at] == nil {
 		x.trees[at] = newTree(&x.hall.pools[a.category], a.seats)
 		x.ofPool[a.category] = append(x.ofPool[a.category], x.trees[at])

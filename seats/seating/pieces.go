@@ -22,51 +22,53 @@ type sectionPieces struct {
 // inPieces finds the section that needs the fewest runs, and appends the seats of its longest
 // runs to places, in plan order; false: no section has enough seats.
 func (o *Occupancy) inPieces(places []Place, a *ask, only int) ([]Place, bool) {
-	best, section := sectionPieces{}, (-1)
+	remembered := o.remembered(a, a.seats)
+	from := len(places)
+	best, section, found := sectionPieces{}, -1, -1 // found: the section whose seats are in places
 	for i, n := range o.hall.pools[a.category].sections {
 		if only != AnySection && n != only {
 			continue
 		}
-		v := o.sectionPieces(a, i, n)
-		if v.runs > 0 && (best.runs == 0 || v.runs < best.runs || v.runs == best.runs && o.hall.focal && v.sum < best.sum) {
-			best, section = v, n
+		v := &remembered[i]
+		if version := o.index.sections[n]; a.exact || v.version != version {
+			places, v.runs, v.sum = o.piecesOf(places[:from], n, a)
+			v.version, found = version, n
+		}
+		if v.runs > 0 && (section < 0 || v.runs < best.runs || v.runs == best.runs && o.hall.focal && v.sum < best.sum) {
+			best, section = *v, n
 		}
 	}
 	if section < 0 {
-		return places, false
+		return places[:from], false
 	}
-	from := len(places)
-	places, _, _ = o.piecesOf(places, section, a, true)
+	if found != section {
+		places, _, _ = o.piecesOf(places[:from], section, a)
+	}
 	slices.SortFunc(places[from:], comparePlaces)
 	return places, true
 }
 
-// sectionPieces returns what is remembered of a section, the i-th of its pool, brought up to date.
-func (o *Occupancy) sectionPieces(a *ask, i int, section int) sectionPieces {
+// remembered returns what is remembered of the sections of a pool, for so many seats. It is not for
+// an exact ask, of which nothing is remembered.
+func (o *Occupancy) remembered(a *ask, seats int) []sectionPieces {
 	if a.exact {
-		_, runs, sum := o.piecesOf(nil, section, a, false)
-		return sectionPieces{runs: runs, sum: sum}
+		return make([]sectionPieces, len(o.hall.pools[a.category].sections))
 	}
-	x, at := o.index, slot(a)
-	if x.pieces[at] == nil {
-		x.pieces[at] = make([]sectionPieces, len(o.hall.pools[a.category].sections))
+	at := slot(a, seats)
+	if o.index.pieces[at] == nil {
+		o.index.pieces[at] = make([]sectionPieces, len(o.hall.pools[a.category].sections))
 	}
-	v := &x.pieces[at][i]
-	if version := x.sections[section]; v.version != version {
-		_, v.runs, v.sum = o.piecesOf(nil, section, a, false)
-		v.version = version
-	}
-	return *v
+	return o.index.pieces[at]
 }
 
-// piecesOf appends the seats of a section's longest runs to places, if keep is set, and returns how
-// many runs they are, 0 if the section has not enough seats, and the sum of their distances.
-func (o *Occupancy) piecesOf(places []Place, section int, a *ask, keep bool) (_ []Place, runs int, sum int64) {
+// piecesOf appends the seats of a section's longest runs to places, and returns how many runs they
+// are, 0 if the section has not enough seats, and the sum of their ranks.
+func (o *Occupancy) piecesOf(places []Place, section int, a *ask) (_ []Place, runs int, sum int64) {
 	if !o.enough(section, a) {
 		return places, 0, 0
 	}
 	if a.exact {
-		return o.exactPiecesOf(places, section, a, keep)
+		return o.exactPiecesOf(places, section, a)
 	}
 	o.findRuns(section, a)
 	missing := a.seats
@@ -79,9 +81,7 @@ func (o *Occupancy) piecesOf(places []Place, section int, a *ask, keep bool) (_ 
 		chosen := o.nearestRuns(section, a, length, min(length, missing), max(1, whole))
 		for i := range chosen {
 			c := &chosen[i]
-			if keep {
-				places = o.appendCut(places, section, a, c)
-			}
+			places = o.appendCut(places, section, a, c)
 			runs++
 			sum += c.key
 			missing -= c.seats
@@ -173,52 +173,54 @@ type cut struct {
 // nearestRuns returns at most n runs of a length, the nearest ones, each cut to so many seats, in a
 // slice that the next call reuses. They are no runs any more.
 func (o *Occupancy) nearestRuns(section int, a *ask, length, seats, n int) []cut {
-	best := o.index.cuts[:0]
-	for i := range o.index.runs {
-		r := &o.index.runs[i]
+	s, x := &o.hall.sections[section], o.index
+	best := x.cuts[:0]
+	for i := range x.runs {
+		r := &x.runs[i]
 		if r.seats != length {
 			continue
 		}
-		c := o.cut(section, r, a, seats)
-		c.run = i
+		c := cut{key: s.sums[r.first+seats] - s.sums[r.first], first: r.first, seats: seats, table: r.table, run: i}
+		if r.table >= 0 || seats < length {
+			o.bestCut(s, r, a, &c)
+		}
 		at := len(best)
 		for at > 0 && (c.key < best[at-1].key || c.key == best[at-1].key && c.first < best[at-1].first) {
 			at--
 		}
-		if at < n {
-			best = slices.Insert(best[:min(len(best), n-1)], at, c)
+		if at == n {
+			continue
 		}
+		if len(best) < n {
+			best = append(best, c)
+		}
+		copy(best[at+1:], best[at:])
+		best[at] = c
 	}
 	for i := range best {
-		o.index.runs[best[i].run].seats = 0
+		x.runs[best[i].run].seats = 0
 	}
-	o.index.cuts = best
+	x.cuts = best
 	return best
 }
 
-// cut returns the nearest n seats of a run.
-func (o *Occupancy) cut(section int, r *run, a *ask, n int) cut {
-	s := &o.hall.sections[section]
-	best := cut{first: r.first, seats: n, table: r.table}
+// bestCut sets the cut to the nearest seats of a run, as many as it has.
+func (o *Occupancy) bestCut(s *Section, r *run, a *ask, c *cut) {
 	if r.table >= 0 {
-		u := unit{section: section, row: r.table, mask: s.mask(a.category)}
-		o.nearest(&u, a, n, func(seat int) { best.key += s.rank(seat) })
-		return best
+		c.key = 0
+		o.nearest(s, r.table, a, c.seats, func(seat int) { c.key += s.rank(seat) })
+		return
 	}
-	best.key = s.sums[r.first+n] - s.sums[r.first]
-	for first := r.first + 1; first+n <= r.first+r.seats; first++ {
-		if key := s.sums[first+n] - s.sums[first]; key < best.key {
-			best.key, best.first = key, first
+	for first := r.first + 1; first+c.seats <= r.first+r.seats; first++ {
+		if key := s.sums[first+c.seats] - s.sums[first]; key < c.key {
+			c.key, c.first = key, first
 		}
 	}
-	return best
 }
 
 func (o *Occupancy) appendCut(places []Place, section int, a *ask, c *cut) []Place {
 	if c.table >= 0 {
-		u := unit{section: section, row: c.table, mask: o.hall.sections[section].mask(a.category)}
-		o.nearest(&u, a, c.seats, func(seat int) { places = append(places, Place{section, seat}) })
-		return places
+		return o.appendTable(places, section, c.table, a, c.seats)
 	}
 	for i := range c.seats {
 		places = append(places, Place{section, c.first + i})
@@ -227,19 +229,12 @@ func (o *Occupancy) appendCut(places []Place, section int, a *ask, c *cut) []Pla
 }
 
 // longestIn returns how many of the seats asked for are together in a section, the i-th of its pool.
-func (o *Occupancy) longestIn(a *ask, i int, section int) int {
+func (o *Occupancy) longestIn(a *ask, i, section int) int {
 	if a.exact {
-		c := o.longestPiece(section, a)
-		return c.seats
+		return o.longestPiece(section, a).seats
 	}
-	x, any := o.index, *a
-	any.seats = 0 // no wish has this slot
-	at := slot(&any)
-	if x.pieces[at] == nil {
-		x.pieces[at] = make([]sectionPieces, len(o.hall.pools[a.category].sections))
-	}
-	v := &x.pieces[at][i]
-	if version := x.sections[section]; v.version != version {
+	v := &o.remembered(a, 0)[i] // no wish is for 0 seats
+	if version := o.index.sections[section]; v.version != version {
 		v.version, v.runs = version, 0
 		o.findRuns(section, a)
 		for _, r := range o.index.runs {

@@ -171,38 +171,43 @@ func (o *Occupancy) atTable(u *unit, a *ask, best *rowPick) {
 		}
 	}
 	sum := int64(0)
-	if o.nearest(u, a, a.seats, func(seat int) { sum += s.rank(seat) }) {
+	if o.nearest(s, u.row, a, a.seats, func(seat int) { sum += s.rank(seat) }) {
 		best.add(sum, free-gone == 1 && gone > 0, row.First)
 	}
 }
 
-// nearest calls take with the nearest n seats of a table, in order of distance; false: so many
-// are not free.
-func (o *Occupancy) nearest(u *unit, a *ask, n int, take func(seat int)) bool {
-	s := &o.hall.sections[u.section]
-	row := &s.Rows[u.row]
+// nearest calls take with the nearest n seats of a table, in order of distance, no more of either
+// kind than are asked for; false: so many are not free.
+func (o *Occupancy) nearest(s *Section, row int, a *ask, n int, take func(seat int)) bool {
 	accessible, others := n, n // still to be had
 	if a.exact {
 		accessible, others = a.accessible, a.seats-a.accessible
 	} else if !a.open {
 		accessible = 0
 	}
-	for _, i := range s.near[row.First:row.End] {
-		seat := &s.Seats[i]
-		left := &others
-		if seat.Accessible {
-			left = &accessible
-		}
+	for _, i := range s.near[s.Rows[row].First:s.Rows[row].End] {
 		if n == 0 {
 			break
 		}
-		if *left > 0 && seat.Category == u.mask.category && !o.isTaken(s, i) {
+		seat, left := &s.Seats[i], &others
+		if seat.Accessible {
+			left = &accessible
+		}
+		if *left > 0 && seat.Category == a.category && !o.isTaken(s, i) {
 			take(i)
 			*left--
 			n--
 		}
 	}
 	return n == 0
+}
+
+// appendTable appends the nearest n seats of a table, in plan order.
+func (o *Occupancy) appendTable(places []Place, section, row int, a *ask, n int) []Place {
+	from := len(places)
+	o.nearest(&o.hall.sections[section], row, a, n, func(seat int) { places = append(places, Place{section, seat}) })
+	slices.SortFunc(places[from:], comparePlaces)
+	return places
 }
 
 func (o *Occupancy) isTaken(s *Section, seat int) bool {
@@ -217,10 +222,7 @@ func (o *Occupancy) appendPick(places []Place, u *unit, a *ask, pick rowPick) []
 		}
 		return places
 	}
-	from := len(places)
-	o.nearest(u, a, a.seats, func(seat int) { places = append(places, Place{u.section, seat}) })
-	slices.SortFunc(places[from:], comparePlaces)
-	return places
+	return o.appendTable(places, u.section, u.row, a, a.seats)
 }
 
 // comparePlaces orders places of one section by the plan.
