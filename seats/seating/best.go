@@ -57,7 +57,7 @@ func (o *Occupancy) Best(w Wish, buffer []Place) Answer {
 	o.index.update()
 	for i := range o.wished(w) {
 		a := w.in(o.category(w, i))
-		if len(o.hall.pools[a.category].units) == 0 {
+		if !o.hall.has(a.category, w.Section) {
 			continue
 		}
 		if u, pick := o.adjacent(&a, w.Section); u != nil {
@@ -102,6 +102,14 @@ func (w Wish) in(category int) ask {
 	return ask{category: category, seats: w.Seats, exact: w.Accessible > 0, accessible: w.Accessible, open: w.Open}
 }
 
+// has reports whether there are numbered seats of a category, in the section if there is one.
+func (h *Hall) has(category, section int) bool {
+	if section == AnySection {
+		return len(h.pools[category].units) > 0
+	}
+	return h.sections[section].mask(category) != nil
+}
+
 // adjacent finds the best pick of adjacent seats; nil: there is none.
 func (o *Occupancy) adjacent(a *ask, only int) (*unit, rowPick) {
 	if !a.exact && only == AnySection {
@@ -117,11 +125,11 @@ func (o *Occupancy) adjacent(a *ask, only int) (*unit, rowPick) {
 		s := &o.hall.sections[n]
 		for _, refs := range o.hall.unitsOfRow[s.firstRow : s.firstRow+len(s.Rows)] {
 			for _, ref := range refs {
-				u := &p.units[0]
-				if ref.category == a.category {
-					u = &p.units[ref.unit]
+				if ref.category != a.category {
+					continue
 				}
-				if ref.category != a.category || u.reach < a.seats || a.exact && !u.accessible || u.bound(a.seats) >= best.key {
+				u := &p.units[ref.unit]
+				if u.reach < a.seats || a.exact && !u.accessible || u.bound(a.seats) >= best.key {
 					continue
 				}
 				if pick := o.inRow(u, a); pick.key < best.key {

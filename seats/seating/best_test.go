@@ -102,29 +102,101 @@ func (p *pair) String() string {
 
 // Small halls, in which seats are taken and freed at random between the wishes.
 func TestBest_AgreesWithTryingEverythingInSmallHalls(t *testing.T) {
-	plans := 20_000
+	compareHalls(t, 60_000, func(n uint64) small { return small{Rand: rand.New(rand.NewPCG(1, n))} })
+}
+
+// Rows that are longer than a word of the map.
+func TestBest_AgreesWithTryingEveryRunInLongRows(t *testing.T) {
+	compareHalls(t, 4_000, func(n uint64) small { return small{Rand: rand.New(rand.NewPCG(3, n)), long: 200} })
+}
+
+func compareHalls(t *testing.T, plans int, generator func(n uint64) small) {
 	if testing.Short() {
-		plans = 2_000
+		plans /= 20
 	}
 	steps, cases := map[int]int{}, 0
 	for n := range plans {
-		g := small{rand.New(rand.NewPCG(1, uint64(n)))}
+		g := generator(uint64(n))
 		plan := g.plan()
 		p := newPair(t, plan, g.one(2))
-		full := g.Float64()
+		full := g.Float64() * g.Float64()
 		for _, s := range p.seats {
 			p.set(s, g.Float64() < full)
 		}
 		for range 12 {
-			for range g.IntN(4) {
-				s := p.seats[g.IntN(len(p.seats))]
-				p.set(s, !s.taken)
-			}
-			steps[p.compare(t, g.wish(plan)).step]++
+			p.change(t, g)
+			w := g.wish(plan)
+			want := p.compare(t, w)
+			p.compareUnsettled(t, w, want)
+			steps[want.step]++
 			cases++
 		}
 	}
 	t.Logf("%d cases; by step (0: refused): %v", cases, steps)
+}
+
+// change changes some seats, in one of the ways in which they are changed.
+func (p *pair) change(t testing.TB, g small) {
+	switch g.IntN(8) {
+	case 0:
+		section := g.IntN(len(p.hall.Sections()))
+		m := p.occupancy.Bytes(nil, section)
+		for i := range p.hall.Sections()[section].Seats {
+			if g.one(4) {
+				m[i/8] ^= 1 << (7 - i%8)
+			}
+		}
+		if err := p.occupancy.SetBytes(section, m); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range p.seats {
+			s.taken = p.occupancy.Taken(p.place(s))
+		}
+	case 1:
+		mark := p.occupancy.Mark()
+		for _, s := range p.seats {
+			if g.one(3) && !p.occupancy.Take(p.place(s)) {
+				p.occupancy.Free(p.place(s))
+			}
+		}
+		if g.one(2) {
+			p.occupancy.Best(seating.Wish{Seats: 1 + g.IntN(4), Section: seating.AnySection, Settled: true}, nil)
+		}
+		p.occupancy.Undo(mark)
+	case 2:
+		p.occupancy = p.occupancy.Clone()
+	default:
+		for range g.IntN(4) {
+			s := p.seats[g.IntN(len(p.seats))]
+			p.set(s, !s.taken)
+		}
+	}
+}
+
+// compareUnsettled asks without knowing whether locks are due: as long as seats that they hold could
+// change the answer, there is none.
+func (p *pair) compareUnsettled(t testing.TB, w refWish, settled refAnswer) {
+	t.Helper()
+	made := p.wish(w)
+	made.Settled = false
+	got := p.occupancy.Best(made, nil)
+	if got.Outcome == seating.SettleFirst {
+		first := w
+		first.categories = nil
+		for _, c := range p.reference.wished(w) {
+			if first.categories = append(first.categories, c); !w.required && p.reference.has(c, w.section) {
+				break
+			}
+		}
+		first.required = true
+		if p.reference.best(first).seats != nil {
+			t.Fatalf("%s\nwish %+v\nneeds settling, and could be granted at once", p, w)
+		}
+		return
+	}
+	if settled.step == 3 || settled.seats == nil || !slices.Equal(p.ids(got.Places), settled.seats) {
+		t.Fatalf("%s\nwish %+v\ngot %+v without settling, and %+v with it", p, w, got, settled)
+	}
 }
 
 // One row in every form, every occupancy, every number of seats.

@@ -32,7 +32,7 @@ func TestOrphans_AgreeWithTryingEverythingInSmallHalls(t *testing.T) {
 	}
 	cases, refused := 0, 0
 	for n := range plans {
-		g := small{rand.New(rand.NewPCG(2, uint64(n)))}
+		g := small{Rand: rand.New(rand.NewPCG(2, uint64(n)))}
 		p := newPair(t, g.plan(), g.one(2))
 		full := g.Float64()
 		for _, s := range p.seats {

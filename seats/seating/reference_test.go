@@ -81,10 +81,7 @@ type refAnswer struct {
 }
 
 func (h *refHall) best(w refWish) refAnswer {
-	categories := w.categories
-	if categories == nil {
-		categories = h.categories
-	}
+	categories := h.wished(w)
 	for _, c := range categories {
 		if pick, step := h.adjacentPick(w, c); pick != nil {
 			return refAnswer{seats: ids(pick), step: step}
@@ -99,6 +96,25 @@ func (h *refHall) best(w refWish) refAnswer {
 	return h.refusal(w, categories)
 }
 
+func (h *refHall) wished(w refWish) []string {
+	if w.categories == nil {
+		return h.categories
+	}
+	return w.categories
+}
+
+// has reports whether there are seats of a category, in the section if one is named.
+func (h *refHall) has(category, section string) bool {
+	for _, row := range h.rows {
+		for _, s := range row.all() {
+			if s.category == category && (section == "" || h.sections[row.section] == section) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // adjacentPick is steps 1 and 2.
 func (h *refHall) adjacentPick(w refWish, category string) (best []*refSeat, step int) {
 	bestSingles := 0
@@ -106,7 +122,7 @@ func (h *refHall) adjacentPick(w refWish, category string) (best []*refSeat, ste
 		if w.section != "" && h.sections[row.section] != w.section {
 			continue
 		}
-		for _, pick := range subsets(row.all(), w.seats) {
+		for _, pick := range row.choices(row.all(), w.seats) {
 			if !row.together(pick) || !h.allows(w, category, pick) {
 				continue
 			}
@@ -205,7 +221,7 @@ func (h *refHall) piecesOf(section int, w refWish, category string) (pick []*ref
 			}
 			for _, run := range row.runs(usable) {
 				for length := min(missing, len(run)); length > 0; length-- {
-					for _, cut := range subsets(run, length) {
+					for _, cut := range row.choices(run, length) {
 						a := 0
 						for _, s := range cut {
 							if s.accessible {
@@ -260,7 +276,7 @@ func (h *refHall) refusal(w refWish, categories []string) (a refAnswer) {
 			}
 			for _, run := range row.runs(free) {
 				for length := 1; length <= len(run); length++ {
-					for _, cut := range subsets(run, length) {
+					for _, cut := range row.choices(run, length) {
 						n := 0
 						for _, s := range cut {
 							if s.accessible {
@@ -295,23 +311,22 @@ func (h *refHall) refusal(w refWish, categories []string) (a refAnswer) {
 // runs returns the longest runs of usable seats without a gap between them. A table is one run.
 func (r *refRow) runs(usable func(*refSeat) bool) (runs [][]*refSeat) {
 	var run []*refSeat
-	for _, s := range append(slices.Clone(r.seats), nil) {
-		ends := s == nil || !usable(s)
-		if r.adjacency == holdfast.AdjacencyAll && s != nil {
-			ends = false
+	end := func() {
+		if run != nil {
+			runs = append(runs, run)
 		}
-		if s != nil && usable(s) {
+		run = nil
+	}
+	for _, s := range r.seats {
+		isUsable := s != nil && usable(s)
+		if r.adjacency == holdfast.AdjacencyNone || r.adjacency == holdfast.AdjacencyLine && !isUsable {
+			end()
+		}
+		if isUsable {
 			run = append(run, s)
 		}
-		last := s == nil && r.adjacency != holdfast.AdjacencyAll
-		if (ends && r.adjacency != holdfast.AdjacencyAll || last || r.adjacency == holdfast.AdjacencyNone) && run != nil {
-			runs = append(runs, run)
-			run = nil
-		}
 	}
-	if run != nil {
-		runs = append(runs, run)
-	}
+	end()
 	return runs
 }
 
@@ -324,6 +339,20 @@ func (r *refRow) all() (seats []*refSeat) {
 	return seats
 }
 
+// choices returns all choices of n of the seats; in a row that is too long to try them all, those
+// that are next to each other.
+func (r *refRow) choices(seats []*refSeat, n int) (all [][]*refSeat) {
+	if len(seats) <= 6 {
+		return subsets(seats, n)
+	}
+	for i := range max(0, len(seats)-n+1) {
+		if choice := seats[i : i+n]; r.together(choice) {
+			all = append(all, choice)
+		}
+	}
+	return all
+}
+
 // together reports whether the seats, in plan order, are adjacent.
 func (r *refRow) together(seats []*refSeat) bool {
 	switch r.adjacency {
@@ -331,7 +360,7 @@ func (r *refRow) together(seats []*refSeat) bool {
 		return true
 	case holdfast.AdjacencyNone:
 		return len(seats) == 1
-	default:
+	default: // the seats are in order, so nothing is between them
 		return seats[len(seats)-1].pos-seats[0].pos == len(seats)-1
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// small makes plans of at most three rows of at most six places.
-type small struct{ *rand.Rand }
+// small makes plans of at most three rows, of at most six places each unless they are long.
+type small struct {
+	*rand.Rand
+	long int // places of a row that is no table; 0: six
+}
 
 func (g small) one(n int) bool { return g.IntN(n) == 0 }
 
@@ -49,12 +52,16 @@ func (g small) row(plan holdfast.SeatingPlan, section string, index int, accessi
 	if g.one(6) {
 		row.Category = g.category(plan)
 	}
-	mixed := g.one(4)
+	mixed, places := g.one(4), 6
+	if row.Adjacency != holdfast.AdjacencyAll {
+		places = max(places, g.long)
+	}
+	gapEvery := 5 * places / 6
 	for len(row.Seats) == 0 || row.Seats[0] == nil && len(row.Seats) == 1 {
 		row.Seats = nil
 		seats := 0
-		for i := range 1 + g.IntN(6) {
-			if gaps && g.one(5) {
+		for i := range 1 + g.IntN(places) {
+			if gaps && g.one(gapEvery) {
 				row.Seats = append(row.Seats, nil)
 				continue
 			}
@@ -86,9 +93,12 @@ func (g small) coordinate() holdfast.Thousandths {
 }
 
 func (g small) wish(plan holdfast.SeatingPlan) refWish {
-	w := refWish{seats: 1 + g.IntN(4), required: g.one(2)}
-	if g.one(4) {
+	w := refWish{seats: 1 + g.IntN(3), required: g.one(2)}
+	if g.one(3) {
 		w.seats = 1 + g.IntN(8)
+	}
+	if g.long > 0 && g.one(3) {
+		w.seats = 1 + g.IntN(holdfast.MaxNamedSeats)
 	}
 	if g.one(3) {
 		for _, n := range g.Perm(len(plan.Categories))[:1+g.IntN(len(plan.Categories))] {
@@ -99,7 +109,7 @@ func (g small) wish(plan holdfast.SeatingPlan) refWish {
 		w.section = plan.Sections[g.IntN(len(plan.Sections))].Key
 	}
 	if g.one(3) {
-		w.accessible = g.IntN(w.seats + 1)
+		w.accessible = g.IntN(min(w.seats, 3) + 1)
 	}
 	return w
 }
