@@ -67,7 +67,7 @@ func (r *lineRow) appendOrphans(orphans []Place) []Place {
 					taken++
 				}
 			}
-			if taken > 0 && end-first > 1 {
+			if taken > 0 {
 				singles = r.appendSingles(singles, first, end)
 			}
 			named += taken
@@ -108,8 +108,8 @@ func (r *lineRow) state(seat int) int {
 }
 
 // fewestSingles finds the fewest new single seats of a row. Of a run of n free seats, any number
-// but n−1 can be taken without leaving one; a run of one seat can be taken or left, too. What whole
-// runs and a part of one run do not add up to costs one single seat, never more.
+// but n−1 can be taken without leaving one. Numbers that do not add up so cost one single seat, never
+// more: whole runs and a part of one make any number.
 type fewestSingles struct {
 	most int // that are taken
 	sums sums
@@ -125,7 +125,7 @@ func (f *fewestSingles) add(run int) {
 			continue
 		}
 		for n := 1; n <= min(run, f.most-total); n++ {
-			if n != run-1 || run == 1 {
+			if n != run-1 {
 				f.sums[total+n] = true
 			}
 		}

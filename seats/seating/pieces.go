@@ -34,7 +34,7 @@ func (o *Occupancy) inPieces(places []Place, a *ask, only int) ([]Place, bool) {
 			places, v.runs, v.sum = o.piecesOf(places[:from], n, a)
 			v.version, found = version, n
 		}
-		if v.runs > 0 && (section < 0 || v.runs < best.runs || v.runs == best.runs && o.hall.focal && v.sum < best.sum) {
+		if v.runs > 0 && (section < 0 || v.runs < best.runs || v.runs == best.runs && v.sum < best.sum) {
 			best, section = *v, n
 		}
 	}
