@@ -94,9 +94,11 @@ var wrongPlans = []struct {
 	{"name", func(p *holdfast.SeatingPlan) { p.Name = strings.Repeat("é", 201) }},
 	{"name", func(p *holdfast.SeatingPlan) { p.Name = "a\nb" }},
 	{"name", func(p *holdfast.SeatingPlan) { p.Name = "\xff" }},
+	{"focalPoint.x", func(p *holdfast.SeatingPlan) { p.FocalPoint.X = -far }},
 	{"focalPoint.y", func(p *holdfast.SeatingPlan) { p.FocalPoint.Y = far }},
 	{"categories[1].key", func(p *holdfast.SeatingPlan) { p.Categories[1].Key = "stalls"; p.Sections[1].Category = "stalls" }},
 	{"categories[0].name", func(p *holdfast.SeatingPlan) { p.Categories[0].Name = "" }},
+	{"categories[0].color", func(p *holdfast.SeatingPlan) { p.Categories[0].Color = "00b5d66" }},
 	{"categories[0].color", func(p *holdfast.SeatingPlan) { p.Categories[0].Color = "#0b5d6" }},
 	{"categories[0].color", func(p *holdfast.SeatingPlan) { p.Categories[0].Color = "#0b5d6g" }},
 	{"categories", func(p *holdfast.SeatingPlan) {
@@ -106,7 +108,7 @@ var wrongPlans = []struct {
 	{"sections", func(p *holdfast.SeatingPlan) { p.Sections = nil }},
 	{"sections", func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(501, 1, 1) }},
 	{"sections", func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(11, 40, 500) }},
-	{"sections", func(p *holdfast.SeatingPlan) { p.Sections[1].Capacity = holdfast.MaxSeats }},
+	{"sections", func(p *holdfast.SeatingPlan) { p.Sections[1].Capacity = holdfast.MaxSeats - 41 }},
 	{"sections[1].key", func(p *holdfast.SeatingPlan) { p.Sections[1].Key = "A" }},
 	{"sections[1].key", func(p *holdfast.SeatingPlan) { p.Sections[1].Key = "-A" }},
 	{"sections[1].key", func(p *holdfast.SeatingPlan) { p.Sections[1].Key = strings.Repeat("k", 33) }},
@@ -139,6 +141,10 @@ var wrongPlans = []struct {
 		p.Sections[0].Key, p.Sections[0].Rows[1].Key = long, long
 	}},
 	{"sections[0].rows[1].seats", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[0].ID = "A-2-40" }},
+	{"sections[1].rows[0].seats", func(p *holdfast.SeatingPlan) { // A-2-1-1 of two rows
+		p.Sections[0].Rows[0].Key, p.Sections[0].Rows[1] = "0", holdfast.Row{Key: "2-1", Count: 1}
+		p.Sections[1] = holdfast.Section{Key: "A-2", Name: "N", Category: "stalls", Rows: []holdfast.Row{{Key: "1", Count: 1}}}
+	}},
 	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = "A-1-1" }},
 	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = "" }},
 	{"sections[0].rows[0].seats[2].id", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ID = "é" }},

@@ -180,7 +180,9 @@ func TestOccupancy_AgreesWithASet(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "then") {
 			case 0:
 				o.Undo(mark)
-				m = before
+				if m = before; o.Mark() != mark {
+					t.Fatal("undone changes are in the log")
+				}
 			case 1:
 				o.Settle()
 			case 2:
@@ -248,10 +250,11 @@ func TestOccupancy_ClonesAreApart(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, hall())
 	o := seating.NewOccupancy(h)
-	c := o.Clone()
-	c.Take(find(t, h, "A-1-1"))
-	c.TakeGeneral(1, 5)
-	if o.AvailableIn(0) != 42 || o.AvailableIn(1) != 500 || o.Mark() != 0 || c.AvailableIn(0) != 41 || c.AvailableIn(1) != 495 {
+	c, p := o.Clone(), find(t, h, "A-1-1")
+	c.Take(p)
+	c.SetGeneral(1, 400, 5)
+	if c.AvailableIn(0) != 41 || !c.Taken(p) || c.AvailableIn(1) != 395 || c.TakenGeneral(1) != 5 || c.Capacity(1) != 400 ||
+		o.AvailableIn(0) != 42 || o.Taken(p) || o.AvailableIn(1) != 500 || o.TakenGeneral(1) != 0 || o.Capacity(1) != 500 || o.Mark() != 0 {
 		t.Error("a change of the clone is in the other one, or not in the clone")
 	}
 }

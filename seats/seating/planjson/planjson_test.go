@@ -112,7 +112,7 @@ func TestRead_AcceptsOtherWaysToWriteTheSame(t *testing.T) {
 	t.Parallel()
 	want, _, _ := planjson.Read([]byte(example))
 	for _, row := range [][2]string{
-		{`"seats":40`, `"seats":4.0e1`}, {`"seats":40`, " \"seats\" :\t40 \r\n"}, {`"x":10`, `"x":10.0004`}, {`"x":10`, `"x":1e1`},
+		{`"seats":40`, `"seats":4.0e1`}, {`"seats":40`, " \"seats\" :\t40 \r\n"}, {`"x":10`, `"x":10.0004`}, {`"x":10`, `"x":9.9996`}, {`"x":10`, `"x":1e1`},
 		{`"restrictedView":true`, `"restrictedView":true,"x":null,"label":null,"companion":null,"accessible":false`},
 		{`"id":"A-1-3"`, `"\u0069d":"A\u002d1-3"`}, {`"capacity":500`, `"capacity":500,"rows":null`}, {`"key":"pit"`, `"rows":null,"key":"pit"`},
 	} {
@@ -137,6 +137,15 @@ func TestRead_RefusesWhatIsNoJSON(t *testing.T) {
 		if _, problems, err := planjson.Read([]byte(text)); err != nil || len(problems) != 1 || problems[0].Where != "" {
 			t.Errorf("%q: %v, %v", text, problems, err)
 		}
+	}
+}
+
+// A key that is not known hides no other problem.
+func TestRead_SaysWhatIsWrongBesideTheForm(t *testing.T) {
+	t.Parallel()
+	_, problems, err := planjson.Read([]byte(strings.NewReplacer(`{"name"`, `{"sec":1,"name"`, `"id":"A-1-3"`, `"id":"-"`).Replace(example)))
+	if err != nil || len(problems) != 2 || problems[0].Where != "sec" || problems[1].Where != "sections[0].rows[0].seats[3].id" {
+		t.Error(problems, err)
 	}
 }
 
