@@ -54,6 +54,14 @@ type SeatingPlan struct {
 	CreatedAt  time.Time
 }
 
+// TotalSeats is the number of seats in rows, and the capacities.
+func (p SeatingPlan) TotalSeats() (n int64) {
+	for _, s := range p.Sections {
+		n += s.TotalSeats()
+	}
+	return n
+}
+
 // Category is a price class of seats.
 type Category struct {
 	Key   string // unique in the plan
@@ -72,6 +80,22 @@ type Section struct {
 	Rows     []Row
 	Capacity int64   // ≥ 1 for general admission, 0 for rows
 	Outline  []Point // for drawing; nil: not given
+}
+
+// TotalSeats is the number of seats in rows, or the capacity.
+func (s Section) TotalSeats() int64 {
+	n := s.Capacity
+	for _, row := range s.Rows {
+		if row.Seats == nil {
+			n += row.Count
+		}
+		for _, seat := range row.Seats {
+			if seat != nil {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Row is a row of a section. The order of its seats is the physical order.

@@ -18,9 +18,11 @@ func NewHall(plan holdfast.SeatingPlan) (*Hall, error) {
 	for _, c := range plan.Categories {
 		h.categories = append(h.categories, c.Key)
 	}
-	seats := 0
+	seats := int64(0)
 	for _, s := range plan.Sections {
-		seats += seatsOf(s)
+		if s.Capacity == 0 {
+			seats += s.TotalSeats()
+		}
 	}
 	h.places = make(map[string]Place, seats)
 	for n, s := range plan.Sections {
@@ -29,17 +31,6 @@ func NewHall(plan holdfast.SeatingPlan) (*Hall, error) {
 	}
 	h.compilePools()
 	return h, nil
-}
-
-func seatsOf(s holdfast.Section) (n int) {
-	for _, row := range s.Rows {
-		for _, seat := range row.Seats {
-			if seat != nil {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 const bitsPerWord = 64
@@ -53,7 +44,7 @@ func (h *Hall) compileSection(number int, written holdfast.Section, focal *holdf
 		h.total += s.Capacity
 		return s
 	}
-	s.Seats = make([]Seat, 0, seatsOf(written))
+	s.Seats = make([]Seat, 0, written.TotalSeats())
 	s.Rows = make([]Row, 0, len(written.Rows))
 	for _, row := range written.Rows {
 		h.compileRow(number, &s, row, focal)

@@ -42,6 +42,9 @@ func TestExpand_WritesOutWhatIsAbsent(t *testing.T) {
 func TestHall_HasWhatThePlanSays(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, hall())
+	if n := hall().TotalSeats(); n != 542 || seating.Expand(hall()).TotalSeats() != n {
+		t.Error("the plan has ", n)
+	}
 	if h.TotalSeats() != 542 || h.NumberedSeats() != 42 || !h.HasFocalPoint() {
 		t.Error(h.TotalSeats(), h.NumberedSeats(), h.HasFocalPoint())
 	}
