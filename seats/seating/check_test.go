@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
@@ -193,29 +191,5 @@ func TestCheck_PathsCountGaps(t *testing.T) {
 		What: "It has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or a digit."}}
 	if got := seating.Check(p); !reflect.DeepEqual(got, want) {
 		t.Error(got)
-	}
-}
-
-// FuzzCheck checks any plan. Check never panics, and a plan that it accepts makes a hall, written
-// out or not.
-func FuzzCheck(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkAnyPlan)) }
-
-// TestCheck_OfAnyPlan is FuzzCheck with drawn input.
-func TestCheck_OfAnyPlan(t *testing.T) { rapid.Check(t, checkAnyPlan) }
-
-func checkAnyPlan(t *rapid.T) {
-	plan := anyPlan(t)
-	problems := seating.Check(plan)
-	h, err := seating.NewHall(plan)
-	if (err == nil) != (len(problems) == 0) {
-		t.Fatal(problems, err)
-	}
-	if err != nil {
-		return
-	}
-	written := seating.Expand(plan)
-	again, err := seating.NewHall(written)
-	if err != nil || !reflect.DeepEqual(h, again) || !reflect.DeepEqual(seating.Expand(written), written) {
-		t.Fatal("the plan written out is another one: ", err)
 	}
 }

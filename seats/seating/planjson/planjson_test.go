@@ -112,7 +112,8 @@ func TestRead_AcceptsOtherWaysToWriteTheSame(t *testing.T) {
 	t.Parallel()
 	want, _, _ := planjson.Read([]byte(example))
 	for _, row := range [][2]string{
-		{`"seats":40`, `"seats":4.0e1`}, {`"seats":40`, " \"seats\" :\t40 \r\n"}, {`"x":10`, `"x":10.0004`}, {`"x":10`, `"x":9.9996`}, {`"x":10`, `"x":1e1`},
+		{`"seats":40`, `"seats":4.0e1`}, {`"seats":40`, " \"seats\" :\t40 \r\n"}, {`"x":10`, `"x":10.0004`},
+		{`"x":10`, `"x":9.9996`}, {`"x":10`, `"x":1e1`},
 		{`"restrictedView":true`, `"restrictedView":true,"x":null,"label":null,"companion":null,"accessible":false`},
 		{`"id":"A-1-3"`, `"\u0069d":"A\u002d1-3"`}, {`"capacity":500`, `"capacity":500,"rows":null`}, {`"key":"pit"`, `"rows":null,"key":"pit"`},
 	} {
@@ -189,31 +190,6 @@ func TestOf_IsReadBack(t *testing.T) {
 		}
 		if got, problems, err := planjson.Read(text); err != nil || len(problems) > 0 || !reflect.DeepEqual(got, plan) {
 			t.Fatalf("%s: %v, %v", text, problems, err)
-		}
-	})
-}
-
-// FuzzRead reads any text. A text that is accepted is written and read back as the same plan.
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(example))
-	for _, row := range wrong {
-		f.Add([]byte(strings.Replace(example, row.old, row.new, 1)))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		plan, problems, err := planjson.Read(text)
-		if valid := json.Valid(text); err == nil && !valid {
-			t.Fatal("this is no JSON")
-		}
-		if err != nil || len(problems) > 0 {
-			return
-		}
-		written, err := json.Marshal(planjson.Of(plan))
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, problems, err := planjson.Read(written)
-		if err != nil || len(problems) > 0 || !reflect.DeepEqual(seating.Expand(again), seating.Expand(plan)) {
-			t.Fatalf("%s: %v, %v", written, problems, err)
 		}
 	})
 }
