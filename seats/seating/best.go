@@ -1,5 +1,7 @@
 package seating
 
+import "github.com/holdfast-dev/holdfast"
+
 // Wish asks for the best available seats.
 type Wish struct {
 	Seats int // 1 to holdfast.MaxNamedSeats
@@ -50,7 +52,12 @@ func (a Answer) Granted() bool { return a.Outcome >= Together }
 // seat come first, then other adjacent seats, then the longest runs of free seats of the section
 // that needs the fewest. Among picks of one kind the lowest sum of distances wins, ties by plan
 // order; without a focal point, section and row come before the distance.
+//
+// A wish outside its limits is Unavailable.
 func (o *Occupancy) Best(w Wish, buffer []Place) Answer {
+	if w.Seats < 1 || w.Seats > holdfast.MaxNamedSeats || w.Accessible < 0 || w.Accessible > w.Seats {
+		return Answer{}
+	}
 	if o.index == nil {
 		o.index = newIndex(o.hall)
 	}

@@ -76,7 +76,7 @@ func findAll(hall *seating.Hall, ids []string) (places []seating.Place) {
 
 // The seats of each pick are drawn as x.
 func TestBest_ByTheRules(t *testing.T) {
-	left := &holdfast.Point{}
+	left, second := &holdfast.Point{}, &holdfast.Point{Y: holdfast.Unit}
 	for _, row := range []struct {
 		name    string
 		hall    drawn
@@ -87,7 +87,7 @@ func TestBest_ByTheRules(t *testing.T) {
 	}{
 		{"the middle of the row wins without a focal point", ".......", seating.Wish{Seats: 3}, nil, "..xxx..", seating.Together},
 		{"of two places as near, the first in plan order wins", "......", seating.Wish{Seats: 3}, nil, "xxx...", seating.Together},
-		{"a focal point wins over the row", "....\n....", seating.Wish{Seats: 2}, &holdfast.Point{Y: holdfast.Unit}, "....\nxx..", seating.Together},
+		{"a focal point wins over the row", "....\n....", seating.Wish{Seats: 2}, second, "....\nxx..", seating.Together},
 		{"the row wins over the distance from the middle", "..##\n....", seating.Wish{Seats: 2}, nil, "xx##\n....", seating.Together},
 		{"a pick that leaves no single seat wins over a nearer one", "...#\n....", seating.Wish{Seats: 2}, nil, "...#\nxx..", seating.Together},
 		{"if all leave a single seat, the nearest wins", "...\n...", seating.Wish{Seats: 2}, left, "xx.\n...", seating.LeavesSingle},
@@ -163,6 +163,8 @@ func TestBest_ARefusalSaysWhatIsThere(t *testing.T) {
 		{"a table", "ALL:.#.#.\n..", seating.Wish{Seats: 4, Required: true}, seating.NotTogether, 5, 3},
 		{"rows without neighbours", "NONE:.....", seating.Wish{Seats: 4, Required: true}, seating.NotTogether, 5, 1},
 		{"one of the seats is accessible", "A#.A", seating.Wish{Seats: 3, Accessible: 2, Required: true}, seating.NotTogether, 3, 2},
+		{"no seats asked for", "..", seating.Wish{}, seating.Unavailable, 0, 0},
+		{"more accessible seats than seats", "AA", seating.Wish{Seats: 1, Accessible: 2}, seating.Unavailable, 0, 0},
 		{"nothing at all", "####", seating.Wish{Seats: 1}, seating.Unavailable, 0, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -232,6 +234,22 @@ func TestOrphans_ByTheRules(t *testing.T) {
 				t.Errorf("%s\ngot %v, want %v", row.hall, got, want)
 			}
 		})
+	}
+}
+
+// The sum of 50 distances from corner to corner fits.
+func TestBest_TheFarthestSeatsAreCompared(t *testing.T) {
+	far := holdfast.MaxPlanCoordinate
+	plan, _ := drawn(strings.Repeat(".", holdfast.MaxNamedSeats+2)).hall()
+	plan.FocalPoint = &holdfast.Point{X: -far, Y: -far}
+	for _, s := range plan.Sections[0].Rows[0].Seats {
+		s.X, s.Y = &far, &far
+	}
+	p := newPair(t, plan, true)
+	for n := 1; n <= holdfast.MaxNamedSeats; n++ {
+		if got := p.compare(t, refWish{seats: n}); got.step != 1 || got.seats[0] != p.seats[0].id {
+			t.Errorf("%d seats: %+v", n, got)
+		}
 	}
 }
 
