@@ -3,7 +3,9 @@ package seating_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
@@ -102,18 +104,35 @@ func (p *pair) String() string {
 
 // Small halls, in which seats are taken and freed at random between the wishes.
 func TestBest_AgreesWithTryingEverythingInSmallHalls(t *testing.T) {
-	compareHalls(t, 60_000, func(n uint64) small { return small{Rand: rand.New(rand.NewPCG(1, n))} })
+	t.Parallel()
+	compareHalls(t, 15_000, func(n uint64) small { return small{Rand: rand.New(rand.NewPCG(1, n))} })
 }
 
 // Rows that are longer than a word of the map.
 func TestBest_AgreesWithTryingEveryRunInLongRows(t *testing.T) {
-	compareHalls(t, 4_000, func(n uint64) small { return small{Rand: rand.New(rand.NewPCG(3, n)), long: 200} })
+	t.Parallel()
+	compareHalls(t, 1_000, func(n uint64) small { return small{Rand: rand.New(rand.NewPCG(3, n)), long: 200} })
+}
+
+// moreVariable names the factor by which the random cases are more than in scripts/test.
+const moreVariable = "HOLDFAST_TEST_MORE"
+
+// times is n times that factor; 1 if it is not set.
+func times(t *testing.T, n int) int {
+	t.Helper()
+	if os.Getenv(moreVariable) == "" {
+		return n
+	}
+	more, err := strconv.Atoi(os.Getenv(moreVariable))
+	if err != nil {
+		t.Fatal(moreVariable, err)
+	}
+	return n * more
 }
 
 func compareHalls(t *testing.T, plans int, generator func(n uint64) small) {
-	if testing.Short() {
-		plans /= 20
-	}
+	t.Helper()
+	plans = times(t, plans)
 	steps, cases := map[int]int{}, 0
 	for n := range plans {
 		g := generator(uint64(n))

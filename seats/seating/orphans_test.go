@@ -26,10 +26,8 @@ func (p *pair) places(seats []*refSeat) (places []seating.Place) {
 }
 
 func TestOrphans_AgreeWithTryingEverythingInSmallHalls(t *testing.T) {
-	plans := 20_000
-	if testing.Short() {
-		plans = 2_000
-	}
+	t.Parallel()
+	plans := times(t, 5_000)
 	cases, refused := 0, 0
 	for n := range plans {
 		g := small{Rand: rand.New(rand.NewPCG(2, uint64(n)))}
