@@ -117,7 +117,7 @@ type Seat struct {
 	Label    string // "": its position in the row
 	Category string // "": the row's
 	X, Y     *Thousandths
-	// Accessible seats are for wheelchairs, and Companion seats for those who come along.
+	// Accessible seats are for wheelchairs, and Companion seats for the people with them.
 	Accessible, Companion, RestrictedView bool
 	Note                                  string
 }

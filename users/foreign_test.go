@@ -13,7 +13,7 @@ import (
 )
 
 // Users of other software, with values of every type in every field, can be read, and are in
-// nobody's way.
+// no other user's way.
 func TestForeignDocuments_OfUsers(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -92,7 +92,7 @@ func (s *Service) insert(ctx context.Context, u holdfast.User) error {
 
 // FindUser returns the user with an email address, in any case. found is false if there is
 // none; that is confirmed, as in GetUser. It is false too if other software wrote the user with an
-// _id that is no ObjectID, although nobody else can have that address.
+// _id that is no ObjectID, although no other user can have that address.
 func (s *Service) FindUser(ctx context.Context, email string) (u holdfast.User, found bool, err error) {
 	u, err = mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, mongodb.At(place), func(ctx context.Context) (holdfast.User, error) {
 		return s.first(ctx, mongodb.Is("email", email), options.Aggregate().SetCollation(mongodb.IgnoringCase()))

@@ -37,7 +37,12 @@ func (g generator) coordinate(name string) holdfast.Thousandths {
 
 // anyPlan draws a plan that is valid about every other time.
 func anyPlan(t *rapid.T) holdfast.SeatingPlan {
-	g := generator{t, rapid.Bool().Draw(t, "odd values")}
+	return generator{t, rapid.Bool().Draw(t, "odd values")}.plan()
+}
+
+func validPlan(t *rapid.T) holdfast.SeatingPlan { return generator{t, false}.plan() }
+
+func (g generator) plan() holdfast.SeatingPlan {
 	plan := holdfast.SeatingPlan{
 		Name: g.text("name", []string{"Hall"}, "", "\x00"), Categories: []holdfast.Category{{Key: "a", Name: "A"}, {Key: "b", Name: "B"}},
 	}
