@@ -42,12 +42,11 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			writeProblem(w, problemOf(err))
 			return
 		}
-		body := bodyBuffers.Get().(*bytes.Buffer)
-		defer func() {
-			body.Reset()
-			bodyBuffers.Put(body)
-		}()
-		if err := a.bodies.read(body, w, r, d.maxBody); err != nil {
+		request := requests.Get().(*admitted)
+		request.humaContext, request.arrival.response = ctx, w
+		defer request.free()
+		body := &request.body
+		if err := a.bodies.read(request, r, d.maxBody); err != nil {
 			writeProblem(w, problemOf(err))
 			return
 		}
@@ -69,7 +68,7 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			}
 			defer a.freeSlot()
 		}
-		next(&admitted{humaContext: ctx, body: body})
+		next(request)
 	}
 }
 
@@ -121,11 +120,12 @@ type humaContext = huma.Context
 // admitted is a request whose body was read.
 type admitted struct {
 	humaContext
-	body *bytes.Buffer
+	body    bytes.Buffer
+	arrival arrival
 }
 
 // BodyReader implements huma.Context.
-func (c *admitted) BodyReader() io.Reader { return c.body }
+func (c *admitted) BodyReader() io.Reader { return &c.body }
 
 // SetReadDeadline implements huma.Context. The body has come, so no deadline is due.
 func (c *admitted) SetReadDeadline(time.Time) error { return nil }
@@ -133,8 +133,15 @@ func (c *admitted) SetReadDeadline(time.Time) error { return nil }
 // Unwrap lets humago reach the request.
 func (c *admitted) Unwrap() huma.Context { return c.humaContext }
 
-// bodyBuffers has buffers of at most about maxBodyBytes.
-var bodyBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// requests has requests to use again, with buffers of at most about maxBodyBytes.
+var requests = sync.Pool{New: func() any { return new(admitted) }}
+
+// free gives the request up. Nothing reads it after its handler has returned.
+func (c *admitted) free() {
+	c.humaContext, c.arrival = nil, arrival{}
+	c.body.Reset()
+	requests.Put(c)
+}
 
 // defaultBodies is how many bodies may be on their way at a time. They need at most 64 KiB each.
 const defaultBodies = 4096
@@ -151,31 +158,30 @@ type bodies struct {
 
 // arrival is a body that is being read.
 type arrival struct {
-	control *http.ResponseController
-	givenUp bool
+	response http.ResponseWriter
+	limited  io.LimitedReader
+	givenUp  bool
 }
 
-// read reads a request's body of at most limit bytes.
-func (b *bodies) read(into *bytes.Buffer, w http.ResponseWriter, r *http.Request, limit int64) error {
+// read reads the body of a request, of at most limit bytes.
+func (b *bodies) read(into *admitted, r *http.Request, limit int64) error {
 	if r.ContentLength == 0 { // -1 if it is not known
 		return nil
 	}
 	if r.ContentLength > limit {
 		return bodyTooLarge(limit)
 	}
-	arrived := b.begin(w)
-	n, err := into.ReadFrom(io.LimitReader(r.Body, limit+1))
-	var timeout net.Error
-	switch givenUp := arrived(); {
+	into.arrival.limited = io.LimitedReader{R: r.Body, N: limit + 1}
+	place := b.begin(&into.arrival)
+	n, err := into.body.ReadFrom(&into.arrival.limited)
+	switch givenUp := b.end(place); {
 	case givenUp:
 		return newProblem(http.StatusServiceUnavailable, holdfast.CodeUnavailable,
 			"Too many bodies arrive at the same time, and this one was slow. Retry the request.")
 	case n > limit:
 		return bodyTooLarge(limit)
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return newProblem(http.StatusBadRequest, codeMalformed, "The body did not arrive in time. Send it faster.")
 	case err != nil:
-		return newProblem(http.StatusBadRequest, codeMalformed, "The body is incomplete, or its chunks are invalid.")
+		return incompleteBody(err)
 	}
 	return nil
 }
@@ -185,23 +191,32 @@ func bodyTooLarge(limit int64) error {
 		fmt.Sprintf("The body is too large. Send at most %d bytes.", limit))
 }
 
-// begin counts a body. arrived ends that, and reports whether the body was given up meanwhile.
-func (b *bodies) begin(w http.ResponseWriter) (arrived func() (givenUp bool)) {
+func incompleteBody(err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return newProblem(http.StatusBadRequest, codeMalformed, "The body did not arrive in time. Send it faster.")
+	}
+	return newProblem(http.StatusBadRequest, codeMalformed, "The body is incomplete, or its chunks are invalid.")
+}
+
+// begin counts a body.
+func (b *bodies) begin(this *arrival) (place *linked.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.arriving.Len() >= b.max {
 		oldest := b.arriving.Remove(b.arriving.Front()).(*arrival)
 		oldest.givenUp = true
-		_ = oldest.control.SetReadDeadline(clock.Deadline(0)) // ends its read at once
+		_ = http.NewResponseController(oldest.response).SetReadDeadline(clock.Deadline(0)) // ends its read at once
 	}
-	this := &arrival{control: http.NewResponseController(w)}
-	element := b.arriving.PushBack(this)
-	return func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.arriving.Remove(element) // nothing if it was given up
-		return this.givenUp
-	}
+	return b.arriving.PushBack(this)
+}
+
+// end ends what begin began, and reports whether the body was given up meanwhile.
+func (b *bodies) end(place *linked.Element) (givenUp bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.arriving.Remove(place) // nothing if it was given up
+	return place.Value.(*arrival).givenUp
 }
 
 // count returns how many bodies are on their way.

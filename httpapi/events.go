@@ -119,5 +119,5 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 		Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
 		EventDate: in.Body.EventDate.utc(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
 	}, key)
-	return newCreated("/api/events/"+e.ID.String(), replayed, newEventBody(e)), err
+	return newCreated("/api/events/", e.ID, replayed, newEventBody(e)), err
 }

@@ -137,5 +137,5 @@ func (a *api) acquireLock(ctx context.Context, in *newLock) (*created[lockBody],
 	if err != nil {
 		return nil, err
 	}
-	return newCreated("/api/locks/"+l.ID.String(), replayed, newLockBody(l)), nil
+	return newCreated("/api/locks/", l.ID, replayed, newLockBody(l)), nil
 }

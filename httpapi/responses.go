@@ -16,8 +16,8 @@ type created[T any] struct {
 	Body     T
 }
 
-func newCreated[T any](location string, replayed bool, body T) *created[T] {
-	c := &created[T]{Location: location, Body: body}
+func newCreated[T any](path string, id holdfast.ID, replayed bool, body T) *created[T] {
+	c := &created[T]{Location: path + id.String(), Body: body}
 	if replayed {
 		c.Replayed = "true"
 	}

@@ -16,16 +16,15 @@ const lingerTimeout = time.Second
 // withUnreadBodies sends every response at once, also if no handler has read the request's body:
 // a refusal, an unknown route, a probe. Otherwise the server would first read the body (up to
 // 256 KiB), to use the connection again, and a body that does not come would hold up the response.
+// The request must be a copy of the server's (withRequestID makes one): the server looks at its own.
 func withUnreadBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 { // -1 if it is not known
 			next.ServeHTTP(w, r)
 			return
 		}
-		body := &watchedBody{ReadCloser: r.Body}
-		closer := &unreadCloser{ResponseWriter: w, body: body}
-		r = r.WithContext(r.Context()) // the server keeps its own request as it is
-		r.Body = body
+		closer := &unreadCloser{ResponseWriter: w, body: watchedBody{ReadCloser: r.Body}}
+		r.Body = &closer.body
 		next.ServeHTTP(closer, r)
 		closer.begin()
 	})
@@ -46,7 +45,7 @@ func (b *watchedBody) Read(into []byte) (int, error) {
 // unreadCloser is the response to a request with a body.
 type unreadCloser struct {
 	http.ResponseWriter
-	body  *watchedBody
+	body  watchedBody
 	begun bool
 }
 

@@ -67,7 +67,7 @@ func (a *api) createUser(ctx context.Context, in *newUser) (*created[userBody], 
 	}
 	n := holdfast.NewUser{Name: strings.TrimSpace(string(in.Body.Name)), Email: string(in.Body.Email)}
 	u, replayed, err := a.Users.CreateUserOnce(ctx, n, key)
-	return newCreated("/api/users/"+u.ID.String(), replayed, newUserBody(u)), err
+	return newCreated("/api/users/", u.ID, replayed, newUserBody(u)), err
 }
 
 func (a *api) findUser(ctx context.Context, in *userFilterByEmail) (*list[userBody], error) {
