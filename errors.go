@@ -16,7 +16,13 @@ const (
 	CodeLockNotFound    Code = "LOCK_NOT_FOUND"
 	CodeBookingNotFound Code = "BOOKING_NOT_FOUND"
 
-	CodeSeatsUnavailable     Code = "SEATS_UNAVAILABLE"    // Details: SeatsUnavailable
+	CodeSeatingPlanNotFound Code = "SEATING_PLAN_NOT_FOUND"
+	CodeSeatNotFound        Code = "SEAT_NOT_FOUND"
+
+	CodeSeatsUnavailable     Code = "SEATS_UNAVAILABLE"  // Details: SeatsUnavailable
+	CodeSeatOrphaned         Code = "SEAT_ORPHANED"      // Details: SeatOrphaned
+	CodeSeatsNotAdjacent     Code = "SEATS_NOT_ADJACENT" // Details: SeatsNotAdjacent
+	CodeLockHasBooking       Code = "LOCK_HAS_BOOKING"
 	CodeSeatLimitReached     Code = "SEAT_LIMIT_REACHED"   // Details: LimitReached
 	CodeCapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN" // Details: CapacityBelowTaken
 	CodeEventNotOnSale       Code = "EVENT_NOT_ON_SALE"
@@ -46,7 +52,8 @@ const (
 // maps codes to answers can test with it that its table is complete.
 func Codes() []Code {
 	return []Code{
-		CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatsUnavailable, CodeSeatLimitReached,
+		CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatingPlanNotFound, CodeSeatNotFound,
+		CodeSeatsUnavailable, CodeSeatOrphaned, CodeSeatsNotAdjacent, CodeLockHasBooking, CodeSeatLimitReached,
 		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeInvalid,
 		CodeUnavailable, CodeOutcomeUnknown,
@@ -63,8 +70,16 @@ type Error struct {
 
 // The details of errors.
 type (
-	// SeatsUnavailable says how many seats were requested, and how many were available.
-	SeatsUnavailable struct{ Requested, Available int64 }
+	// SeatsUnavailable says how many seats were requested, and how many of those that the request
+	// could have had were available. Of named seats it has those that were not, in plan order.
+	SeatsUnavailable struct {
+		Requested, Available int64
+		Unavailable          []string
+	}
+	// SeatOrphaned has the seats that would be left without a free neighbour, in plan order.
+	SeatOrphaned struct{ Orphans []string }
+	// SeatsNotAdjacent says how many of the seats asked for are together.
+	SeatsNotAdjacent struct{ Longest int64 }
 	// LimitReached says which limit a request would exceed, and how much the user
 	// holds already; Held is nil if the limit is for one lock.
 	LimitReached struct {
@@ -96,7 +111,8 @@ func Refuse(code Code, format string, args ...any) *Error {
 
 // NotFound refuses with one of the codes that end in _NOT_FOUND.
 func NotFound(code Code) *Error {
-	return Refuse(code, "There is no such %s.", strings.ToLower(strings.TrimSuffix(string(code), notFound)))
+	what := strings.ToLower(strings.TrimSuffix(string(code), notFound))
+	return Refuse(code, "There is no such %s.", strings.ReplaceAll(what, "_", " "))
 }
 
 const notFound = "_NOT_FOUND"

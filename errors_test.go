@@ -84,6 +84,7 @@ func TestNotFound_SaysWhatDoesNotExist(t *testing.T) {
 	for code, want := range map[holdfast.Code]string{
 		holdfast.CodeEventNotFound: "There is no such event.", holdfast.CodeLockNotFound: "There is no such lock.",
 		holdfast.CodeBookingNotFound: "There is no such booking.", holdfast.CodeUserNotFound: "There is no such user.",
+		holdfast.CodeSeatingPlanNotFound: "There is no such seating plan.",
 	} {
 		t.Run(string(code), func(t *testing.T) {
 			if err := holdfast.NotFound(code); err.Code != code || err.Message != want || !holdfast.IsNotFound(err) {

@@ -35,7 +35,34 @@ type Event struct {
 	MaxSeatsPerUser int64 // 0: no limit
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
+	Seating         Seating
 }
+
+// Seating is what a seated event has beside an unseated one.
+type Seating struct {
+	PlanID           ID    // zero: the event is unseated
+	BlockedSeats     int64 // that the venue has taken out of sale
+	OrphanRule       OrphanRule
+	AccessiblePolicy AccessiblePolicy
+}
+
+// OrphanRule says whether named seats may leave new single seats.
+type OrphanRule string
+
+// Any other value, such as of other software, counts as ALLOW.
+const (
+	OrphansAllowed OrphanRule = "ALLOW"
+	OrphansRefused OrphanRule = "REFUSE"
+)
+
+// AccessiblePolicy says whether accessible seats are taken only as asked for.
+type AccessiblePolicy string
+
+// Any other value, such as of other software, counts as RESERVED.
+const (
+	AccessibleReserved AccessiblePolicy = "RESERVED"
+	AccessibleOpen     AccessiblePolicy = "OPEN"
+)
 
 // Answer is the event as it is answered. If other software has left a counter that can't be right, it
 // shows no seat available until the counter is repaired: no answer promises a seat that may be taken.

@@ -14,6 +14,10 @@ const (
 	LockReleased LockStatus = "RELEASED"
 )
 
+// LockBlocked is the venue's own lock: its seats are out of sale until it is RELEASED. It has no
+// user and no expiry, and no list of locks has it.
+const LockBlocked LockStatus = "BLOCKED"
+
 // LockStatuses returns all statuses, in a new slice.
 func LockStatuses() []LockStatus {
 	return []LockStatus{LockActive, LockConsumed, LockExpired, LockReleased}
@@ -68,6 +72,9 @@ type Lock struct {
 	RequestHash string // of the request that made it, "" if other software made it
 	BookingID   ID     // its live booking, zero for none
 	CreatedAt   time.Time
+	// SeatIDs are the numbered seats, in plan order; nil: none. They stay when the lock ends.
+	SeatIDs []string
+	Section string // of general admission in a seated event; "" for none
 }
 
 // Due reports whether the lock's time has passed at now, by the database's clock.
@@ -93,14 +100,18 @@ func (l Lock) Ended(now time.Time) error {
 type LockRequest struct {
 	EventID ID
 	UserID  ID
-	Seats   int64
+	Seats   int64  // how many, in every form of the wish
+	Wish    Wish   // which; zero: of an unseated event
 	Until   Until  // zero: the default time
 	Key     string // idempotency key, "" for none
 }
 
 // Hash is different for different requests with one idempotency key.
 func (r LockRequest) Hash() string {
-	return requestHash("%d|%d|%d", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds())
+	if r.Wish.IsZero() {
+		return requestHash("%d|%d|%d", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds())
+	}
+	return requestHash("%d|%d|%d|%s", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds(), r.Wish.canonical())
 }
 
 // Made reports whether this request made the lock. A lock of other software has no

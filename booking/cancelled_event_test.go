@@ -2,6 +2,7 @@ package booking_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -75,7 +76,7 @@ func TestCancelledEvent_ARefusalRaisesTheLocksRevision(t *testing.T) {
 	if err != nil || doc.Internal.Rev == 0 {
 		t.Errorf("the revision is %d, %v", doc.Internal.Rev, err)
 	}
-	if after := w.Lock(lock.ID); after != lock {
+	if after := w.Lock(lock.ID); !reflect.DeepEqual(after, lock) {
 		t.Errorf("the lock is %+v, it was %+v", after, lock)
 	}
 }

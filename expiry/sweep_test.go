@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -343,7 +344,7 @@ func TestSweepLocks_LeavesALockThatHasChangedMeanwhile(t *testing.T) {
 					Run: inventory.Run{By: holdfast.EndedByLockExpiry, ID: "run"}, LockIDs: []holdfast.ID{lock.ID}, UpTo: upTo,
 				}
 				result, err := w.Pipeline.Sweep(w.Ctx(), event, command)
-				if err != nil || len(result.Ended) > 0 || w.Lock(lock.ID) != before {
+				if err != nil || len(result.Ended) > 0 || !reflect.DeepEqual(w.Lock(lock.ID), before) {
 					t.Errorf("up to %d: %+v, %v; the lock is %+v", upTo, result, err, w.Lock(lock.ID))
 				}
 			}

@@ -45,7 +45,12 @@ var statusByCode = map[holdfast.Code]int{
 
 	holdfast.CodeEventNotFound:        http.StatusNotFound,
 	holdfast.CodeLockNotFound:         http.StatusNotFound,
+	holdfast.CodeSeatingPlanNotFound:  http.StatusNotFound,
+	holdfast.CodeSeatNotFound:         http.StatusNotFound,
 	holdfast.CodeSeatsUnavailable:     http.StatusConflict,
+	holdfast.CodeSeatOrphaned:         http.StatusConflict,
+	holdfast.CodeSeatsNotAdjacent:     http.StatusConflict,
+	holdfast.CodeLockHasBooking:       http.StatusConflict,
 	holdfast.CodeSeatLimitReached:     http.StatusConflict,
 	holdfast.CodeEventNotOnSale:       http.StatusConflict,
 	holdfast.CodeCapacityBelowTaken:   http.StatusConflict,
@@ -99,11 +104,16 @@ type Problem struct {
 
 	Requested *int64 `json:"requested,omitempty" doc:"Seats requested."`
 	Available *int64 `json:"available,omitempty" doc:"Seats available."`
-	Limit     *int64 `json:"limit,omitempty" doc:"The limit that was reached."`
-	Held      *int64 `json:"held,omitempty" doc:"How much of the limit the customer uses."`
-	Taken     *int64 `json:"taken,omitempty" doc:"Seats taken. The capacity can't be lower."`
-	Holder    string `json:"holder,omitempty" doc:"The process that runs the job: <pod>/<pid>/<random>."`
-	LockID    string `json:"lockId,omitempty" doc:"The lock that may have been created."`
+
+	Unavailable []string `json:"unavailable,omitempty" doc:"The named seats that are not available, in plan order."`
+	Orphans     []string `json:"orphans,omitempty" doc:"The seats that would be left without a free neighbour."`
+	Longest     *int64   `json:"longest,omitempty" doc:"How many of the seats requested are together."`
+
+	Limit  *int64 `json:"limit,omitempty" doc:"The limit that was reached."`
+	Held   *int64 `json:"held,omitempty" doc:"How much of the limit the customer uses."`
+	Taken  *int64 `json:"taken,omitempty" doc:"Seats taken. The capacity can't be lower."`
+	Holder string `json:"holder,omitempty" doc:"The process that runs the job: <pod>/<pid>/<random>."`
+	LockID string `json:"lockId,omitempty" doc:"The lock that may have been created."`
 
 	cause      error
 	retryAfter string // seconds; "" means defaultRetryAfter
@@ -186,7 +196,11 @@ func newFailure(method string) *Problem {
 func (p *Problem) addDetails(details any) {
 	switch d := details.(type) {
 	case holdfast.SeatsUnavailable:
-		p.Requested, p.Available = &d.Requested, &d.Available
+		p.Requested, p.Available, p.Unavailable = &d.Requested, &d.Available, d.Unavailable
+	case holdfast.SeatOrphaned:
+		p.Orphans = d.Orphans
+	case holdfast.SeatsNotAdjacent:
+		p.Longest = &d.Longest
 	case holdfast.LimitReached:
 		p.Limit, p.Held = &d.Limit, d.Held
 	case holdfast.CapacityBelowTaken:

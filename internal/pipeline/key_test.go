@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
@@ -43,7 +44,7 @@ func TestKey_UsedInAnotherProcess(t *testing.T) {
 			t.Errorf("command %d: got %+v, want %+v: %+v", i, got, want[i], r)
 		}
 	}
-	if made, replayed := results[eventID][3].Lock, results[eventID][4].Lock; made.ID != replayed.ID || *made != *replayed {
+	if made, replayed := results[eventID][3].Lock, results[eventID][4].Lock; made.ID != replayed.ID || !reflect.DeepEqual(*made, *replayed) {
 		t.Errorf("one key in one batch: %+v and %+v", made, replayed)
 	}
 	wantAvailable(t, w, eventID, 100-3-3-3-1)

@@ -274,7 +274,7 @@ func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
 	}
 	timed.CreatedAt, relative.CreatedAt, relative.ExpiresAt = applied.Now, applied.Now, applied.Now.Add(time.Minute)
 	for _, want := range []holdfast.Lock{timed, relative} {
-		if got := f.Lock(want.ID); got != want {
+		if got := f.Lock(want.ID); !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v,\nwant %+v", got, want)
 		}
 		if doc := f.document("seatlocks", want.ID); (doc["idempotencyKey"] == nil) != (want.Key == "") || doc["internal.rev"] != int64(0) {

@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestAcquire_MakesALockAndTakesItsSeats(t *testing.T) {
 		ID: lockID(1), EventID: eventID, UserID: alice, Seats: 3, Status: holdfast.LockActive,
 		ExpiresAt: in(theRules.DefaultLockTTL), Key: "key", RequestHash: c.Hash(), CreatedAt: begin,
 	}
-	if r.Lock != want || s.locks[lockID(1)].Lock != want {
+	if !reflect.DeepEqual(r.Lock, want) || !reflect.DeepEqual(s.locks[lockID(1)].Lock, want) {
 		t.Errorf("answered %+v, stored %+v, want %+v", r.Lock, s.locks[lockID(1)].Lock, want)
 	}
 	if r.Replayed || !r.Acquires() {
@@ -196,7 +197,7 @@ func TestAcquire_RefusalForTooFewSeatsSaysHowManyAreAvailable(t *testing.T) {
 	}
 	for i, want := range map[int]holdfast.SeatsUnavailable{1: {Requested: 2, Available: 1}, 3: {Requested: 1, Available: 0}} {
 		t.Run(fmt.Sprintf("command %d", i), func(t *testing.T) {
-			if got, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](results[i].Err); !ok || got != want {
+			if got, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](results[i].Err); !ok || !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})

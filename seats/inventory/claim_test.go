@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func TestExtend_NeverShortensAndStopsAtTheCap(t *testing.T) {
 			if got := invalidField(r.Err); got != row.field || (got == "") != (r.Err == nil) {
 				t.Errorf("refused %q (%v), want %q", got, r.Err, row.field)
 			}
-			if got := s.locks[lockID(1)]; !got.ExpiresAt.Equal(row.want) || (r.Err == nil && r.Lock != got.Lock) {
+			if got := s.locks[lockID(1)]; !got.ExpiresAt.Equal(row.want) || (r.Err == nil && !reflect.DeepEqual(r.Lock, got.Lock)) {
 				t.Errorf("answered %+v, stored %+v, want the expiry %v", r.Lock, got, row.want)
 			}
 		})

@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -44,7 +45,7 @@ func (o outcome) String() string {
 	if o.details != nil {
 		s += fmt.Sprintf(", %+v", o.details)
 	}
-	if o.lock != (holdfast.Lock{}) {
+	if !reflect.DeepEqual(o.lock, (holdfast.Lock{})) {
 		s += fmt.Sprintf(", lock %+v", o.lock)
 	}
 	if o.booking != (holdfast.Booking{}) {

@@ -37,11 +37,20 @@ type EventWrite struct {
 	AtLeast int64
 
 	Available, Oversold int64 // added to the counter
+	Blocked             int64 // added to the seats that the venue has blocked
+	Maps                []SectionMap
 	Counter             *Counter
 	Drift               *Drift
 	Fields              holdfast.EventChange
 	RunID               string // of the run that made the change
 	SweptAtRev          *int64
+}
+
+// SectionMap is what is taken of a section, as the plan leaves it.
+type SectionMap struct {
+	Section int    // its number in the plan
+	Bits    []byte // see seating.Occupancy.Bytes; nil for general admission
+	Taken   int64  // of general admission
 }
 
 // Counter replaces an event's counter, which was wrong.
@@ -70,6 +79,14 @@ type LockWrite struct {
 	ClearBooking bool
 	EndedBy      holdfast.EndedBy
 	RunID        string
+	Seats        *LockSeats // nil: unchanged
+}
+
+// LockSeats replaces the seats of a lock.
+type LockSeats struct {
+	Seats   int64
+	SeatIDs []string // in plan order
+	Section string
 }
 
 // LockGuard is the condition on a lock in addition to its status.

@@ -152,7 +152,7 @@ func (m *model) difference(s *store) string {
 		}
 	}
 	for id, want := range m.locks {
-		if got := s.locks[id]; got == nil || got.Lock != want.Lock || s.ends[id] != want.ending {
+		if got := s.locks[id]; got == nil || !reflect.DeepEqual(got.Lock, want.Lock) || s.ends[id] != want.ending {
 			return fmt.Sprintf("the lock is %+v, ended %+v; want %+v", got, s.ends[id], want)
 		}
 	}

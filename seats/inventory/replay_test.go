@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestReplay_AnswersWithTheLockAsItIsNow(t *testing.T) {
 				before := s.clone()
 				r := p.batch(t, ask)[0]
 				wantCode(t, r, "")
-				if r.Lock != before.locks[lockID(9)].Lock || !r.Replayed || r.Acquires() {
+				if !reflect.DeepEqual(r.Lock, before.locks[lockID(9)].Lock) || !r.Replayed || r.Acquires() {
 					t.Errorf("got %+v, want lock 9 as a replay", r)
 				}
 				s.wantCounter(t, before.event.AvailableSeats, 0)
@@ -100,7 +101,8 @@ func TestReplay_InTheSameBatch(t *testing.T) {
 	for i, want := range []holdfast.Code{"", "", holdfast.CodeIdempotencyKeyReused, ""} {
 		wantCode(t, results[i], want)
 	}
-	if results[1].Lock != results[0].Lock || !results[1].Replayed || results[1].Acquires() || results[1].Lock.ExpiresAt.IsZero() {
+	if !reflect.DeepEqual(results[1].Lock, results[0].Lock) || !results[1].Replayed ||
+		results[1].Acquires() || results[1].Lock.ExpiresAt.IsZero() {
 		t.Errorf("got %+v, want a replay of %+v", results[1], results[0])
 	}
 	if len(s.locks) != 2 {
@@ -145,7 +147,7 @@ func TestReplay_OfALockThatThisBatchEnds(t *testing.T) {
 			p := &pipeline{store: s, rules: theRules}
 			results := p.batch(t, before, keyed(2, 2, "key"), keyed(3, 9, "other"))
 			wantCode(t, results[1], "")
-			if want := s.locks[lockID(9)].Lock; results[1].Lock != want || want.Status == holdfast.LockActive {
+			if want := s.locks[lockID(9)].Lock; !reflect.DeepEqual(results[1].Lock, want) || want.Status == holdfast.LockActive {
 				t.Errorf("got %+v, want %+v", results[1].Lock, want)
 			}
 		})

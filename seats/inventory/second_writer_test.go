@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -83,7 +84,7 @@ func (r *race) step() {
 			r.Fatalf("%T%+v was answered with %v (%v), which is right in none of %d states; in the last one it is %v",
 				c, c, withoutClock(c, results[i]), results[i].Err, len(r.states), r.outcome(r.states[len(r.states)-1], commands, results, i))
 		}
-		if results[i].Acquires() && r.store.locks[results[i].Lock.ID].Lock != results[i].Lock {
+		if results[i].Acquires() && !reflect.DeepEqual(r.store.locks[results[i].Lock.ID].Lock, results[i].Lock) {
 			r.Fatalf("answered %+v, stored %+v", results[i].Lock, r.store.locks[results[i].Lock.ID])
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
 // ID names an event, a user, a lock or a booking.
@@ -24,6 +25,9 @@ type State struct {
 
 	Event   *Event // nil: not read, or missing
 	Missing bool   // there is no such event
+	// Seats is the map of a seated event, at the event's revision; nil: not read. Decide leaves it as
+	// the plan leaves it. If the plan is not carried out, it must not be used again.
+	Seats *seating.Occupancy
 
 	Locks    map[ID]*Lock
 	Bookings map[ID]*holdfast.Booking
@@ -31,6 +35,8 @@ type State struct {
 	Keys     map[UserKey]*Lock      // the lock that was made with a key
 	Holdings map[ID]Holding         // of a user, in this event
 	Due      *[]DueLock             // due locks that a sweep or a reclaim may end
+	Holders  map[string]*DueLock    // by seat ID: the due lock with the seat that may be ended; nil: there is none
+	Blocks   map[string]*Lock       // by seat ID: the venue's lock on the seat; nil: there is none
 	Sold     map[ID]int             // how many CONFIRMED bookings name the lock; 1 at most, unless other software made them
 	Taken    *int64                 // Σ seats of the ACTIVE and CONSUMED locks
 	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
@@ -81,6 +87,9 @@ type DueLock struct {
 	Seats int64
 	// Sold: a CONFIRMED booking names it. Other software crashed before it marked the lock.
 	Sold bool
+	// Where its seats are, in a seated event. A lock of other software may say neither.
+	SeatIDs []string
+	Section string
 }
 
 // UserKey is an idempotency key, which is unique per user of an event.
@@ -114,10 +123,13 @@ type Needs struct {
 	Bookings []ID
 	Holdings []ID
 	Keys     []UserKey
-	Due      int  // up to this many due locks of the event, soonest expiry first
-	Reclaim  bool // of Due, none that MongoDB refused to end
-	DueAmong []ID // the locks among these that are due
-	Sold     []ID // locks whose CONFIRMED bookings are to be counted
+	Due      int      // up to this many due locks of the event, soonest expiry first
+	Reclaim  bool     // of Due, none that MongoDB refused to end
+	DueAmong []ID     // the locks among these that are due
+	Seats    bool     // the map of the event, if it is seated
+	Holders  []string // seats whose due locks are needed
+	Blocks   []string // seats whose blocks are needed
+	Sold     []ID     // locks whose CONFIRMED bookings are to be counted
 	// Events are the events of these locks and bookings, in addition to the event of the
 	// commands. It is no need by itself: the reads name them, because an event's documents are
 	// on one shard.
@@ -128,7 +140,7 @@ type Needs struct {
 
 // None reports whether nothing is needed.
 func (n Needs) None() bool {
-	return !n.Event && !n.Fence && !n.Taken && n.Due == 0 &&
+	return !n.Event && !n.Fence && !n.Taken && !n.Seats && n.Due == 0 && len(n.Holders)+len(n.Blocks) == 0 &&
 		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong)+len(n.Sold) == 0
 }
 
@@ -142,6 +154,7 @@ func (n Needs) And(o Needs) Needs {
 		Event: n.Event || o.Event, Fence: n.Fence || o.Fence, Taken: n.Taken || o.Taken, Due: max(n.Due, o.Due), Reclaim: n.Reclaim || o.Reclaim,
 		Locks: union(n.Locks, o.Locks), LiveOf: union(n.LiveOf, o.LiveOf), Bookings: union(n.Bookings, o.Bookings),
 		Holdings: union(n.Holdings, o.Holdings), Keys: union(n.Keys, o.Keys), DueAmong: union(n.DueAmong, o.DueAmong),
+		Seats: n.Seats || o.Seats, Holders: union(n.Holders, o.Holders), Blocks: union(n.Blocks, o.Blocks),
 		Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events), Everywhere: n.Everywhere || o.Everywhere,
 	}
 }

@@ -1,0 +1,38 @@
+package holdfast
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Wish says which seats of a seated event are asked for, in one of three forms: named seats, the best
+// available ones, or general admission in a section. A zero Wish names none, as for an unseated event.
+type Wish struct {
+	SeatIDs []string // 1 to MaxNamedSeats, in any order
+	// Accessible is how many of the named seats are accessible: these are taken only as asked for.
+	Accessible int64
+	Best       *BestAvailable
+	Section    string // key, for general admission
+}
+
+// BestAvailable leaves the choice of seats to the engine.
+type BestAvailable struct {
+	Categories []string // keys, the preferred one first; nil: all, in the plan's order
+	Section    string   // key of the only section; "": any
+	Accessible int64    // how many of the seats are accessible, exactly
+	Required   bool     // adjacent seats, or none
+}
+
+// IsZero reports whether the wish names no seats.
+func (w Wish) IsZero() bool {
+	return len(w.SeatIDs) == 0 && w.Best == nil && w.Section == ""
+}
+
+// canonical is different for different wishes. The order of named seats makes no difference.
+func (w Wish) canonical() string {
+	ids := slices.Sorted(slices.Values(w.SeatIDs))
+	if w.Best == nil {
+		return fmt.Sprintf("%q|%d|%q", ids, w.Accessible, w.Section)
+	}
+	return fmt.Sprintf("best|%q|%q|%d|%t", w.Best.Categories, w.Best.Section, w.Best.Accessible, w.Best.Required)
+}
