@@ -40,6 +40,7 @@ const (
 var nextLock = map[LockStatus]map[LockAction]LockStatus{
 	LockActive:   {ConsumeLock: LockConsumed, ReleaseLock: LockReleased, ExpireLock: LockExpired},
 	LockConsumed: {ReleaseLock: LockReleased},
+	LockBlocked:  {ReleaseLock: LockReleased},
 }
 
 // Next is the status after the action; ok is false if the action is refused.

@@ -28,6 +28,20 @@ func (w Wish) IsZero() bool {
 	return len(w.SeatIDs) == 0 && w.Best == nil && w.Section == ""
 }
 
+// Field is the part of a request that has the wish.
+func (w Wish) Field() string {
+	switch {
+	case len(w.SeatIDs) > 0:
+		return "body.seatIds"
+	case w.Best != nil:
+		return "body.bestAvailable"
+	case w.Section != "":
+		return "body.section"
+	default:
+		return "body.seats"
+	}
+}
+
 // canonical is different for different wishes. The order of named seats makes no difference.
 func (w Wish) canonical() string {
 	ids := slices.Sorted(slices.Values(w.SeatIDs))

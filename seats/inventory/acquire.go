@@ -24,24 +24,25 @@ func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
 
 // RepeatNeeds is the data that shows which commands were carried out before: by an earlier
 // commit of the same commands, which got no answer, or by another request with the same
-// key. Only requests for locks need it; the other commands find what they change.
+// key. Only requests for locks and blocks need it; the other commands find what they change.
 func RepeatNeeds(commands []Command) Needs {
 	var n Needs
 	for _, c := range commands {
-		acquire, ok := c.(Acquire)
-		if !ok {
-			continue
-		}
-		n.Locks = append(n.Locks, acquire.LockID)
-		if acquire.Key != "" {
-			n.Keys = append(n.Keys, acquire.userKey())
+		switch c := c.(type) {
+		case Acquire:
+			n.Locks = append(n.Locks, c.LockID)
+			if c.Key != "" {
+				n.Keys = append(n.Keys, c.userKey())
+			}
+		case Block:
+			n.Locks = append(n.Locks, c.LockID)
 		}
 	}
 	return n
 }
 
-// decide has the order of checks: existence, a repeat, the event's sale, the time,
-// the customer's limits, the seats.
+// decide has the order of checks: existence, a repeat, the wish's form, the event's sale, the
+// time, the customer's limits, the seats.
 func (c Acquire) decide(d *decision) Result {
 	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which got no answer
 		return Result{Lock: &made.Lock}
@@ -58,6 +59,13 @@ func (c Acquire) decide(d *decision) Result {
 	if result, repeated := c.repeat(d); repeated {
 		return result
 	}
+	if !d.ensureSeats() {
+		return Result{}
+	}
+	wish, invalid := d.inHall(c.Seats, c.Wish)
+	if invalid != nil {
+		return d.refuse(invalid, c.userKey())
+	}
 	if d.event.Status != holdfast.OnSale {
 		return d.refuse(errNotOnSale(), c.userKey())
 	}
@@ -65,7 +73,7 @@ func (c Acquire) decide(d *decision) Result {
 	if err != nil {
 		return d.refuse(err, c.userKey())
 	}
-	if refusal, known := c.beyondLimits(d); !known {
+	if refusal, known := d.beyondLimits(c.UserID, c.Seats, c.Seats, 1); !known {
 		return Result{}
 	} else if refusal != nil {
 		return d.refuse(refusal, c.userKey())
@@ -73,7 +81,7 @@ func (c Acquire) decide(d *decision) Result {
 	if d.deferRest {
 		return Result{Undecided: true}
 	}
-	return c.fit(d, lock, ttl)
+	return c.fit(d, lock, ttl, wish)
 }
 
 // repeat answers a request whose idempotency key was used before, by an earlier batch
@@ -142,10 +150,11 @@ func (c Acquire) ahead(d *decision) error {
 	return nil
 }
 
-// beyondLimits refuses a request for more than a customer may hold. known is false if the
-// customer's holding has to be read first.
-func (c Acquire) beyondLimits(d *decision) (refusal *holdfast.Error, known bool) {
-	if most := d.rules.MaxSeatsPerLock; most > 0 && c.Seats > most {
+// beyondLimits refuses a request for more than a customer may hold: for a lock of that many seats,
+// which adds seats and locks to those held. known is false if the customer's holding has to be read
+// first.
+func (d *decision) beyondLimits(user ID, seats, moreSeats, moreLocks int64) (refusal *holdfast.Error, known bool) {
+	if most := d.rules.MaxSeatsPerLock; most > 0 && seats > most {
 		return limitReached(most, nil, "A lock may claim %d seats at most.", most), true
 	}
 	if d.event.BadLimit {
@@ -156,38 +165,30 @@ func (c Acquire) beyondLimits(d *decision) (refusal *holdfast.Error, known bool)
 		return nil, true
 	}
 	d.ifUnchanged = true
-	held, read := d.holdings[c.UserID]
+	held, read := d.holdings[user]
 	if !read {
-		d.needs.Holdings = append(d.needs.Holdings, c.UserID)
+		d.needs.Holdings = append(d.needs.Holdings, user)
 		return nil, false
 	}
-	if maxSeats > 0 && held.Seats+c.Seats > maxSeats {
+	if maxSeats > 0 && moreSeats > 0 && held.Seats+moreSeats > maxSeats {
 		return limitReached(maxSeats, &held.Seats, "A customer may hold %d seats of this event at most.", maxSeats), true
 	}
-	if maxLocks > 0 && held.Locks >= maxLocks {
+	if maxLocks > 0 && moreLocks > 0 && held.Locks+moreLocks > maxLocks {
 		return limitReached(maxLocks, &held.Locks, "A customer may hold %d locks of this event at a time.", maxLocks), true
 	}
 	return nil, true
 }
 
-// fit claims the seats, and reclaims due locks for them, soonest expiry first.
-func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result {
+// fit claims the seats, and plans the lock.
+func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration, wish wished) Result {
 	if !d.ensureCounter() {
 		return Result{}
 	}
-	for !d.counter.acquire(c.Seats) {
-		if d.state.Due == nil {
-			d.needs.Due, d.needs.Reclaim = MaxReclaim, true
-			return d.refuse(d.tooFew(c.Seats), c.userKey())
-		}
-		if !d.reclaim() {
-			if len(*d.state.Due) >= MaxReclaim || d.madeDue {
-				d.deferRest = true
-				return Result{Undecided: true}
-			}
-			return d.refuse(d.tooFew(c.Seats), c.userKey())
-		}
+	claimed, result, ok := d.take(wish, nil, c.userKey())
+	if !ok {
+		return result
 	}
+	lock.SeatIDs, lock.Section = claimed.SeatIDs, claimed.Section
 	if due := !d.state.Now.IsZero() && !lock.ExpiresAt.IsZero() && lock.Due(d.state.Now); due {
 		d.madeDue = true
 	} else if held, read := d.holdings[c.UserID]; read {
@@ -195,17 +196,23 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration) Result 
 		d.holdings[c.UserID] = held
 	}
 	lock.RequestHash = c.Hash()
-	if d.plan.Acquired == nil {
-		d.plan.Acquired, d.plan.TTL = make([]holdfast.Lock, 0, d.commands), make([]time.Duration, 0, d.commands)
-	}
-	d.plan.Acquired, d.plan.TTL = append(d.plan.Acquired, lock), append(d.plan.TTL, ttl)
+	n := d.acquire(lock, ttl)
 	if c.Key != "" {
 		if d.acquired == nil {
 			d.acquired = map[UserKey]int{}
 		}
-		d.acquired[c.userKey()] = len(d.plan.Acquired)
+		d.acquired[c.userKey()] = n
 	}
-	return Result{acquired: len(d.plan.Acquired)}
+	return Result{acquired: n}
+}
+
+// acquire plans a new lock, and returns 1 + its index in the plan.
+func (d *decision) acquire(lock holdfast.Lock, ttl time.Duration) int {
+	if d.plan.Acquired == nil {
+		d.plan.Acquired, d.plan.TTL = make([]holdfast.Lock, 0, d.commands), make([]time.Duration, 0, d.commands)
+	}
+	d.plan.Acquired, d.plan.TTL = append(d.plan.Acquired, lock), append(d.plan.TTL, ttl)
+	return len(d.plan.Acquired)
 }
 
 // reclaim ends the due lock with the soonest expiry that this batch has not ended yet. A sold
@@ -221,11 +228,6 @@ func (d *decision) reclaim() bool {
 		return true
 	}
 	return false
-}
-
-func (d *decision) tooFew(requested int64) error {
-	return holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Fewer seats are available than requested.").
-		With(holdfast.SeatsUnavailable{Requested: requested, Available: d.counter.available})
 }
 
 func limitReached(limit int64, held *int64, format string, args ...any) *holdfast.Error {

@@ -19,6 +19,14 @@ func (c *counter) restore(n int64) {
 	c.available += n - paid
 }
 
+// takeAgain undoes a restore.
+func (c *counter) takeAgain(n int64) {
+	c.available -= n
+	if c.available < 0 {
+		c.available, c.oversold = 0, c.oversold-c.available
+	}
+}
+
 // valid reports whether the counter may be committed.
 func (c counter) valid() bool {
 	return 0 <= c.available && c.available <= c.total && 0 <= c.oversold && (c.available == 0 || c.oversold == 0)

@@ -27,6 +27,9 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		results[i] = c.decide(d)
 	}
 	if !d.needs.None() {
+		if s.Seats != nil {
+			s.Seats.Undo(d.mark)
+		}
 		return Plan{}, nil, d.needs
 	}
 	d.closeEvent()
@@ -57,6 +60,8 @@ type decision struct {
 	sales    map[ID]int      // State.Sold, as this batch has left it
 	acquired map[UserKey]int // keys that this batch has used: 1 + the index in plan.Acquired
 
+	mark int // of State.Seats, at the beginning
+
 	due []DueLock // the locks that are left to reclaim
 	// madeDue: a new lock of this batch is due at once. The next batch can reclaim it.
 	madeDue bool
@@ -77,6 +82,11 @@ func (d *decision) openEvent() {
 	if s.Due != nil {
 		d.due = *s.Due
 	}
+	if s.Seats != nil {
+		d.mark = s.Seats.Mark()
+	}
+	// A guard by the number of available seats says nothing of which ones.
+	d.ifUnchanged = d.isSeated()
 }
 
 // ensureEvent reports whether the event exists. If the event was not read, it is needed,
@@ -144,17 +154,35 @@ func (d *decision) refuse(err error, key UserKey) Result {
 	if _, read := d.state.Keys[key]; key.Key != "" && !read {
 		d.needs.Keys = append(d.needs.Keys, key)
 	}
-	if !d.state.Fenced && (key.Key != "" || !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable)) {
+	if !d.state.Fenced && (key.Key != "" || !saysTooFew(err)) {
 		d.needs.Fence = true
 	}
 	d.ifUnchanged = true
 	return Result{Err: err}
 }
 
+// refuseFirmly is refuse for a command that a client repeats without a key. It is always fenced.
+func (d *decision) refuseFirmly(err error) Result {
+	if d.state.Event != nil && !d.state.Fenced {
+		d.needs.Fence = true
+	}
+	return d.refuse(err, UserKey{})
+}
+
+// saysTooFew reports whether an error refuses seats because others have them.
+func saysTooFew(err error) bool {
+	switch holdfast.CodeOf(err) {
+	case holdfast.CodeSeatsUnavailable, holdfast.CodeSeatsNotAdjacent, holdfast.CodeSeatOrphaned:
+		return true
+	default:
+		return false
+	}
+}
+
 // closeEvent plans the write of the event, if the event has to be written.
 func (d *decision) closeEvent() {
-	before, write := d.state.Event, d.plan.Event
-	moves := write != nil || len(d.plan.Acquired) > 0 || d.counter != d.startCounter() || d.ends()
+	before, write, maps := d.state.Event, d.plan.Event, d.changedMaps()
+	moves := write != nil || len(d.plan.Acquired)+len(maps) > 0 || d.counter != d.startCounter() || d.ends()
 	if before == nil || !moves {
 		return
 	}
@@ -162,6 +190,7 @@ func (d *decision) closeEvent() {
 		write = &EventWrite{}
 		d.plan.Event = write
 	}
+	write.Maps, write.Blocked = maps, d.event.Seating.BlockedSeats-before.Seating.BlockedSeats
 	switch {
 	case write.Drift != nil:
 		return

@@ -20,7 +20,8 @@
 // their transaction writes the event before it reads (State.Held). Acquire.Abandoned marks a
 // caller that has given up; package internal/pipeline says what that caller is told.
 //
-// Each kind of command has a file: acquire.go, release.go (releases and cancellations),
-// claim.go (extend, book, pay, confirm), expire.go, event.go (changes of an event, repairs
-// of its counter).
+// Each kind of command has a file: acquire.go, change.go (the seats of a lock), block.go,
+// release.go (releases and cancellations), claim.go (extend, book, pay, confirm), expire.go,
+// event.go (changes of an event, repairs of its counter). What commands wish for is found in the
+// hall by wish.go, and taken by seats.go.
 package inventory

@@ -29,6 +29,7 @@ func (c ExpireLocks) decide(d *decision) Result {
 		} else {
 			d.needs.DueAmong = c.LockIDs
 		}
+		d.needs.Seats = d.needs.NeedsDue() // in the same read
 		return Result{}
 	}
 	if !d.ensureEvent() {
@@ -101,7 +102,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 					write.To, write.EndedBy = holdfast.LockExpired, c.By
 					ended.Seats = lock.Seats
 					locks++
-					d.restore(lock.Seats)
+					d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
 					d.write(lock, write)
 				}
 			}

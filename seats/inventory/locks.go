@@ -18,7 +18,7 @@ func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
 		d.needs.Locks = append(d.needs.Locks, id)
 		return Lock{}, false, false
 	}
-	if found == nil {
+	if found == nil || found.Status == holdfast.LockBlocked { // no customer can name a block
 		return Lock{}, false, true
 	}
 	return *found, true, true
@@ -31,6 +31,9 @@ func (d *decision) write(lock Lock, w LockWrite) {
 	if i, planned := d.planned[lock.ID]; planned {
 		before := d.plan.Locks[i]
 		w.From, w.Guard, w.Revision, w.Former = before.From, before.Guard, before.Revision, before.Former
+		if w.Seats == nil {
+			w.Seats = before.Seats
+		}
 		d.plan.Locks[i] = w
 	} else {
 		d.planned[lock.ID] = len(d.plan.Locks)
@@ -54,6 +57,9 @@ func (w LockWrite) applyTo(lock Lock) Lock {
 	} else if !w.BookingID.IsZero() {
 		lock.BookingID = w.BookingID
 	}
+	if w.Seats != nil {
+		lock.Seats, lock.SeatIDs, lock.Section = w.Seats.Seats, w.Seats.SeatIDs, w.Seats.Section
+	}
 	return lock
 }
 
@@ -61,7 +67,7 @@ func (w LockWrite) applyTo(lock Lock) Lock {
 func (d *decision) release(lock Lock) Lock {
 	to, _ := lock.Status.Next(holdfast.ReleaseLock)
 	d.subtractHolding(lock.Lock)
-	d.restore(lock.Seats)
+	d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
 	d.write(lock, LockWrite{To: to, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByAPI})
 	return d.locks[lock.ID]
 }
@@ -71,7 +77,8 @@ func (d *decision) release(lock Lock) Lock {
 // began in time may have confirmed it meanwhile. If this transaction has read the lock, such a
 // change of it conflicts with the write.
 func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expired bool) {
-	lock := Lock{Lock: holdfast.Lock{ID: due.ID, EventID: d.event.ID, Seats: due.Seats, Status: holdfast.LockActive}}
+	lock := Lock{Lock: holdfast.Lock{ID: due.ID, EventID: d.event.ID, Seats: due.Seats, Status: holdfast.LockActive,
+		SeatIDs: due.SeatIDs, Section: due.Section}}
 	if read := d.state.Locks[due.ID]; read != nil {
 		lock = *read
 	}
@@ -83,7 +90,7 @@ func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expir
 		d.consume(lock, LockWrite{Guard: guard, RunID: runID})
 		return false
 	}
-	d.restore(due.Seats)
+	d.giveBack(due.Seats, due.SeatIDs, due.Section)
 	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: guard, EndedBy: by, RunID: runID})
 	return true
 }

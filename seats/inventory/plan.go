@@ -172,7 +172,7 @@ func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) 
 // AcquiredAt is a new lock as it is written at now.
 func (p Plan) AcquiredAt(i int, now time.Time) holdfast.Lock {
 	lock := p.Acquired[i]
-	if lock.ExpiresAt.IsZero() {
+	if lock.ExpiresAt.IsZero() && lock.Status != holdfast.LockBlocked {
 		lock.ExpiresAt = now.Add(p.TTL[i])
 	}
 	lock.CreatedAt = now

@@ -160,6 +160,9 @@ func (n Needs) And(o Needs) Needs {
 }
 
 func union[T comparable](a, b []T) []T {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
 	seen := make(map[T]bool, len(a)+len(b))
 	all := make([]T, 0, len(a)+len(b))
 	for _, list := range [][]T{a, b} {

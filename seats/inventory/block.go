@@ -1,0 +1,135 @@
+package inventory
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// Block takes seats out of sale for the venue: all of them, or none. Seats that are blocked already
+// stay so.
+type Block struct {
+	SeatIDs []string
+	LockID  ID // of the venue's lock to be made
+}
+
+func (c Block) decide(d *decision) Result {
+	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which got no answer
+		return d.eventResult()
+	}
+	places, result, ready := d.placesToBlock(c.SeatIDs)
+	if !ready {
+		return result
+	}
+	wanted := slices.DeleteFunc(slices.Clone(places), func(p seating.Place) bool {
+		return d.state.Seats.Taken(p) && d.block(p) != nil
+	})
+	if !d.needs.None() {
+		return Result{}
+	}
+	if len(wanted) == 0 {
+		return d.eventResult()
+	}
+	claimed, result, ok := d.take(wished{seats: int64(len(wanted)), named: wanted, byVenue: true}, nil, UserKey{})
+	if !ok {
+		if result.Err != nil {
+			return d.refuseFirmly(result.Err)
+		}
+		return result
+	}
+	d.acquire(holdfast.Lock{
+		ID: c.LockID, EventID: d.event.ID, Seats: claimed.Seats, SeatIDs: claimed.SeatIDs, Status: holdfast.LockBlocked,
+	}, 0)
+	d.event.Seating.BlockedSeats += claimed.Seats
+	return d.eventResult()
+}
+
+// Unblock puts the venue's seats on sale again. Seats that are not blocked stay as they are.
+type Unblock struct{ SeatIDs []string }
+
+func (c Unblock) decide(d *decision) Result {
+	places, result, ready := d.placesToBlock(c.SeatIDs)
+	if !ready {
+		return result
+	}
+	freed := map[ID][]string{}
+	var blocks []*Lock
+	for _, p := range places {
+		block := d.block(p)
+		if block == nil {
+			continue
+		}
+		if freed[block.ID] == nil {
+			blocks = append(blocks, block)
+		}
+		freed[block.ID] = append(freed[block.ID], d.state.Seats.Hall().Seat(p).ID)
+	}
+	if !d.needs.None() {
+		return Result{}
+	}
+	for _, block := range blocks {
+		ids := freed[block.ID]
+		rest := slices.DeleteFunc(slices.Clone(block.SeatIDs), func(id string) bool { return slices.Contains(ids, id) })
+		write := LockWrite{To: holdfast.LockBlocked, Guard: AtRevision, Seats: &LockSeats{Seats: int64(len(rest)), SeatIDs: rest}}
+		if len(rest) == 0 {
+			write = LockWrite{To: holdfast.LockReleased, Guard: AtRevision, EndedBy: holdfast.EndedByAPI}
+		}
+		d.giveBack(int64(len(ids)), ids, "")
+		d.write(*block, write)
+		d.event.Seating.BlockedSeats -= int64(len(ids))
+	}
+	return d.eventResult()
+}
+
+// placesToBlock finds seats, once the event, its map and its counter are known. If ready is false, the
+// result is a refusal, or something has to be read first.
+func (d *decision) placesToBlock(seatIDs []string) (places []seating.Place, result Result, ready bool) {
+	switch {
+	case !d.ensureEvent():
+		return nil, d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{}), false
+	case !d.isSeated():
+		return nil, d.refuseFirmly(holdfast.RefuseInput("body.seatIds", "The event has no seating plan.")), false
+	case !d.ensureSeats() || !d.ensureCounter():
+		return nil, Result{}, false
+	case d.deferRest:
+		return nil, Result{Undecided: true}, false
+	}
+	places, refusal := d.places(seatIDs)
+	if refusal != nil {
+		return nil, d.refuseFirmly(refusal), false
+	}
+	return places, Result{}, true
+}
+
+// block is the venue's lock on a place, as this decision has left it; nil: there is none, or it has to
+// be read first.
+func (d *decision) block(p seating.Place) *Lock {
+	id := d.state.Seats.Hall().Seat(p).ID
+	for i := range d.plan.Acquired {
+		if made := &d.plan.Acquired[i]; made.Status == holdfast.LockBlocked && slices.Contains(made.SeatIDs, id) {
+			return &Lock{Lock: *made}
+		}
+	}
+	block, read := d.state.Blocks[id]
+	switch {
+	case !read:
+		d.needs.Blocks = append(d.needs.Blocks, id)
+		return nil
+	case block == nil:
+		return nil
+	}
+	if changed, ok := d.locks[block.ID]; ok {
+		block = &changed
+	}
+	if block.Status != holdfast.LockBlocked || !slices.Contains(block.SeatIDs, id) {
+		return nil
+	}
+	return block
+}
+
+// eventResult is the event as this decision has left it.
+func (d *decision) eventResult() Result {
+	event := d.event.Event
+	return Result{Event: &event}
+}

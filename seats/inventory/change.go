@@ -1,0 +1,152 @@
+package inventory
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// ChangeSeats replaces the seats of a live lock: by all of the new wish, or the lock stays as it is. Its
+// expiry does not change. The seats that it has so far count as free for the new wish.
+type ChangeSeats struct {
+	LockID ID
+	Seats  int64
+	Wish   holdfast.Wish
+}
+
+// decide has the order of checks: the lock, its booking, the wish's form, the customer's limits, the
+// event, the seats. Every refusal is fenced: a client repeats this request without a key.
+func (c ChangeSeats) decide(d *decision) Result {
+	lock, exists, read := d.lock(c.LockID)
+	bookings := d.liveBookings(c.LockID)
+	if !read || !d.knowsEvent() {
+		return Result{}
+	}
+	if !exists {
+		return d.refuseFirmly(holdfast.NotFound(holdfast.CodeLockNotFound))
+	}
+	if err := ended(lock, bookings, d.state.Now); err != nil {
+		d.bump(lock)
+		return d.refuseFirmly(err)
+	}
+	if len(bookings) > 0 {
+		return d.refuseFirmly(holdfast.Refuse(holdfast.CodeLockHasBooking, "The lock has a booking, so its seats can't change."))
+	}
+	if d.state.Event == nil {
+		return d.refuseFirmly(holdfast.NotFound(holdfast.CodeEventNotFound))
+	}
+	if !d.ensureSeats() {
+		return Result{}
+	}
+	wish, invalid := d.inHall(c.Seats, c.Wish)
+	if invalid != nil {
+		return d.refuseFirmly(invalid)
+	}
+	if refusal, known := d.beyondLimits(lock.UserID, c.Seats, c.Seats-lock.Seats, 0); !known {
+		return Result{}
+	} else if refusal != nil {
+		return d.refuseFirmly(refusal)
+	}
+	if s := d.event.Status; s == holdfast.Cancelled || s != holdfast.OnSale && c.Seats > lock.Seats {
+		return d.refuseFirmly(errNotOnSale())
+	}
+	if d.deferRest {
+		return Result{Undecided: true}
+	}
+	if d.isAsWished(lock.Lock, wish) {
+		return Result{Lock: &lock.Lock}
+	}
+	return c.exchange(d, lock, wish)
+}
+
+// exchange gives the lock's seats back, and takes the new ones. If that is refused, it takes the old ones
+// again.
+func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
+	if !d.ensureCounter() {
+		return Result{}
+	}
+	old, section := d.placesOf(lock.SeatIDs), d.generalSection(lock.Section)
+	d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
+	claimed, result, ok := d.take(wish, old, UserKey{})
+	if !ok {
+		d.counter.takeAgain(lock.Seats)
+		d.takePlaces(old)
+		if section >= 0 {
+			d.state.Seats.TakeGeneral(section, lock.Seats)
+		}
+		if result.Err != nil {
+			return d.refuseFirmly(result.Err)
+		}
+		return result
+	}
+	if held, known := d.holdings[lock.UserID]; known {
+		held.Seats += claimed.Seats - lock.Seats
+		d.holdings[lock.UserID] = held
+	}
+	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, Seats: &claimed.LockSeats})
+	changed := d.locks[lock.ID].Lock
+	return Result{Lock: &changed}
+}
+
+// placesOf finds the seats that the plan has.
+func (d *decision) placesOf(seatIDs []string) (places []seating.Place) {
+	for _, id := range seatIDs {
+		if p, found := d.state.Seats.Hall().Find(id); found {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+// generalSection is the number of a section of general admission; -1: it is none.
+func (d *decision) generalSection(key string) int {
+	if d.state.Seats == nil || key == "" {
+		return -1
+	}
+	n, found := d.state.Seats.Hall().FindSection(key)
+	if !found || !d.state.Seats.Hall().Sections()[n].GeneralAdmission() {
+		return -1
+	}
+	return n
+}
+
+// isAsWished reports whether a lock has what is wished for already: the named seats, as many of a
+// section, or seats that are the form of the pick.
+func (d *decision) isAsWished(lock holdfast.Lock, w wished) bool {
+	if lock.Seats != w.seats {
+		return false
+	}
+	switch {
+	case w.general:
+		return d.generalSection(lock.Section) == w.section
+	case w.named != nil:
+		places := d.placesOf(lock.SeatIDs)
+		slices.SortFunc(places, comparePlaces)
+		return slices.Equal(places, w.named)
+	case w.best != nil:
+		return d.hasForm(d.placesOf(lock.SeatIDs), *w.best)
+	default:
+		return !d.isSeated()
+	}
+}
+
+// hasForm reports whether places have the number, category, section and accessible seats of a pick.
+func (d *decision) hasForm(places []seating.Place, w seating.Wish) bool {
+	if len(places) != w.Seats {
+		return false
+	}
+	accessible, hall := 0, d.state.Seats.Hall()
+	category := hall.Seat(places[0]).Category
+	for _, p := range places {
+		seat := hall.Seat(p)
+		if seat.Category != category || w.Section != seating.AnySection && p.Section != w.Section {
+			return false
+		}
+		if seat.Accessible {
+			accessible++
+		}
+	}
+	isOpen := w.Open && w.Accessible == 0
+	return (w.Categories == nil || slices.Contains(w.Categories, category)) && (isOpen || accessible == w.Accessible)
+}

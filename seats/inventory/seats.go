@@ -1,0 +1,212 @@
+package inventory
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// claim is what a command gets of what it wished for.
+type claim struct {
+	LockSeats
+	places []seating.Place // of numbered seats
+}
+
+// take claims seats for a wish: it takes them from the counter and, in a seated event, from the map.
+// Due locks that are in the way end first. old are the numbered seats that the lock has so far: they are
+// free in the map, and the counter has them too. If claimed is false, the result is a refusal, or the
+// command is undecided.
+func (d *decision) take(w wished, old []seating.Place, key UserKey) (c claim, result Result, claimed bool) {
+	c.Seats = w.seats
+	switch {
+	case w.named != nil:
+		c.places, result = d.pickNamed(w, old, key)
+	case w.best != nil:
+		c.places, result = d.pickBest(*w.best, key)
+	case w.general:
+		result = d.makeRoom(w.seats, key, func() int64 { return d.state.Seats.AvailableIn(w.section) })
+		c.Section = d.state.Seats.Hall().Sections()[w.section].Key
+	}
+	if isDecided(result) {
+		return c, result, false
+	}
+	if result = d.makeRoom(w.seats, key, func() int64 { return d.counter.available }); isDecided(result) {
+		return c, result, false
+	}
+	d.counter.acquire(w.seats)
+	if w.general {
+		d.state.Seats.TakeGeneral(w.section, w.seats)
+	}
+	if c.places != nil {
+		c.SeatIDs = d.seatIDs(c.places)
+		d.takePlaces(c.places)
+	}
+	return c, Result{}, true
+}
+
+// isDecided reports whether a step of a command has its result: a refusal, or none in this batch.
+func isDecided(r Result) bool { return r.Err != nil || r.Undecided }
+
+// makeRoom reclaims due locks, soonest expiry first, until n seats are available. Its result is empty if
+// they are.
+func (d *decision) makeRoom(n int64, key UserKey, available func() int64) Result {
+	for available() < n {
+		if d.state.Due == nil {
+			d.needs.Due, d.needs.Reclaim = MaxReclaim, true
+			return d.refuse(tooFew(n, available()), key)
+		}
+		if !d.reclaim() {
+			if d.mayHaveMoreDue() {
+				d.deferRest = true
+				return Result{Undecided: true}
+			}
+			return d.refuse(tooFew(n, available()), key)
+		}
+	}
+	return Result{}
+}
+
+// mayHaveMoreDue reports whether locks may be due that were not read.
+func (d *decision) mayHaveMoreDue() bool { return len(*d.state.Due) >= MaxReclaim || d.madeDue }
+
+func tooFew(requested, available int64) *holdfast.Error {
+	return holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Fewer seats are available than requested.").
+		With(holdfast.SeatsUnavailable{Requested: requested, Available: available})
+}
+
+// pickNamed makes sure that named seats are free, and ends the due locks that have them.
+func (d *decision) pickNamed(w wished, old []seating.Place, key UserKey) ([]seating.Place, Result) {
+	places := w.named
+	holders, unavailable, known := d.holdersOf(places)
+	if !known {
+		return nil, d.refuse(seatsTaken(places, nil), key)
+	}
+	if len(unavailable) > 0 {
+		return nil, d.refuse(seatsTaken(places, d.seatIDs(unavailable)), key)
+	}
+	if d.event.Seating.OrphanRule == holdfast.OrphansRefused && !w.byVenue {
+		if orphans := d.state.Seats.Orphans(places, old, d.opensAccessible()); len(orphans) > 0 {
+			return nil, d.refuse(holdfast.Refuse(holdfast.CodeSeatOrphaned, "The seats would leave a single seat between them and others.").
+				With(holdfast.SeatOrphaned{Orphans: d.seatIDs(orphans)}), key)
+		}
+	}
+	for _, holder := range holders {
+		d.expire(holder, holdfast.EndedByReclaim, "")
+	}
+	return places, Result{}
+}
+
+func seatsTaken(places []seating.Place, unavailable []string) *holdfast.Error {
+	n := int64(len(places))
+	return holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Not all of the seats are available.").
+		With(holdfast.SeatsUnavailable{Requested: n, Available: n - int64(len(unavailable)), Unavailable: unavailable})
+}
+
+// holdersOf finds the due locks that have some of the places, and the places that are not available. It
+// returns false if the locks have to be read first.
+func (d *decision) holdersOf(places []seating.Place) (holders []DueLock, unavailable []seating.Place, known bool) {
+	known = true
+	for _, p := range places {
+		if !d.state.Seats.Taken(p) {
+			continue
+		}
+		id := d.state.Seats.Hall().Seat(p).ID
+		holder, read := d.state.Holders[id]
+		switch {
+		case !read:
+			d.needs.Holders = append(d.needs.Holders, id)
+			known = false
+		case holder == nil || holder.Sold || d.hasEnded(holder.ID):
+			unavailable = append(unavailable, p) // another command of this batch has it, if that lock has ended
+		case !slices.ContainsFunc(holders, func(h DueLock) bool { return h.ID == holder.ID }):
+			holders = append(holders, *holder)
+		}
+	}
+	return holders, unavailable, known
+}
+
+// hasEnded reports whether this batch has ended a lock.
+func (d *decision) hasEnded(id ID) bool {
+	changed, ok := d.locks[id]
+	return ok && changed.Status != holdfast.LockActive
+}
+
+// pickBest picks the best available seats. All due locks of the event end before a refusal, and before
+// seats that are not together are picked.
+func (d *decision) pickBest(w seating.Wish, key UserKey) ([]seating.Place, Result) {
+	w.Settled = d.state.Due != nil && len(d.due) == 0 && !d.mayHaveMoreDue()
+	answer := d.state.Seats.Best(w, nil)
+	if answer.Outcome == seating.SettleFirst {
+		if d.state.Due == nil {
+			d.needs.Due, d.needs.Reclaim = MaxReclaim, true
+			return nil, d.refuse(tooFew(int64(w.Seats), 0), key)
+		}
+		for d.reclaim() {
+			continue
+		}
+		if d.mayHaveMoreDue() {
+			d.deferRest = true
+			return nil, Result{Undecided: true}
+		}
+		w.Settled = true
+		answer = d.state.Seats.Best(w, nil)
+	}
+	switch answer.Outcome {
+	case seating.NotTogether:
+		return nil, d.refuse(holdfast.Refuse(holdfast.CodeSeatsNotAdjacent, "Enough seats are available, but not together.").
+			With(holdfast.SeatsNotAdjacent{Longest: answer.Longest}), key)
+	case seating.Unavailable:
+		return nil, d.refuse(tooFew(int64(w.Seats), answer.Available), key)
+	default:
+		return answer.Places, Result{}
+	}
+}
+
+// takePlaces takes free seats in the map.
+func (d *decision) takePlaces(places []seating.Place) {
+	for _, p := range places {
+		d.state.Seats.Take(p)
+	}
+}
+
+// giveBack returns a lock's seats to the event, if the event exists. A lock of other software may not
+// say where its seats are, or name seats that the plan does not have: they count in the event alone.
+func (d *decision) giveBack(seats int64, seatIDs []string, section string) {
+	if d.state.Event == nil || !d.ensureSeats() {
+		return
+	}
+	d.restore(seats)
+	if !d.isSeated() {
+		return
+	}
+	d.freePlaces(seatIDs)
+	if n, found := d.state.Seats.Hall().FindSection(section); found && d.state.Seats.Hall().Sections()[n].GeneralAdmission() {
+		d.state.Seats.FreeGeneral(n, min(seats, d.state.Seats.TakenGeneral(n)))
+	}
+}
+
+func (d *decision) freePlaces(seatIDs []string) {
+	for _, id := range seatIDs {
+		if p, found := d.state.Seats.Hall().Find(id); found {
+			d.state.Seats.Free(p)
+		}
+	}
+}
+
+// changedMaps are the maps of the sections that this decision has changed.
+func (d *decision) changedMaps() (maps []SectionMap) {
+	if d.state.Seats == nil {
+		return nil
+	}
+	for _, n := range d.state.Seats.Changed(d.mark) {
+		m := SectionMap{Section: n}
+		if d.state.Seats.Hall().Sections()[n].GeneralAdmission() {
+			m.Taken = d.state.Seats.TakenGeneral(n)
+		} else {
+			m.Bits = d.state.Seats.Bytes(nil, n)
+		}
+		maps = append(maps, m)
+	}
+	return maps
+}
