@@ -68,6 +68,8 @@ type Booking struct {
 	PaymentReference string
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
+	SeatIDs          []string // of its lock, see Lock
+	Section          string   // of its lock
 }
 
 // WindowPassed reports whether the payment window has ended at now, by the

@@ -15,7 +15,11 @@ type CreationKey struct {
 
 // Hash is different for different requests with one idempotency key.
 func (n NewEvent) Hash() string {
-	return requestHash("%q|%d|%d|%d|%s", n.Name, n.TotalSeats, n.EventDate.UnixMilli(), n.MaxSeatsPerUser, n.ID)
+	hash := requestHash("%q|%d|%d|%d|%s", n.Name, n.TotalSeats, n.EventDate.UnixMilli(), n.MaxSeatsPerUser, n.ID)
+	if s := n.Seating; s != (Seating{}) {
+		hash = requestHash("%s|%s|%s|%s", hash, s.PlanID, s.OrphanRule, s.AccessiblePolicy)
+	}
+	return hash
 }
 
 // Hash is different for different requests with one idempotency key.

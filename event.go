@@ -55,6 +55,14 @@ const (
 	OrphansRefused OrphanRule = "REFUSE"
 )
 
+// OrphanRules returns all of them, in a new slice.
+func OrphanRules() []OrphanRule { return []OrphanRule{OrphansAllowed, OrphansRefused} }
+
+// AccessiblePolicies returns all of them, in a new slice.
+func AccessiblePolicies() []AccessiblePolicy {
+	return []AccessiblePolicy{AccessibleReserved, AccessibleOpen}
+}
+
 // AccessiblePolicy says whether accessible seats are taken only as asked for.
 type AccessiblePolicy string
 
@@ -80,6 +88,9 @@ type NewEvent struct {
 	TotalSeats      int64
 	EventDate       time.Time
 	MaxSeatsPerUser int64 // 0: no limit
+	// Seating has the plan of a seated event, whose TotalSeats is the plan's, and its rules; zero: of an
+	// unseated event, or the defaults.
+	Seating Seating
 }
 
 // EventChange changes the fields that are not nil.
@@ -89,13 +100,16 @@ type EventChange struct {
 	EventDate       *time.Time
 	Status          *EventStatus
 	MaxSeatsPerUser *int64 // 0 removes the limit
+	// Of seated events.
+	OrphanRule       *OrphanRule
+	AccessiblePolicy *AccessiblePolicy
 }
 
 // Clone returns the change with copies of the values that its pointers refer to.
 func (c EventChange) Clone() EventChange {
 	return EventChange{
 		Name: clone(c.Name), TotalSeats: clone(c.TotalSeats), EventDate: clone(c.EventDate), Status: clone(c.Status),
-		MaxSeatsPerUser: clone(c.MaxSeatsPerUser),
+		MaxSeatsPerUser: clone(c.MaxSeatsPerUser), OrphanRule: clone(c.OrphanRule), AccessiblePolicy: clone(c.AccessiblePolicy),
 	}
 }
 

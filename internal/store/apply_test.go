@@ -282,7 +282,7 @@ func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
 		}
 	}
 	for _, want := range []holdfast.Booking{initiated, pending} {
-		if got := f.Booking(want.ID); got != want {
+		if got := f.Booking(want.ID); !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v,\nwant %+v", got, want)
 		}
 	}

@@ -115,6 +115,12 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	if c := w.Fields; c.MaxSeatsPerUser != nil {
 		set, unset = setOrUnset(set, unset, "maxSeatsPerUser", *c.MaxSeatsPerUser)
 	}
+	if c := w.Fields; c.OrphanRule != nil {
+		set = append(set, bson.E{Key: "orphanRule", Value: string(*c.OrphanRule)})
+	}
+	if c := w.Fields; c.AccessiblePolicy != nil {
+		set = append(set, bson.E{Key: "accessiblePolicy", Value: string(*c.AccessiblePolicy)})
+	}
 	update := bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate, {Key: "$unset", Value: unset}}
 	if len(set) > 0 {
 		update = append(update, bson.E{Key: "$set", Value: set})

@@ -91,7 +91,7 @@ func (c Book) decide(d *decision) Result {
 	}
 	b := holdfast.Booking{
 		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
-		Status: holdfast.BookingInitiated, CreatedAt: now, UpdatedAt: now,
+		SeatIDs: lock.SeatIDs, Section: lock.Section, Status: holdfast.BookingInitiated, CreatedAt: now, UpdatedAt: now,
 	}
 	if err := c.Window.Passed(holdfast.PaymentFields, now); err != nil {
 		return Result{Err: err}

@@ -82,7 +82,7 @@ func TestBook_MakesABookingAndMovesTheLocksExpiry(t *testing.T) {
 			if row.want.IsZero() {
 				want.Status = holdfast.BookingInitiated
 			}
-			if r.Booking != want || *s.bookings[bookingID(2)] != want || r.Replayed {
+			if !reflect.DeepEqual(r.Booking, want) || !reflect.DeepEqual(*s.bookings[bookingID(2)], want) || r.Replayed {
 				t.Errorf("answered %+v, stored %+v, want %+v", r.Booking, s.bookings[bookingID(2)], want)
 			}
 			lock := s.locks[lockID(1)]
@@ -169,7 +169,7 @@ func TestPay_OpensTheWindowOnce(t *testing.T) {
 				t.Errorf("refused %q (%v), want %q", got, r.Err, row.field)
 			}
 			b, lock := s.bookings[bookingID(1)], s.locks[lockID(1)]
-			if !b.PaymentExpiresAt.Equal(row.want) || (r.Err == nil && r.Booking != *b) {
+			if !b.PaymentExpiresAt.Equal(row.want) || (r.Err == nil && !reflect.DeepEqual(r.Booking, *b)) {
 				t.Errorf("answered %+v, stored %+v, want the window's end %v", r.Booking, b, row.want)
 			}
 			if r.Err == nil && (!lock.ExpiresAt.Equal(latest(in(minutes(10)), row.want)) || lock.BookingID != b.ID) {
@@ -177,7 +177,7 @@ func TestPay_OpensTheWindowOnce(t *testing.T) {
 			}
 			if r.Err == nil {
 				again := s.one(t, inventory.Pay{BookingID: bookingID(1), Window: holdfast.Until{For: minutes(99)}})
-				if again.Booking != r.Booking || again.Err != nil {
+				if !reflect.DeepEqual(again.Booking, r.Booking) || again.Err != nil {
 					t.Errorf("again: %+v, want it unchanged", again)
 				}
 			}
@@ -188,7 +188,7 @@ func TestPay_OpensTheWindowOnce(t *testing.T) {
 func TestConfirm_SellsTheSeats(t *testing.T) {
 	s := aBooking("PAYMENT_PENDING")
 	r := s.one(t, confirm)
-	if b := s.bookings[bookingID(1)]; b.Status != holdfast.BookingConfirmed || b.PaymentReference != "paid" || r.Booking != *b {
+	if b := s.bookings[bookingID(1)]; b.Status != holdfast.BookingConfirmed || b.PaymentReference != "paid" || !reflect.DeepEqual(r.Booking, *b) {
 		t.Errorf("answered %+v, stored %+v", r.Booking, b)
 	}
 	lock := s.locks[lockID(1)]

@@ -167,7 +167,7 @@ func TestContract_ActionsOnABooking(t *testing.T) {
 					answers = append(answers, r)
 				}
 				a, b := answers[0].Booking, answers[1].Booking
-				if a != b {
+				if !reflect.DeepEqual(a, b) {
 					t.Errorf("again: %+v, want %+v", b, a)
 				}
 			})

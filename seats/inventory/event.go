@@ -16,6 +16,9 @@ func (c ChangeEvent) decide(d *decision) Result {
 	if c.Status != nil && *c.Status != holdfast.Cancelled && d.event.Status == holdfast.Cancelled {
 		return d.refuse(holdfast.Refuse(holdfast.CodeEventNotOnSale, "The event is cancelled, which is final."), UserKey{})
 	}
+	if refusal := d.fitsSeating(c.EventChange); refusal != nil {
+		return d.refuse(refusal, UserKey{})
+	}
 	if c.TotalSeats != nil {
 		if !d.ensureCounter() {
 			return Result{}
@@ -36,6 +39,20 @@ func (c ChangeEvent) decide(d *decision) Result {
 	return Result{Event: &after}
 }
 
+// fitsSeating refuses a change that the event can't have because it has a seating plan, or none.
+func (d *decision) fitsSeating(c holdfast.EventChange) *holdfast.Error {
+	switch {
+	case d.isSeated() && c.TotalSeats != nil:
+		return holdfast.RefuseInput("body.totalSeats", "The event has the seats of its seating plan.")
+	case !d.isSeated() && c.OrphanRule != nil:
+		return holdfast.RefuseInput("body.orphanRule", "The event has no seating plan.")
+	case !d.isSeated() && c.AccessiblePolicy != nil:
+		return holdfast.RefuseInput("body.accessiblePolicy", "The event has no seating plan.")
+	default:
+		return nil
+	}
+}
+
 // change adds a change to the write, after earlier changes of the batch, and applies it to e.
 func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	if c.Name != nil {
@@ -52,6 +69,12 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	}
 	if c.MaxSeatsPerUser != nil {
 		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser, e.BadLimit = c.MaxSeatsPerUser, *c.MaxSeatsPerUser, false
+	}
+	if c.OrphanRule != nil {
+		w.Fields.OrphanRule, e.Seating.OrphanRule = c.OrphanRule, *c.OrphanRule
+	}
+	if c.AccessiblePolicy != nil {
+		w.Fields.AccessiblePolicy, e.Seating.AccessiblePolicy = c.AccessiblePolicy, *c.AccessiblePolicy
 	}
 }
 

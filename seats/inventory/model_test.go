@@ -48,7 +48,7 @@ func (o outcome) String() string {
 	if !reflect.DeepEqual(o.lock, (holdfast.Lock{})) {
 		s += fmt.Sprintf(", lock %+v", o.lock)
 	}
-	if o.booking != (holdfast.Booking{}) {
+	if !reflect.DeepEqual(o.booking, (holdfast.Booking{})) {
 		s += fmt.Sprintf(", booking %+v", o.booking)
 	}
 	return s + fmt.Sprintf(", replayed %v, ended %v", o.replayed, o.ended)

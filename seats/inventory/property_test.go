@@ -162,7 +162,7 @@ func (m *model) difference(s *store) string {
 			return fmt.Sprintf("booking %s is missing", id)
 		}
 		got.UpdatedAt, want.UpdatedAt = time.Time{}, time.Time{}
-		if *got != *want {
+		if !reflect.DeepEqual(*got, *want) {
 			return fmt.Sprintf("the booking is %+v, want %+v", got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -184,7 +185,7 @@ func TestBookings_AreNotChangedBeforeTheirLastChange(t *testing.T) {
 					want = before
 				}
 				r := s.one(t, c)
-				if r.Booking != *s.bookings[bookingID(1)] || !r.Booking.UpdatedAt.Equal(want) {
+				if !reflect.DeepEqual(r.Booking, *s.bookings[bookingID(1)]) || !r.Booking.UpdatedAt.Equal(want) {
 					t.Errorf("answered %+v, stored %+v, want the time %v", r.Booking, s.bookings[bookingID(1)], want)
 				}
 			})

@@ -50,7 +50,8 @@ func (d *decision) inHall(seats int64, w holdfast.Wish) (wished, *holdfast.Error
 		}
 		return wished{seats: seats, general: true, section: section}, nil
 	default:
-		return wished{}, holdfast.RefuseInput("body.seats", "The event has a seating plan. Ask for seatIds, bestAvailable, or a section with seats.")
+		return wished{}, holdfast.RefuseInput(w.Field(),
+			"The event has a seating plan. Ask for seatIds, bestAvailable, or a section with seats.")
 	}
 }
 
