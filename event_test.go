@@ -10,7 +10,11 @@ import (
 
 func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 	name, total, date, status, limit := "Opening night", int64(100), now, holdfast.Closed, int64(4)
-	change := holdfast.EventChange{Name: &name, TotalSeats: &total, EventDate: &date, Status: &status, MaxSeatsPerUser: &limit}
+	orphans, accessible := holdfast.OrphansRefused, holdfast.AccessibleOpen
+	change := holdfast.EventChange{
+		Name: &name, TotalSeats: &total, EventDate: &date, Status: &status, MaxSeatsPerUser: &limit,
+		OrphanRule: &orphans, AccessiblePolicy: &accessible,
+	}
 	fields := reflect.ValueOf(change)
 	for i := range fields.NumField() { // a field that is added is copied too
 		if fields.Field(i).IsNil() {
@@ -19,8 +23,10 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 	}
 	clone := change.Clone()
 	name, total, date, status, limit = "", -1, time.Time{}, "X", -1
+	orphans, accessible = "X", "X"
 	if *clone.Name != "Opening night" || *clone.TotalSeats != 100 || !clone.EventDate.Equal(now) ||
-		*clone.Status != holdfast.Closed || *clone.MaxSeatsPerUser != 4 {
+		*clone.Status != holdfast.Closed || *clone.MaxSeatsPerUser != 4 ||
+		*clone.OrphanRule != holdfast.OrphansRefused || *clone.AccessiblePolicy != holdfast.AccessibleOpen {
 		t.Errorf("got %s, %d, %v, %s, %d after the caller changed its values",
 			*clone.Name, *clone.TotalSeats, clone.EventDate, *clone.Status, *clone.MaxSeatsPerUser)
 	}

@@ -188,7 +188,8 @@ func TestPay_OpensTheWindowOnce(t *testing.T) {
 func TestConfirm_SellsTheSeats(t *testing.T) {
 	s := aBooking("PAYMENT_PENDING")
 	r := s.one(t, confirm)
-	if b := s.bookings[bookingID(1)]; b.Status != holdfast.BookingConfirmed || b.PaymentReference != "paid" || !reflect.DeepEqual(r.Booking, *b) {
+	if b := s.bookings[bookingID(1)]; b.Status != holdfast.BookingConfirmed || b.PaymentReference != "paid" ||
+		!reflect.DeepEqual(r.Booking, *b) {
 		t.Errorf("answered %+v, stored %+v", r.Booking, b)
 	}
 	lock := s.locks[lockID(1)]
