@@ -179,7 +179,7 @@ func (c *checker) row(at location, section string, row *holdfast.Row) {
 // countedIDs checks the IDs of a row that is given as a count. Keys are wrong in one place only:
 // a wrong one is no problem of the IDs that are made of it.
 func (c *checker) countedIDs(at location, section string, row *holdfast.Row) {
-	if !isKey(section, holdfast.MaxPlanKeyLength) || !isKey(row.Key, holdfast.MaxPlanKeyLength) {
+	if !IsKey(section, holdfast.MaxPlanKeyLength) || !IsKey(row.Key, holdfast.MaxPlanKeyLength) {
 		return
 	}
 	if longest := countedID(section, row.Key, int(row.Count)); len(longest) > holdfast.MaxSeatIDLength {
@@ -198,9 +198,9 @@ func (c *checker) countedIDs(at location, section string, row *holdfast.Row) {
 }
 
 func (c *checker) seat(at location, seat *holdfast.Seat) {
-	if !isKey(seat.ID, holdfast.MaxSeatIDLength) {
+	if !IsKey(seat.ID, holdfast.MaxSeatIDLength) {
 		c.add(at, "id", keyProblem, holdfast.MaxSeatIDLength)
-	} else if isRouteName(seat.ID) {
+	} else if IsRouteName(seat.ID) {
 		c.add(at, "id", "%s is no seat ID, because a route has that name.", seat.ID)
 	} else if first, taken := c.seats[seat.ID]; taken {
 		c.add(at, "id", "The seat ID is also at %s; it is unique in the plan.", first.path(""))
@@ -220,15 +220,15 @@ func (c *checker) seat(at location, seat *holdfast.Seat) {
 	}
 }
 
-// isRouteName reports whether a path .../seats/{seatId} with this ID would be another route.
-func isRouteName(id string) bool { return id == "stream" || id == "block" || id == "unblock" }
+// IsRouteName reports whether a path .../seats/{seatId} with this ID would be another route.
+func IsRouteName(id string) bool { return id == "stream" || id == "block" || id == "unblock" }
 
 // unique checks a key, and that it is new.
 func (c *checker) unique(at location, key string, keys map[string]bool) bool {
 	switch {
 	case c.full():
 		return false
-	case !isKey(key, holdfast.MaxPlanKeyLength):
+	case !IsKey(key, holdfast.MaxPlanKeyLength):
 		c.add(at, "key", keyProblem, holdfast.MaxPlanKeyLength)
 	case keys[key]:
 		c.add(at, "key", "The key %s is there twice.", key)
@@ -239,8 +239,8 @@ func (c *checker) unique(at location, key string, keys map[string]bool) bool {
 
 const keyProblem = "It has 1 to %d letters, digits, dots, underscores and hyphens, and begins with a letter or a digit."
 
-// isKey reports whether a text matches [A-Za-z0-9][A-Za-z0-9._-]* and is not too long.
-func isKey(text string, most int) bool {
+// IsKey reports whether a text matches [A-Za-z0-9][A-Za-z0-9._-]* and is not too long.
+func IsKey(text string, most int) bool {
 	if text == "" || len(text) > most {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,43 @@ func TestRead_StopsAfterAHundredProblems(t *testing.T) {
 	_, problems, err := planjson.Read([]byte(`{"sections":[` + strings.Repeat(`{"x":1},`, 1000) + `{}]}`))
 	if err != nil || len(problems) != seating.MaxProblems || problems[0].Where != "sections[0].x" {
 		t.Error(err, problems)
+	}
+}
+
+func TestRead_NamesTheFirstPartBeyondALimit(t *testing.T) {
+	t.Parallel()
+	var categories []string
+	for i := range holdfast.MaxPlanCategories + 1 {
+		categories = append(categories, fmt.Sprintf(`{"key":"c%d","name":"C"}`, i))
+	}
+	text := `{"name":"Hall","sections":[],"categories":[` + strings.Join(categories, ",") + `]}`
+	_, problems, err := planjson.Read([]byte(text))
+	if err != nil || len(problems) != 1 || problems[0].Where != "categories[64]" || !strings.Contains(problems[0].What, "at most 64") {
+		t.Error(problems, err)
+	}
+}
+
+// Parts beyond the limits are refused without being kept: {} takes far more memory than text.
+func TestRead_KeepsNothingBeyondTheLimits(t *testing.T) {
+	t.Parallel()
+	many := func(part string, n int) string { return strings.Repeat(part+",", n) + part }
+	for where, text := range map[string]string{
+		"categories[64]":                  `{"categories":[` + many("{}", 1_000_000) + `]}`,
+		"sections[500]":                   `{"sections":[` + many(`{}`, 1_000_000) + `]}`,
+		"sections[0].rows[200000]":        `{"sections":[{"rows":[` + many(`{}`, 1_000_000) + `]}]}`,
+		"sections[0].rows[0].seats[1000]": `{"sections":[{"rows":[{"seats":[` + many(`{}`, 1_000_000) + `]}]}]}`,
+		"sections[0].outline[200]":        `{"sections":[{"outline":[` + many(`[1,1]`, 1_000_000) + `]}]}`,
+	} {
+		t.Run(where, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			plan, problems, err := planjson.Read([]byte(text))
+			runtime.ReadMemStats(&after)
+			if err != nil || len(problems) == 0 || after.TotalAlloc-before.TotalAlloc > 200<<20 {
+				t.Errorf("%v, %v, %d bytes", problems, err, after.TotalAlloc-before.TotalAlloc)
+			}
+			runtime.KeepAlive(plan)
+		})
 	}
 }
 

@@ -1,11 +1,11 @@
 package planjson
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/jsonwalk"
 	"github.com/holdfast-dev/holdfast/internal/strictjson"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
@@ -28,31 +28,33 @@ func read(text []byte, isRequest bool) (plan holdfast.SeatingPlan, key string, p
 	if err := strictjson.Check(text); err != nil {
 		return plan, "", nil, err
 	}
-	r := reader{text: text}
-	r.space()
-	r.object(func(name string) bool {
+	r := &reader{Reader: jsonwalk.NewReader(text, seating.MaxProblems)}
+	r.Object(func(name string) bool {
 		switch name {
 		case "name":
-			plan.Name = r.string()
+			plan.Name = r.Text()
 		case "categories":
-			r.list(func(int) { plan.Categories = append(plan.Categories, r.category()) })
+			r.list(holdfast.MaxPlanCategories, func() { plan.Categories = append(plan.Categories, r.category()) })
 		case "focalPoint":
 			plan.FocalPoint = r.focalPoint()
 		case "sections":
-			r.list(func(int) { plan.Sections = append(plan.Sections, r.section()) })
+			r.list(holdfast.MaxPlanSections, func() { plan.Sections = append(plan.Sections, r.section()) })
 		case "idempotencyKey":
 			if !isRequest {
 				return false
 			}
-			if key = r.optionalString(); holdfast.CheckText("", key, holdfast.MaxKeyLength) != nil {
-				r.problem("A key has at most %d characters, and no control characters.", holdfast.MaxKeyLength)
+			if key = r.OptionalString(); holdfast.CheckText("", key, holdfast.MaxKeyLength) != nil {
+				r.Problem("A key has at most %d characters, and no control characters.", holdfast.MaxKeyLength)
 			}
 		default:
 			return false
 		}
 		return true
 	}, "name", "categories", "sections")
-	return plan, key, join(r.problems, seating.Check(plan)), nil
+	if r.cut { // the rules would miss what was not read
+		return plan, key, r.Problems(), nil
+	}
+	return plan, key, join(r.Problems(), seating.Check(plan)), nil
 }
 
 // join adds the problems of the rules to those of the form. What has a wrong form was not read:
@@ -75,15 +77,52 @@ func join(form, rules []holdfast.FieldError) []holdfast.FieldError {
 	return all
 }
 
+// reader reads the parts of a plan. What is beyond the limits of a plan is refused without being
+// kept: a part takes much more memory than its text, which may be as short as {}.
+type reader struct {
+	*jsonwalk.Reader
+
+	rows, seatCount int  // of the plan
+	cut             bool // something is beyond the limits
+}
+
+// list is List for at most so many items.
+func (r *reader) list(most int, item func()) {
+	r.List(func(i int) {
+		if i < most {
+			item()
+			return
+		}
+		if i == most {
+			r.cut = true
+			r.Problem("There are at most %d of them.", most)
+		}
+		r.Skip()
+	})
+}
+
+// counted reads a part of which the plan has at most MaxPlanSeats, and counts it.
+func (r *reader) counted(n *int, part func()) {
+	if *n++; *n <= holdfast.MaxPlanSeats {
+		part()
+		return
+	}
+	if *n == holdfast.MaxPlanSeats+1 {
+		r.cut = true
+		r.Problem("A plan has at most %d seats in rows.", holdfast.MaxPlanSeats)
+	}
+	r.Skip()
+}
+
 func (r *reader) category() (c holdfast.Category) {
-	r.object(func(name string) bool {
+	r.Object(func(name string) bool {
 		switch name {
 		case "key":
-			c.Key = r.string()
+			c.Key = r.Text()
 		case "name":
-			c.Name = r.string()
+			c.Name = r.Text()
 		case "color":
-			c.Color = r.optionalString()
+			c.Color = r.OptionalString()
 		default:
 			return false
 		}
@@ -93,11 +132,11 @@ func (r *reader) category() (c holdfast.Category) {
 }
 
 func (r *reader) focalPoint() *holdfast.Point {
-	if r.null() {
+	if r.Null() {
 		return nil
 	}
 	var p holdfast.Point
-	r.object(func(name string) bool {
+	r.Object(func(name string) bool {
 		switch name {
 		case "x":
 			p.X = r.coordinate()
@@ -112,29 +151,29 @@ func (r *reader) focalPoint() *holdfast.Point {
 }
 
 func (r *reader) section() (s holdfast.Section) {
-	r.object(func(name string) bool {
+	r.Object(func(name string) bool {
 		switch name {
 		case "key":
-			s.Key = r.string()
+			s.Key = r.Text()
 		case "name":
-			s.Name = r.string()
+			s.Name = r.Text()
 		case "category":
-			s.Category = r.string()
+			s.Category = r.Text()
 		case "floor":
-			s.Floor = r.optionalString()
+			s.Floor = r.OptionalString()
 		case "entrance":
-			s.Entrance = r.optionalString()
+			s.Entrance = r.OptionalString()
 		case "rows":
-			if !r.null() {
-				r.list(func(int) { s.Rows = append(s.Rows, r.row()) })
+			if !r.Null() {
+				r.List(func(int) { r.counted(&r.rows, func() { s.Rows = append(s.Rows, r.row()) }) })
 			}
 		case "capacity":
-			if !r.null() {
+			if !r.Null() {
 				s.Capacity = r.capacity()
 			}
 		case "outline":
-			if !r.null() {
-				r.list(func(int) { s.Outline = append(s.Outline, r.outlinePoint()) })
+			if !r.Null() {
+				r.list(holdfast.MaxOutlinePoints, func() { s.Outline = append(s.Outline, r.outlinePoint()) })
 			}
 		default:
 			return false
@@ -146,7 +185,7 @@ func (r *reader) section() (s holdfast.Section) {
 
 // capacity reads a capacity. The plan's 0 means none, so that a written 0 is a wrong number.
 func (r *reader) capacity() int64 {
-	n, ok := r.integer()
+	n, ok := r.Integer()
 	if !ok {
 		return 1 // for the rules: the section has a capacity
 	}
@@ -158,8 +197,8 @@ func (r *reader) capacity() int64 {
 
 func (r *reader) outlinePoint() (p holdfast.Point) {
 	n := 0
-	problems := len(r.problems)
-	r.list(func(i int) {
+	problems := len(r.Problems())
+	r.List(func(i int) {
 		n++
 		switch i {
 		case 0:
@@ -167,27 +206,27 @@ func (r *reader) outlinePoint() (p holdfast.Point) {
 		case 1:
 			p.Y = r.coordinate()
 		default:
-			r.skip()
+			r.Skip()
 		}
 	})
 	const axes = 2
-	if n != axes && len(r.problems) == problems {
-		r.problem("expected array of 2 numbers")
+	if n != axes && len(r.Problems()) == problems {
+		r.Problem("expected array of 2 numbers")
 	}
 	return p
 }
 
 func (r *reader) row() (row holdfast.Row) {
-	r.object(func(name string) bool {
+	r.Object(func(name string) bool {
 		switch name {
 		case "key":
-			row.Key = r.string()
+			row.Key = r.Text()
 		case "label":
-			row.Label = r.optionalString()
+			row.Label = r.OptionalString()
 		case "category":
-			row.Category = r.optionalString()
+			row.Category = r.OptionalString()
 		case "adjacency":
-			row.Adjacency = holdfast.Adjacency(r.optionalString())
+			row.Adjacency = holdfast.Adjacency(r.OptionalString())
 		case "seats":
 			r.seats(&row)
 		default:
@@ -199,46 +238,46 @@ func (r *reader) row() (row holdfast.Row) {
 }
 
 func (r *reader) seats(row *holdfast.Row) {
-	switch c := r.text[r.at]; {
+	switch c := r.First(); {
 	case c == '[':
 		row.Seats = []*holdfast.Seat{}
-		r.list(func(int) {
-			if r.null() {
+		r.list(holdfast.MaxRowPlaces, func() {
+			if r.Null() {
 				row.Seats = append(row.Seats, nil)
 			} else {
-				row.Seats = append(row.Seats, r.seat())
+				r.counted(&r.seatCount, func() { row.Seats = append(row.Seats, r.seat()) })
 			}
 		})
-	case isNumber(c):
-		row.Count, _ = r.integer()
+	case jsonwalk.IsNumber(c):
+		row.Count, _ = r.Integer()
 	default:
-		r.problem("expected integer or array")
-		r.skip()
+		r.Problem("expected integer or array")
+		r.Skip()
 	}
 }
 
 func (r *reader) seat() *holdfast.Seat {
 	seat := &holdfast.Seat{}
-	r.object(func(name string) bool {
+	r.Object(func(name string) bool {
 		switch name {
 		case "id":
-			seat.ID = r.string()
+			seat.ID = r.Text()
 		case "label":
-			seat.Label = r.optionalString()
+			seat.Label = r.OptionalString()
 		case "category":
-			seat.Category = r.optionalString()
+			seat.Category = r.OptionalString()
 		case "x":
 			seat.X = r.optionalCoordinate()
 		case "y":
 			seat.Y = r.optionalCoordinate()
 		case "accessible":
-			seat.Accessible = r.optionalBool()
+			seat.Accessible = r.OptionalBool()
 		case "companion":
-			seat.Companion = r.optionalBool()
+			seat.Companion = r.OptionalBool()
 		case "restrictedView":
-			seat.RestrictedView = r.optionalBool()
+			seat.RestrictedView = r.OptionalBool()
 		case "note":
-			seat.Note = r.optionalString()
+			seat.Note = r.OptionalString()
 		default:
 			return false
 		}
@@ -248,7 +287,7 @@ func (r *reader) seat() *holdfast.Seat {
 }
 
 func (r *reader) optionalCoordinate() *holdfast.Thousandths {
-	if r.null() {
+	if r.Null() {
 		return nil
 	}
 	return new(r.coordinate())
@@ -257,31 +296,10 @@ func (r *reader) optionalCoordinate() *holdfast.Thousandths {
 // coordinate reads a coordinate, rounded to thousandths. One that is too large for a plan stays
 // so.
 func (r *reader) coordinate() holdfast.Thousandths {
-	f, ok := r.number()
+	f, ok := r.Number()
 	if !ok {
 		return 0
 	}
 	const tooLarge = float64(holdfast.MaxPlanCoordinate + 1)
 	return holdfast.Thousandths(max(-tooLarge, min(math.Round(f*float64(holdfast.Unit)), tooLarge)))
-}
-
-// integer reads a whole number as JSON Schema defines it: 2.0 and 2e0 are integers. One that is
-// too large for every limit stays so.
-func (r *reader) integer() (int64, bool) {
-	f, ok := r.number()
-	if !ok {
-		return 0, false
-	}
-	if f != math.Trunc(f) {
-		r.problem("expected integer")
-		return 0, false
-	}
-	const tooLarge = 1 << 53
-	return int64(max(-tooLarge, min(f, tooLarge))), true
-}
-
-func (r *reader) problem(what string, args ...any) {
-	if len(r.problems) < seating.MaxProblems {
-		r.problems = append(r.problems, holdfast.FieldError{Where: string(r.path), What: fmt.Sprintf(what, args...)})
-	}
 }
