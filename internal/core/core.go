@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/plans"
 	"github.com/holdfast-dev/holdfast/users"
 )
 
@@ -63,6 +64,7 @@ type Core struct {
 	Store     *store.Store
 	Pipeline  *pipeline.Pipeline
 	Users     *users.Service
+	Plans     *plans.Service
 	Seats     *seats.Service
 	Bookings  *booking.Service
 	Sweeper   *expiry.Sweeper
@@ -94,7 +96,7 @@ func Connect(ctx context.Context, o Options) (*Core, error) {
 // New opens the engine on a connected database.
 func New(db *mongodb.DB, o Options) *Core {
 	o = o.withDefaults()
-	c := &Core{DB: db, Store: store.New(db), Users: users.New(db)}
+	c := &Core{DB: db, Store: store.New(db), Users: users.New(db), Plans: plans.New(db)}
 	lookup := o.Users
 	if lookup == nil {
 		lookup = c.Users.Unknown
@@ -119,7 +121,7 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 
 // Collections are the engine's collections, with their indexes and validators.
 func Collections() []mongodb.Collection {
-	return slices.Concat(mongodb.Collections(), users.Collections(), store.Collections())
+	return slices.Concat(mongodb.Collections(), users.Collections(), plans.Collections(), store.Collections())
 }
 
 // SchemaVersion is the version of the schema that Collections describes. Raise it with each

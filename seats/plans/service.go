@@ -1,0 +1,264 @@
+package plans
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+)
+
+// ID identifies a seating plan.
+type ID = holdfast.ID
+
+const (
+	plansName    = "seatingplans"
+	sectionsName = "seatingsections"
+)
+
+// Collections returns the collections and indexes that this package needs.
+func Collections() []mongodb.Collection {
+	return []mongodb.Collection{
+		{Name: plansName, ForeignValidator: true},
+		{Name: sectionsName, Indexes: []mongodb.Index{bySection}, ForeignValidator: true},
+	}
+}
+
+// bySection finds the parts of a plan's sections in their order.
+var bySection = mongodb.Index{Keys: mongodb.Keys("planId", "number", "part"), Unique: true}
+
+// Service creates and reads the seating plans of one database.
+type Service struct {
+	db    *mongodb.DB
+	halls *halls
+}
+
+// New returns the service for a database.
+func New(db *mongodb.DB) *Service { return &Service{db: db, halls: newHalls(maxCachedSeats)} }
+
+// Summary is a plan without rows and seats.
+type Summary struct {
+	ID         ID
+	Name       string
+	TotalSeats int64 // seats in rows, and the capacities
+	Categories []holdfast.Category
+	FocalPoint *holdfast.Point // nil: there is none
+	Sections   []SectionSummary
+	CreatedAt  time.Time
+}
+
+// SectionSummary is a section of a Summary.
+type SectionSummary struct {
+	Key      string
+	Name     string
+	Category string // key
+	Seats    int64  // in rows, or the capacity
+}
+
+// summaryOf returns the summary of a plan that is written out.
+func summaryOf(plan holdfast.SeatingPlan) Summary {
+	summary := Summary{
+		ID: plan.ID, Name: plan.Name, TotalSeats: plan.TotalSeats(), Categories: plan.Categories, FocalPoint: plan.FocalPoint,
+		Sections: make([]SectionSummary, 0, len(plan.Sections)), CreatedAt: plan.CreatedAt,
+	}
+	for _, s := range plan.Sections {
+		summary.Sections = append(summary.Sections, SectionSummary{Key: s.Key, Name: s.Name, Category: s.Category, Seats: s.TotalSeats()})
+	}
+	return summary
+}
+
+// Numbers returns where the sections with these keys are in the plan, in the plan's order and each
+// once. It refuses a key that the plan does not have with VALIDATION_FAILED.
+func (s Summary) Numbers(keys ...string) ([]int, error) {
+	numbers := make([]int, 0, len(keys))
+	for _, key := range keys {
+		n := slices.IndexFunc(s.Sections, func(of SectionSummary) bool { return of.Key == key })
+		if n < 0 {
+			return nil, holdfast.RefuseInput("query.section", "The seating plan has no such section.")
+		}
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// place is of every plan: plans are not sharded.
+var place = mongodb.Place{Collection: plansName, Filter: mongodb.Is("_id", ID{})}
+
+// Create stores a plan, written out, and returns its summary; the plan's ID and CreatedAt are set
+// here. replayed says that an earlier request with the same key created the plan. It refuses with
+// IDEMPOTENCY_KEY_REUSED, and with VALIDATION_FAILED, whose details are the first
+// seating.MaxProblems. After OUTCOME_UNKNOWN the plan may exist; the same request with the same key
+// returns it.
+func (s *Service) Create(ctx context.Context, plan holdfast.SeatingPlan, key holdfast.CreationKey) (of Summary, replayed bool, err error) {
+	if err := holdfast.CheckText("body.idempotencyKey", key.Key, holdfast.MaxKeyLength); err != nil {
+		return Summary{}, false, err
+	}
+	if problems := seating.Check(plan); len(problems) > 0 {
+		return Summary{}, false, Invalid(problems)
+	}
+	plan = seating.Expand(plan)
+	plan.ID, plan.CreatedAt = ids.New(), s.db.Clock()().UTC().Truncate(time.Millisecond)
+	hash := ""
+	if key.Key != "" {
+		if hash, err = hashOf(plan); err != nil {
+			return Summary{}, false, err
+		}
+	}
+	of = summaryOf(plan)
+	parts := encodeSections(plan)
+	id, replayed, err := s.db.Create(ctx, mongodb.Creation{Collection: plansName, ID: plan.ID, Key: key, Hash: hash,
+		Insert: func(ctx context.Context) error { return s.insert(ctx, of, parts) }})
+	switch {
+	case err != nil:
+		return Summary{}, false, err
+	case replayed:
+		of, err = s.Summary(ctx, id)
+	}
+	return of, replayed, err
+}
+
+// Invalid refuses a plan with these problems. Their locations are paths in the plan; the refusal
+// has them in the body of a request.
+func Invalid(problems []holdfast.FieldError) *holdfast.Error {
+	inBody := make(holdfast.Invalid, 0, len(problems))
+	for _, p := range problems {
+		where := "body"
+		if p.Where != "" {
+			where += "." + p.Where
+		}
+		inBody = append(inBody, holdfast.FieldError{Where: where, What: p.What})
+	}
+	return holdfast.Refuse(holdfast.CodeInvalid, "The seating plan is invalid. Correct the parts listed in errors.").With(inBody)
+}
+
+// hashOf is different for different plans. A plan that is written out is the same plan as one with
+// counts.
+func hashOf(plan holdfast.SeatingPlan) (string, error) {
+	hash := sha256.New()
+	sections := plan.Sections
+	plan.Sections = nil
+	head, err := json.Marshal(planjson.Of(plan))
+	if err != nil {
+		return "", err
+	}
+	hash.Write(head)
+	for _, section := range sections { // one after the other: a plan is large
+		text, err := json.Marshal(planjson.OfSection(section))
+		if err != nil {
+			return "", err
+		}
+		hash.Write(text)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+func (s *Service) insert(ctx context.Context, of Summary, parts []bson.Raw) error {
+	if _, err := s.db.Collection(plansName).InsertOne(ctx, encodeSummary(of)); err != nil {
+		return err
+	}
+	for len(parts) > 0 {
+		n, size := 0, 0
+		for n < len(parts) && (n == 0 || size+len(parts[n]) <= maxInsertBytes) {
+			size += len(parts[n])
+			n++
+		}
+		if _, err := s.db.Collection(sectionsName).InsertMany(ctx, parts[:n]); err != nil {
+			return err
+		}
+		parts = parts[n:]
+	}
+	return nil
+}
+
+// Summary returns a plan without rows and seats, or SEATING_PLAN_NOT_FOUND. The refusal is
+// confirmed: a plan that existed before the call is found.
+func (s *Service) Summary(ctx context.Context, id ID) (Summary, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, mongodb.At(place), func(ctx context.Context) (Summary, error) {
+		return s.summary(ctx, id)
+	})
+}
+
+func (s *Service) summary(ctx context.Context, id ID) (Summary, error) {
+	d, found, err := mongodb.First[summaryDoc](ctx, s.db.Collection(plansName), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id), isPlan)})
+	switch {
+	case err != nil:
+		return Summary{}, mongodb.Translate(err)
+	case !found || d.ID.IsZero():
+		return Summary{}, holdfast.NotFound(holdfast.CodeSeatingPlanNotFound)
+	}
+	return d.summary(), nil
+}
+
+// List lists plans by ID, and the token of the next page.
+func (s *Service) List(ctx context.Context, page holdfast.Page) ([]Summary, string, error) {
+	filter := mongodb.Filter{Match: isPlan}
+	docs, next, err := mongodb.List(ctx, s.db.Collection(plansName), filter, page, func(d summaryDoc) ID { return d.ID })
+	if err != nil {
+		return nil, "", err
+	}
+	summaries := make([]Summary, 0, len(docs))
+	for _, d := range docs {
+		summaries = append(summaries, d.summary())
+	}
+	return summaries, next, nil
+}
+
+// Get returns a plan written out, of its sections only those with the given keys if there are any.
+// It refuses with SEATING_PLAN_NOT_FOUND, which is confirmed, and with VALIDATION_FAILED for a key
+// that the plan does not have.
+func (s *Service) Get(ctx context.Context, id ID, sections ...string) (holdfast.SeatingPlan, error) {
+	of, err := s.Summary(ctx, id)
+	if err != nil {
+		return holdfast.SeatingPlan{}, err
+	}
+	plan := holdfast.SeatingPlan{
+		ID: of.ID, Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint, CreatedAt: of.CreatedAt,
+	}
+	numbers, err := of.Numbers(sections...)
+	if err != nil {
+		return holdfast.SeatingPlan{}, err
+	}
+	for section, err := range s.Sections(ctx, of, numbers...) {
+		if err != nil {
+			return holdfast.SeatingPlan{}, err
+		}
+		plan.Sections = append(plan.Sections, section)
+	}
+	return plan, nil
+}
+
+// Hall returns a plan compiled for decisions. The error is one of Get.
+func (s *Service) Hall(ctx context.Context, id ID) (*seating.Hall, error) {
+	return s.halls.get(ctx, id, func(ctx context.Context) (*seating.Hall, error) {
+		plan, err := s.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		hall, err := seating.NewHall(plan)
+		if err != nil {
+			return nil, damaged(err)
+		}
+		return hall, nil
+	})
+}
+
+// errIncomplete says that parts of a section are missing, or not as they were written.
+var errIncomplete = errors.New("seats of the seating plan are missing or were changed")
+
+// damaged is the failure to read a plan that is there.
+func damaged(cause error) error {
+	return holdfast.Refuse(holdfast.CodeUnavailable,
+		"The seating plan can't be read; restore its documents in seatingplans and seatingsections.").By(cause)
+}
