@@ -28,6 +28,57 @@ func (w Wish) IsZero() bool {
 	return len(w.SeatIDs) == 0 && w.Best == nil && w.Section == ""
 }
 
+// Clone returns a copy that shares nothing with the wish.
+func (w Wish) Clone() Wish {
+	w.SeatIDs = slices.Clone(w.SeatIDs)
+	if w.Best != nil {
+		best := *w.Best
+		best.Categories = slices.Clone(best.Categories)
+		w.Best = &best
+	}
+	return w
+}
+
+// Count checks the form of a wish for a number of seats, and returns that number. For named seats it may be
+// given as 0.
+func (w Wish) Count(seats int64) (int64, error) {
+	most := int64(MaxSeats)
+	switch {
+	case w.forms() > 1, len(w.SeatIDs) > 0 && seats != 0 && seats != int64(len(w.SeatIDs)):
+		return 0, RefuseInput("body", "Give one of: seats; seatIds; bestAvailable; a section with seats.")
+	case len(w.SeatIDs) > MaxNamedSeats:
+		return 0, RefuseInput("body.seatIds", "At most %d seats can be named.", MaxNamedSeats)
+	case len(w.SeatIDs) > 0:
+		seats = int64(len(w.SeatIDs))
+	case w.Best != nil:
+		most = MaxNamedSeats
+	}
+	if seats < 1 || seats > most {
+		return 0, RefuseInput("body.seats", "Between 1 and %d seats can be locked.", most)
+	}
+	if a := w.accessible(); a < 0 || a > seats {
+		return 0, RefuseInput("body.accessibleSeats", "Of the seats, 0 to all can be accessible.")
+	}
+	return seats, nil
+}
+
+// forms is the number of forms that the wish has.
+func (w Wish) forms() (n int) {
+	for _, has := range []bool{len(w.SeatIDs) > 0, w.Best != nil, w.Section != ""} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+func (w Wish) accessible() int64 {
+	if w.Best != nil {
+		return w.Best.Accessible
+	}
+	return w.Accessible
+}
+
 // Field is the part of a request that has the wish.
 func (w Wish) Field() string {
 	switch {

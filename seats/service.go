@@ -20,25 +20,29 @@ type ID = holdfast.ID
 type Service struct {
 	pipeline *pipeline.Pipeline
 	store    *store.Store
+	halls    Halls
+	plans    planCache
 	maxTTL   time.Duration
 	now      func() time.Time
 }
 
 // New returns the inventory of a pipeline's database. maxTTL is the maximum time of a lock.
-func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
-	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, now: p.Store().DB().Clock()}
+func New(p *pipeline.Pipeline, halls Halls, maxTTL time.Duration) *Service {
+	return &Service{pipeline: p, store: p.Store(), halls: halls, maxTTL: maxTTL, now: p.Store().DB().Clock()}
 }
 
 // AcquireLock locks seats. replayed says that an earlier request with the same idempotency
 // key made the lock; it is returned in its present state.
 //
 // It refuses with EVENT_NOT_FOUND, USER_NOT_FOUND, IDEMPOTENCY_KEY_REUSED,
-// EVENT_NOT_ON_SALE, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE or VALIDATION_FAILED.
+// EVENT_NOT_ON_SALE, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE, SEATS_NOT_ADJACENT, SEAT_ORPHANED
+// or VALIDATION_FAILED.
 // UNAVAILABLE: no seats are kept. OUTCOME_UNKNOWN: the same request with the same key
 // returns the lock if it was made.
 func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
-	if r.Seats < 1 || r.Seats > holdfast.MaxSeats {
-		return holdfast.Lock{}, false, holdfast.RefuseInput("body.seats", "Between 1 and %d seats can be locked.", holdfast.MaxSeats)
+	r.Wish = r.Wish.Clone() // the caller may change it after the check
+	if r.Seats, err = r.Wish.Count(r.Seats); err != nil {
+		return holdfast.Lock{}, false, err
 	}
 	if err := holdfast.CheckText("body.idempotencyKey", r.Key, holdfast.MaxKeyLength); err != nil {
 		return holdfast.Lock{}, false, err

@@ -102,7 +102,7 @@ func New(db *mongodb.DB, o Options) *Core {
 		lookup = c.Users.Unknown
 	}
 	c.Pipeline = pipeline.New(c.Store, pipeline.Options{Rules: o.rules(), Users: lookup, WithoutMemory: o.WithoutMemory})
-	c.Seats = seats.New(c.Pipeline, o.LockMaxTTL)
+	c.Seats = seats.New(c.Pipeline, c.Plans, o.LockMaxTTL)
 	c.Bookings = booking.New(c.Pipeline, o.PaymentMaxTTL, o.Observe.Bookings)
 	c.Sweeper = &expiry.Sweeper{Pipeline: c.Pipeline, Batch: o.SweepBatch}
 	c.Retention = &expiry.Retention{Store: c.Store, Batch: o.SweepBatch}

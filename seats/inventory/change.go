@@ -122,7 +122,7 @@ func (d *decision) isAsWished(lock holdfast.Lock, w wished) bool {
 		return d.generalSection(lock.Section) == w.section
 	case w.named != nil:
 		places := d.placesOf(lock.SeatIDs)
-		slices.SortFunc(places, comparePlaces)
+		slices.SortFunc(places, seating.Place.Compare)
 		return slices.Equal(places, w.named)
 	case w.best != nil:
 		return d.hasForm(d.placesOf(lock.SeatIDs), *w.best)

@@ -85,20 +85,13 @@ func (d *decision) places(seatIDs []string) ([]seating.Place, *holdfast.Error) {
 		}
 		places = append(places, place)
 	}
-	slices.SortFunc(places, comparePlaces)
+	slices.SortFunc(places, seating.Place.Compare)
 	for i := 1; i < len(places); i++ {
 		if places[i] == places[i-1] {
 			return nil, holdfast.RefuseInput("body.seatIds", "The seat %q is named twice.", hall.Seat(places[i]).ID)
 		}
 	}
 	return places, nil
-}
-
-func comparePlaces(a, b seating.Place) int {
-	if a.Section != b.Section {
-		return a.Section - b.Section
-	}
-	return a.Seat - b.Seat
 }
 
 func (d *decision) bestInHall(seats int64, b holdfast.BestAvailable) (wished, *holdfast.Error) {

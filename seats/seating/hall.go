@@ -1,6 +1,8 @@
 package seating
 
 import (
+	"cmp"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -25,6 +27,11 @@ type Hall struct {
 
 // Place is where a seat is: its section's number in the plan, and its number in the section.
 type Place struct{ Section, Seat int }
+
+// Compare orders places as the plan does.
+func (p Place) Compare(o Place) int {
+	return cmp.Or(p.Section-o.Section, p.Seat-o.Seat)
+}
 
 // Section is a section of a hall.
 type Section struct {

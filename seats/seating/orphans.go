@@ -13,12 +13,7 @@ import (
 //
 // A seat is single if it is free and has no free neighbour.
 func (o *Occupancy) Orphans(named, old []Place, open bool) (orphans []Place) {
-	sorted := slices.SortedFunc(slices.Values(named), func(a, b Place) int {
-		if a.Section != b.Section {
-			return a.Section - b.Section
-		}
-		return comparePlaces(a, b)
-	})
+	sorted := slices.SortedFunc(slices.Values(named), Place.Compare)
 	for len(sorted) > 0 {
 		first := sorted[0]
 		s := &o.hall.sections[first.Section]
@@ -94,7 +89,7 @@ func (r *lineRow) appendSingles(singles []Place, first, end int) []Place {
 
 func (r *lineRow) state(seat int) int {
 	p := Place{r.section, seat}
-	_, named := slices.BinarySearchFunc(r.named, p, comparePlaces)
+	_, named := slices.BinarySearchFunc(r.named, p, Place.Compare)
 	switch {
 	case !r.open && r.s.Seats[seat].Accessible:
 		return notFree

@@ -44,7 +44,7 @@ func (o *Occupancy) inPieces(places []Place, a *ask, only int) ([]Place, bool) {
 	if found != section {
 		places, _, _ = o.piecesOf(places[:from], section, a)
 	}
-	slices.SortFunc(places[from:], comparePlaces)
+	slices.SortFunc(places[from:], Place.Compare)
 	return places, true
 }
 

@@ -206,7 +206,7 @@ func (o *Occupancy) nearest(s *Section, row int, a *ask, n int, take func(seat i
 func (o *Occupancy) appendTable(places []Place, section, row int, a *ask, n int) []Place {
 	from := len(places)
 	o.nearest(&o.hall.sections[section], row, a, n, func(seat int) { places = append(places, Place{section, seat}) })
-	slices.SortFunc(places[from:], comparePlaces)
+	slices.SortFunc(places[from:], Place.Compare)
 	return places
 }
 
@@ -224,6 +224,3 @@ func (o *Occupancy) appendPick(places []Place, u *unit, a *ask, pick rowPick) []
 	}
 	return o.appendTable(places, u.section, u.row, a, a.seats)
 }
-
-// comparePlaces orders places of one section by the plan.
-func comparePlaces(a, b Place) int { return a.Seat - b.Seat }

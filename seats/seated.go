@@ -1,0 +1,215 @@
+package seats
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// Halls are the plans of seated events, compiled.
+type Halls interface {
+	// Hall returns the hall of a plan. It refuses with SEATING_PLAN_NOT_FOUND.
+	Hall(ctx context.Context, planID ID) (*seating.Hall, error)
+}
+
+// MaxBlockedAtOnce bounds the seats of one block.
+const MaxBlockedAtOnce = 10_000
+
+// ChangeSeats replaces the seats of a lock: by all of the wish, or the lock stays as it is. seats is the
+// number of seats, or 0 where the wish names them. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED,
+// LOCK_CONSUMED, LOCK_RELEASED, LOCK_HAS_BOOKING, SEAT_LIMIT_REACHED, EVENT_NOT_ON_SALE,
+// SEATS_UNAVAILABLE, SEATS_NOT_ADJACENT, SEAT_ORPHANED or VALIDATION_FAILED. After OUTCOME_UNKNOWN the
+// same request may be sent again.
+func (s *Service) ChangeSeats(ctx context.Context, id ID, seats int64, wish holdfast.Wish) (holdfast.Lock, error) {
+	wish = wish.Clone()
+	seats, err := wish.Count(seats)
+	if err != nil {
+		return holdfast.Lock{}, err
+	}
+	lock, err := s.store.Lock(ctx, id)
+	if err != nil {
+		return holdfast.Lock{}, err
+	}
+	result, err := s.pipeline.Submit(ctx, lock.EventID, inventory.ChangeSeats{LockID: id, Seats: seats, Wish: wish})
+	return orZero(result.Lock), err
+}
+
+// BlockSeats takes seats out of sale, all of them or none, and returns how many seats of the event are
+// blocked. Seats that are blocked already stay so. It refuses with EVENT_NOT_FOUND, SEATS_UNAVAILABLE or
+// VALIDATION_FAILED.
+func (s *Service) BlockSeats(ctx context.Context, eventID ID, seatIDs []string) (blocked int64, err error) {
+	if err := checkBlock(seatIDs); err != nil {
+		return 0, err
+	}
+	result, err := s.pipeline.Submit(ctx, eventID, inventory.Block{SeatIDs: slices.Clone(seatIDs), LockID: ids.New()})
+	return orZero(result.Event).Seating.BlockedSeats, err
+}
+
+// UnblockSeats puts blocked seats on sale again, and returns how many seats of the event are still
+// blocked. Seats that are not blocked stay as they are. It refuses with EVENT_NOT_FOUND or
+// VALIDATION_FAILED.
+func (s *Service) UnblockSeats(ctx context.Context, eventID ID, seatIDs []string) (blocked int64, err error) {
+	if err := checkBlock(seatIDs); err != nil {
+		return 0, err
+	}
+	result, err := s.pipeline.Submit(ctx, eventID, inventory.Unblock{SeatIDs: slices.Clone(seatIDs)})
+	return orZero(result.Event).Seating.BlockedSeats, err
+}
+
+func checkBlock(seatIDs []string) error {
+	if n := len(seatIDs); n < 1 || n > MaxBlockedAtOnce {
+		return holdfast.RefuseInput("body.seatIds", "Give 1 to %d seats.", MaxBlockedAtOnce)
+	}
+	return nil
+}
+
+// SeatMap is what is taken of a seated event at one revision.
+type SeatMap struct {
+	Revision int64
+	Seats    *seating.Occupancy // of this caller alone
+}
+
+// SeatMap reads the map of a seated event. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an
+// event without a plan.
+func (s *Service) SeatMap(ctx context.Context, eventID ID) (SeatMap, error) {
+	state, err := s.store.Load(ctx, eventID, inventory.Needs{Event: true, Seats: true})
+	switch {
+	case err != nil:
+		return SeatMap{}, err
+	case state.Event == nil:
+		return SeatMap{}, holdfast.NotFound(holdfast.CodeEventNotFound)
+	case state.Seats == nil:
+		return SeatMap{}, errNoPlan()
+	}
+	return SeatMap{Revision: state.Event.Revision, Seats: state.Seats}, nil
+}
+
+func errNoPlan() error { return holdfast.RefuseInput("path.id", "The event has no seating plan.") }
+
+// Seat says which lock has a seat. It refuses with EVENT_NOT_FOUND, SEAT_NOT_FOUND, or VALIDATION_FAILED
+// for an event without a plan.
+func (s *Service) Seat(ctx context.Context, eventID ID, seatID string) (holdfast.SeatHolder, error) {
+	e, err := s.store.Event(ctx, eventID)
+	if err != nil {
+		return holdfast.SeatHolder{}, err
+	}
+	if e.Seating.PlanID.IsZero() {
+		return holdfast.SeatHolder{}, errNoPlan()
+	}
+	hall, err := s.halls.Hall(ctx, e.Seating.PlanID)
+	if err != nil {
+		return holdfast.SeatHolder{}, err
+	}
+	at, found := hall.Find(seatID)
+	if !found {
+		return holdfast.SeatHolder{}, holdfast.NotFound(holdfast.CodeSeatNotFound)
+	}
+	holder, err := s.store.SeatHolder(ctx, eventID, seatID)
+	holder.Place = placeOf(hall, at)
+	return holder, err
+}
+
+// Places says where the seats of a lock or a booking are, in plan order; none in an unseated event. A
+// seat that the plan does not have comes last, with its ID alone.
+func (s *Service) Places(ctx context.Context, eventID ID, seatIDs []string, section string) ([]holdfast.Place, error) {
+	if len(seatIDs) == 0 && section == "" {
+		return nil, nil
+	}
+	hall, err := s.hallOf(ctx, eventID)
+	if err != nil || hall == nil {
+		return nil, err
+	}
+	if len(seatIDs) == 0 {
+		return generalPlaces(hall, section), nil
+	}
+	var found []seating.Place
+	var unknown []holdfast.Place
+	for _, id := range seatIDs {
+		if at, ok := hall.Find(id); ok {
+			found = append(found, at)
+		} else {
+			unknown = append(unknown, holdfast.Place{SeatID: id})
+		}
+	}
+	slices.SortFunc(found, seating.Place.Compare)
+	places := make([]holdfast.Place, 0, len(seatIDs))
+	for _, at := range found {
+		places = append(places, placeOf(hall, at))
+	}
+	return append(places, unknown...), nil
+}
+
+func generalPlaces(hall *seating.Hall, key string) []holdfast.Place {
+	place := holdfast.Place{Section: key}
+	if n, ok := hall.FindSection(key); ok {
+		place.Category = hall.Categories()[hall.Sections()[n].Category]
+	}
+	return []holdfast.Place{place}
+}
+
+func placeOf(hall *seating.Hall, at seating.Place) holdfast.Place {
+	seat, row := hall.Seat(at), hall.Row(at)
+	return holdfast.Place{
+		SeatID: seat.ID, Section: hall.Sections()[at.Section].Key, Row: row.Label, Label: seat.Label, Category: hall.Categories()[seat.Category],
+	}
+}
+
+// planTTL is how long the plan of an event is remembered for answers. A change of plan keeps every seat
+// that a lock has.
+const planTTL = 10 * time.Second
+
+// maxPlans bounds the remembered plans. A forgotten one costs a read.
+const maxPlans = 10_000
+
+// planCache has the plans of events.
+type planCache struct {
+	mu     sync.Mutex
+	plans  map[ID]ID
+	oldest time.Time // when the first of them was read
+}
+
+// hallOf returns the hall of an event; nil: the event is unseated, or there is none.
+func (s *Service) hallOf(ctx context.Context, eventID ID) (*seating.Hall, error) {
+	planID, known := s.plans.recall(eventID, s.now())
+	if !known {
+		e, err := s.store.Event(ctx, eventID)
+		if err != nil && !holdfast.IsNotFound(err) {
+			return nil, err
+		}
+		planID = e.Seating.PlanID
+		s.plans.keep(eventID, planID, s.now())
+	}
+	if planID.IsZero() {
+		return nil, nil //nolint:nilnil // an unseated event has none
+	}
+	hall, err := s.halls.Hall(ctx, planID)
+	if holdfast.IsNotFound(err) { // other software removed it
+		return nil, nil //nolint:nilnil // nothing is known of the places
+	}
+	return hall, err
+}
+
+func (c *planCache) recall(eventID ID, now time.Time) (planID ID, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.oldest) > planTTL {
+		c.plans = nil
+	}
+	planID, known = c.plans[eventID]
+	return planID, known
+}
+
+func (c *planCache) keep(eventID, planID ID, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plans == nil || len(c.plans) >= maxPlans {
+		c.plans, c.oldest = map[ID]ID{}, now
+	}
+	c.plans[eventID] = planID
+}
