@@ -1,0 +1,263 @@
+package pretix
+
+import (
+	"math"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/jsonwalk"
+	"github.com/holdfast-dev/holdfast/internal/strictjson"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+	"github.com/holdfast-dev/holdfast/seats/seating/convert"
+)
+
+// Options of Read.
+type Options struct {
+	Name     string // of a plan that has none
+	AsListed bool   // guess neither the order of seats nor gaps
+}
+
+// Read reads a plan, which is valid if there are no problems, but not written out. The report says
+// what of the text is not in the plan, or differs. A problem's location is a path in the text, such
+// as zones[3].rows[2].seats[7].category; there are at most the first seating.MaxProblems. The error
+// is for a text that is no JSON, or that package strictjson refuses.
+func Read(text []byte, o Options) (holdfast.SeatingPlan, convert.Report, []holdfast.FieldError, error) {
+	if err := strictjson.Check(text); err != nil {
+		return holdfast.SeatingPlan{}, nil, nil, err
+	}
+	r := &reader{Reader: jsonwalk.NewReader(text, seating.MaxProblems)}
+	layout := r.layout()
+	if len(r.Problems()) > 0 { // the rules would miss what was not read
+		return holdfast.SeatingPlan{}, r.report, r.Problems(), nil
+	}
+	b := builder{layout: layout, report: r.report, options: o}
+	b.build()
+	problems := b.problems
+	for _, p := range seating.Check(b.built) {
+		if convert.ParsePlace(p.Where).Field != "category" && len(problems) < seating.MaxProblems {
+			problems = append(problems, holdfast.FieldError{Where: b.source(p.Where), What: p.What})
+		}
+	}
+	return b.built, b.report, problems, nil
+}
+
+// layout and its parts are what a text says. index is the place in the list of the text.
+type (
+	layout struct {
+		name       string
+		categories []category
+		zones      []zone
+	}
+	category struct {
+		index       int
+		name, color string
+	}
+	zone struct {
+		index    int
+		name, id string
+		at       point
+		rows     []row
+	}
+	row struct {
+		index         int
+		number, label string
+		at            point
+		seats         []seat
+	}
+	seat struct {
+		index                  int
+		guid, number, category string
+		at                     point
+	}
+	point struct{ x, y float64 }
+)
+
+func (p point) plus(q point) point { return point{p.x + q.x, p.y + q.y} }
+
+// distance is that of two points.
+func (p point) distance(q point) float64 { return math.Hypot(p.x-q.x, p.y-q.y) }
+
+// reader reads a text into a layout. Parts without seats, and what is beyond the limits of a plan,
+// are not kept.
+type reader struct {
+	*jsonwalk.Reader
+
+	report convert.Report
+	seats  int
+}
+
+func (r *reader) dropped(what string, n int) { r.report.Count(convert.Dropped, what, n, "") }
+
+// drop skips a value, and counts it unless it is null.
+func (r *reader) drop(what string) {
+	if !r.Null() {
+		r.dropped(what, 1)
+		r.Skip()
+	}
+}
+
+// unknown skips the value of a property that the format does not have. Names may differ in every
+// seat, so that they are examples only.
+func (r *reader) unknown(of, name string) {
+	const longest = 40
+	r.report.Count(convert.Dropped, "unknown properties of "+of, 1, strings.ToValidUTF8(name[:min(len(name), longest)], ""))
+	r.Skip()
+}
+
+func (r *reader) layout() (l layout) {
+	r.Object(func(name string) bool {
+		switch name {
+		case "name":
+			l.name = r.Text()
+		case "categories":
+			r.List(func(i int) {
+				if c := r.category(i); len(l.categories) <= holdfast.MaxPlanCategories {
+					l.categories = append(l.categories, c)
+				}
+			})
+		case "zones":
+			r.List(func(i int) {
+				if z := r.zone(i); len(z.rows) > 0 {
+					l.zones = append(l.zones, z)
+				} else {
+					r.dropped("zones without seats", 1)
+				}
+			})
+		case "size":
+			r.drop("size of the plan")
+		default:
+			r.unknown("the plan", name)
+		}
+		return true
+	}, "zones", "categories")
+	return l
+}
+
+func (r *reader) category(index int) category {
+	c := category{index: index}
+	r.Object(func(name string) bool {
+		switch name {
+		case "name":
+			c.name = r.Text()
+		case "color":
+			if !r.Null() {
+				c.color = r.Text()
+			}
+		default:
+			r.unknown("categories", name)
+		}
+		return true
+	}, "name")
+	return c
+}
+
+func (r *reader) zone(index int) zone {
+	z := zone{index: index}
+	r.Object(func(name string) bool {
+		switch name {
+		case "name":
+			z.name = r.text()
+		case "zone_id":
+			z.id = r.text()
+		case "position":
+			z.at = r.position()
+		case "rows":
+			r.List(func(i int) {
+				if row := r.row(i); len(row.seats) > 0 {
+					z.rows = append(z.rows, row)
+				} else {
+					r.dropped("rows without seats", 1)
+				}
+			})
+		case "areas":
+			r.List(func(int) { r.drop("areas, with their texts") })
+		case "uuid", "displayed":
+			r.drop(name + " of zones")
+		default:
+			r.unknown("zones", name)
+		}
+		return true
+	}, "rows")
+	return z
+}
+
+func (r *reader) row(index int) row {
+	w := row{index: index}
+	r.Object(func(name string) bool {
+		switch name {
+		case "row_number":
+			w.number = r.text()
+		case "row_label":
+			w.label = r.text()
+		case "position":
+			w.at = r.position()
+		case "seats":
+			r.List(func(i int) { r.seat(i, &w) })
+		case "seat_label", "uuid", "row_number_position", "number_of_seats", "seats_spacing":
+			r.drop(name + " of rows")
+		default:
+			r.unknown("rows", name)
+		}
+		return true
+	}, "seats", "row_number")
+	return w
+}
+
+func (r *reader) seat(index int, of *row) {
+	if r.seats++; r.seats > holdfast.MaxPlanSeats {
+		if r.seats == holdfast.MaxPlanSeats+1 {
+			r.Problem("A plan has at most %d seats in rows.", holdfast.MaxPlanSeats)
+		}
+		r.Skip()
+		return
+	}
+	s := seat{index: index}
+	r.Object(func(name string) bool {
+		switch name {
+		case "seat_guid":
+			s.guid = r.Text()
+		case "seat_number":
+			s.number = r.Text()
+		case "category":
+			s.category = r.Text()
+		case "position":
+			s.at = r.position()
+		case "uuid", "radius", "start_direction":
+			r.drop(name + " of seats")
+		default:
+			r.unknown("seats", name)
+		}
+		return true
+	}, "seat_guid", "seat_number", "position", "category")
+	of.seats = append(of.seats, s)
+}
+
+func (r *reader) position() (p point) {
+	r.Object(func(name string) bool {
+		switch name {
+		case "x":
+			p.x = r.coordinate()
+		case "y":
+			p.y = r.coordinate()
+		default:
+			r.unknown("positions", name)
+		}
+		return true
+	}, "x", "y")
+	return p
+}
+
+// coordinate reads a number, of which sums are finite.
+func (r *reader) coordinate() float64 {
+	const tooLarge = 1e9
+	f, _ := r.Number()
+	return max(-tooLarge, min(f, tooLarge))
+}
+
+// text reads a text that may be null.
+func (r *reader) text() string {
+	if r.Null() {
+		return ""
+	}
+	return r.Text()
+}
