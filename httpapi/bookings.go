@@ -21,10 +21,13 @@ type bookingBody struct {
 	PaymentReference string `json:"paymentReference,omitempty"`
 	CreatedAt        string `json:"createdAt" format:"date-time"`
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
+
+	Places []placeBody `json:"places,omitempty" doc:"Of an event with a seating plan, in plan order."`
 }
 
-func newBookingBody(b holdfast.Booking) bookingBody {
+func (a *api) bookingBody(ctx context.Context, b holdfast.Booking) bookingBody {
 	return bookingBody{
+		Places:           a.places(ctx, b.EventID, b.SeatIDs, b.Section),
 		ID:               b.ID.String(),
 		UserID:           formatID(b.UserID),
 		EventID:          formatID(b.EventID),
@@ -100,7 +103,7 @@ func (a *api) registerBookingRoutes() {
 		bookings, next, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{
 			EventID: parseFilter(in.EventID), UserID: user, Status: holdfast.BookingStatus(in.Status),
 		}, in.page())
-		return newList(bookings, next, newBookingBody), err
+		return newList(bookings, next, func(b holdfast.Booking) bookingBody { return a.bookingBody(ctx, b) }), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-booking", Method: http.MethodGet, Path: "/api/bookings/{id}", Tags: tags, Summary: "Get a booking",
@@ -110,7 +113,7 @@ func (a *api) registerBookingRoutes() {
 			return nil, err
 		}
 		b, err := a.Bookings.GetBooking(ctx, parseID(in.ID))
-		return &found[bookingBody]{Body: newBookingBody(b)}, err
+		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "pay-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/pay", Tags: tags,
@@ -120,7 +123,7 @@ func (a *api) registerBookingRoutes() {
 			return nil, err
 		}
 		b, err := a.Bookings.PayBooking(ctx, parseID(in.ID), parseUntil(ctx, in.Body.PaymentExpiresAt, in.Body.PaymentTTL))
-		return &found[bookingBody]{Body: newBookingBody(b)}, err
+		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "confirm-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/confirm", Tags: tags,
@@ -132,7 +135,7 @@ func (a *api) registerBookingRoutes() {
 			reference = in.Body.PaymentReference
 		}
 		b, err := a.Bookings.ConfirmBooking(ctx, parseID(in.ID), reference)
-		return &found[bookingBody]{Body: newBookingBody(b)}, err
+		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "cancel-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/cancel", Tags: tags,
@@ -141,7 +144,7 @@ func (a *api) registerBookingRoutes() {
 		Errors:      refusals,
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
 		b, err := a.cancelBooking(ctx, parseID(in.ID))
-		return &found[bookingBody]{Body: newBookingBody(b)}, err
+		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
 }
 
@@ -178,7 +181,7 @@ func (a *api) createBooking(ctx context.Context, in *newBooking) (*createdBookin
 	if err != nil {
 		return nil, err
 	}
-	answer := &createdBooking{Status: http.StatusCreated, Location: "/api/bookings/" + b.ID.String(), Body: newBookingBody(b)}
+	answer := &createdBooking{Status: http.StatusCreated, Location: "/api/bookings/" + b.ID.String(), Body: a.bookingBody(ctx, b)}
 	if !isNew {
 		answer.Status = http.StatusOK
 	}

@@ -19,10 +19,13 @@ type lockBody struct {
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	BookingID      string `json:"bookingId,omitempty" doc:"The open or confirmed booking of the lock."`
 	CreatedAt      string `json:"createdAt" format:"date-time"`
+
+	Places []placeBody `json:"places,omitempty" doc:"Of an event with a seating plan, in plan order."`
 }
 
-func newLockBody(l holdfast.Lock) lockBody {
+func (a *api) lockBody(ctx context.Context, l holdfast.Lock) lockBody {
 	return lockBody{
+		Places:         a.places(ctx, l.EventID, l.SeatIDs, l.Section),
 		ID:             l.ID.String(),
 		EventID:        formatID(l.EventID),
 		UserID:         formatID(l.UserID),
@@ -40,11 +43,16 @@ type newLock struct {
 	Body struct {
 		EventID        string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 		UserID         string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
-		Seats          int64      `json:"seats" minimum:"1" maximum:"10000000"`
 		ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
 		TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
 		IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and user."`
+		wishBody
 	}
+}
+
+// lockBodyIn is lockBody for a list.
+func (a *api) lockBodyIn(ctx context.Context) func(holdfast.Lock) lockBody {
+	return func(l holdfast.Lock) lockBody { return a.lockBody(ctx, l) }
 }
 
 type lockFilter struct {
@@ -53,6 +61,11 @@ type lockFilter struct {
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	UserID  string `query:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 	Status  string `query:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
+}
+
+type newSeats struct {
+	PathID
+	Body wishBody
 }
 
 type lockExtension struct {
@@ -82,7 +95,7 @@ func (a *api) registerLockRoutes() {
 		locks, next, err := a.Seats.ListLocks(ctx, holdfast.LockFilter{
 			EventID: parseFilter(in.EventID), UserID: user, Status: holdfast.LockStatus(in.Status),
 		}, in.page())
-		return newList(locks, next, newLockBody), err
+		return newList(locks, next, a.lockBodyIn(ctx)), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-lock", Method: http.MethodGet, Path: "/api/locks/{id}", Tags: tags, Summary: "Get a lock",
@@ -92,7 +105,7 @@ func (a *api) registerLockRoutes() {
 			return nil, err
 		}
 		l, err := a.Seats.GetLock(ctx, parseID(in.ID))
-		return &found[lockBody]{Body: newLockBody(l)}, err
+		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "extend-lock", Method: http.MethodPost, Path: "/api/locks/{id}/extend", Tags: tags, Summary: "Extend a lock",
@@ -103,7 +116,22 @@ func (a *api) registerLockRoutes() {
 			return nil, err
 		}
 		l, err := a.Seats.ExtendLock(ctx, parseID(in.ID), parseUntil(ctx, in.Body.ExpiresAt, in.Body.TTLSeconds))
-		return &found[lockBody]{Body: newLockBody(l)}, err
+		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
+	})
+	route(a, huma.Operation{
+		OperationID: "change-seats", Method: http.MethodPut, Path: "/api/locks/{id}/seats", Tags: tags, Summary: "Change the seats of a lock",
+		Description: "The lock gets all of the new seats, or stays as it is. Its expiry does not change. Its old seats count as free.",
+		Errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusGone},
+	}, scopeCustomer, func(ctx context.Context, in *newSeats) (*found[lockBody], error) {
+		seats, wish, err := in.Body.wish()
+		if err != nil {
+			return nil, err
+		}
+		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
+			return nil, err
+		}
+		l, err := a.Seats.ChangeSeats(ctx, parseID(in.ID), seats, wish)
+		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "release-lock", Method: http.MethodDelete, Path: "/api/locks/{id}", Tags: tags, Summary: "Release a lock",
@@ -114,12 +142,16 @@ func (a *api) registerLockRoutes() {
 			return nil, err
 		}
 		l, err := a.Seats.ReleaseLock(ctx, parseID(in.ID))
-		return &found[lockBody]{Body: newLockBody(l)}, err
+		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
 }
 
 func (a *api) acquireLock(ctx context.Context, in *newLock) (*created[lockBody], error) {
 	key, err := in.keyOf(in.Body.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	seats, wish, err := in.Body.wish()
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +163,11 @@ func (a *api) acquireLock(ctx context.Context, in *newLock) (*created[lockBody],
 		return nil, err
 	}
 	l, replayed, err := a.Seats.AcquireLock(ctx, holdfast.LockRequest{
-		EventID: parseID(in.Body.EventID), UserID: user, Seats: in.Body.Seats,
+		EventID: parseID(in.Body.EventID), UserID: user, Seats: seats, Wish: wish,
 		Until: parseUntil(ctx, in.Body.ExpiresAt, in.Body.TTLSeconds), Key: key,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newCreated("/api/locks/", l.ID, replayed, newLockBody(l)), nil
+	return newCreated("/api/locks/", l.ID, replayed, a.lockBody(ctx, l)), nil
 }

@@ -163,7 +163,7 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 		Time:     formatTime(now),
 		Events:   newBodies(events, newEventSummaryBody),
 		More:     more,
-		Expiring: newBodies(locks, newLockBody),
+		Expiring: newBodies(locks, a.lockBodyIn(ctx)),
 		DueLocks: due,
 	}}, err
 }

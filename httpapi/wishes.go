@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// wishBody is the part of a request that says which seats it wants, in exactly one form.
+type wishBody struct {
+	Seats           *int64         `json:"seats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Of an event without a seating plan, or with section."`
+	SeatIDs         []string       `json:"seatIds,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"Named seats."`
+	AccessibleSeats *int64         `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"With seatIds: how many of them are accessible."`
+	BestAvailable   *bestAvailable `json:"bestAvailable,omitempty" nullable:"true"`
+	Section         string         `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Of general admission, with seats."`
+}
+
+type bestAvailable struct {
+	Seats           int64    `json:"seats" minimum:"1" maximum:"50"`
+	Categories      []string `json:"categories,omitempty" nullable:"true" minItems:"1" maxItems:"64" doc:"Keys, the preferred one first. A pick is of one category."`
+	Section         string   `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Key of the only section."`
+	AccessibleSeats int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"How many of the seats are accessible, exactly."`
+	Adjacent        string   `json:"adjacent,omitempty" nullable:"true" enum:"REQUIRED,PREFERRED" doc:"PREFERRED if absent."`
+}
+
+// wish returns the wish, and the number of seats that it gives; 0: its form gives it.
+func (b wishBody) wish() (seats int64, w holdfast.Wish, err error) {
+	forms := 0
+	for _, has := range []bool{b.SeatIDs != nil, b.BestAvailable != nil, b.Section != "" || b.Seats != nil} {
+		if has {
+			forms++
+		}
+	}
+	switch {
+	case forms != 1, b.Section != "" && b.Seats == nil:
+		return 0, w, holdfast.RefuseInput("body", "Give exactly one of seats, seatIds, bestAvailable, or a section with seats.")
+	case b.AccessibleSeats != nil && b.SeatIDs == nil:
+		return 0, w, holdfast.RefuseInput("body.accessibleSeats", "accessibleSeats goes with seatIds.")
+	case b.BestAvailable != nil:
+		best := b.BestAvailable
+		return best.Seats, holdfast.Wish{Best: &holdfast.BestAvailable{
+			Categories: best.Categories, Section: best.Section, Accessible: best.AccessibleSeats, Required: best.Adjacent == "REQUIRED",
+		}}, nil
+	case b.SeatIDs != nil:
+		w = holdfast.Wish{SeatIDs: b.SeatIDs}
+		if b.AccessibleSeats != nil {
+			w.Accessible = *b.AccessibleSeats
+		}
+		return 0, w, nil
+	default:
+		return *b.Seats, holdfast.Wish{Section: b.Section}, nil
+	}
+}
+
+// placeBody is where a seat of a lock or a booking is. General admission has a section and a category
+// alone.
+type placeBody struct {
+	SeatID   string `json:"seatId,omitempty"`
+	Section  string `json:"section,omitempty"`
+	Row      string `json:"row,omitempty" doc:"Its label."`
+	Label    string `json:"label,omitempty"`
+	Category string `json:"category,omitempty"`
+}
+
+// places says where seats are. The answer of a command that was carried out must not fail: if the plan
+// can't be read, it has their IDs alone.
+func (a *api) places(ctx context.Context, eventID holdfast.ID, seatIDs []string, section string) []placeBody {
+	if len(seatIDs) == 0 && section == "" {
+		return nil
+	}
+	places, err := a.Seats.Places(ctx, eventID, seatIDs, section)
+	if err != nil {
+		a.Log.WarnContext(ctx, "The places of seats can't be read", slog.String("requestId", requestID(ctx)), slog.Any("error", err))
+	}
+	if places == nil {
+		for _, id := range seatIDs {
+			places = append(places, holdfast.Place{SeatID: id})
+		}
+	}
+	return newBodies(places, func(p holdfast.Place) placeBody { return placeBody(p) })
+}
