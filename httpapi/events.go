@@ -22,10 +22,15 @@ type eventBody struct {
 	MaxSeatsPerUser int64  `json:"maxSeatsPerUser,omitempty"`
 	CreatedAt       string `json:"createdAt" format:"date-time"`
 	UpdatedAt       string `json:"updatedAt,omitempty" format:"date-time"`
+
+	SeatingPlanID    string `json:"seatingPlanId,omitempty"`
+	BlockedSeats     *int64 `json:"blockedSeats,omitempty" doc:"Of an event with a seating plan: taken out of sale by the venue."`
+	OrphanRule       string `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE"`
+	AccessiblePolicy string `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN"`
 }
 
 func newEventBody(e holdfast.Event) eventBody {
-	return eventBody{
+	body := eventBody{
 		ID:              e.ID.String(),
 		Name:            e.Name,
 		TotalSeats:      e.TotalSeats,
@@ -37,16 +42,25 @@ func newEventBody(e holdfast.Event) eventBody {
 		CreatedAt:       formatTime(e.CreatedAt),
 		UpdatedAt:       formatTime(e.UpdatedAt),
 	}
+	if s := e.Seating; !s.PlanID.IsZero() {
+		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
+		body.OrphanRule, body.AccessiblePolicy = string(s.OrphanRule), string(s.AccessiblePolicy)
+	}
+	return body
 }
 
 type newEvent struct {
 	IdempotencyHeader
 	Body struct {
 		Name            displayName `json:"name"`
-		TotalSeats      int64       `json:"totalSeats" minimum:"1" maximum:"10000000"`
+		TotalSeats      int64       `json:"totalSeats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Or seatingPlanId."`
+		SeatingPlanID   string      `json:"seatingPlanId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Or totalSeats."`
 		EventDate       timestamp   `json:"eventDate" doc:"For information only."`
 		MaxSeatsPerUser int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Per user."`
 		IdempotencyKey  string      `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
+
+		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"With a plan. ALLOW if absent."`
+		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"With a plan. RESERVED if absent."`
 	}
 }
 
@@ -58,6 +72,9 @@ type eventUpdate struct {
 		EventDate       changeOf[timestamp]   `json:"eventDate,omitempty"`
 		Status          changeOf[string]      `json:"status,omitempty" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`
 		MaxSeatsPerUser changeOf[int64]       `json:"maxSeatsPerUser,omitempty" minimum:"0" maximum:"10000000" doc:"0 removes the limit."`
+
+		OrphanRule       changeOf[string] `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE" doc:"Of an event with a seating plan."`
+		AccessiblePolicy changeOf[string] `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN" doc:"Of an event with a seating plan."`
 	}
 }
 
@@ -72,6 +89,12 @@ func (u eventUpdate) change() holdfast.EventChange {
 	}
 	if b.Status.to != nil {
 		change.Status = new(holdfast.EventStatus(*b.Status.to))
+	}
+	if b.OrphanRule.to != nil {
+		change.OrphanRule = new(holdfast.OrphanRule(*b.OrphanRule.to))
+	}
+	if b.AccessiblePolicy.to != nil {
+		change.AccessiblePolicy = new(holdfast.AccessiblePolicy(*b.AccessiblePolicy.to))
 	}
 	return change
 }
@@ -118,6 +141,10 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 	e, replayed, err := a.Seats.CreateEventOnce(ctx, holdfast.NewEvent{
 		Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
 		EventDate: in.Body.EventDate.utc(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
+		Seating: holdfast.Seating{
+			PlanID: parseID(in.Body.SeatingPlanID), OrphanRule: holdfast.OrphanRule(in.Body.OrphanRule),
+			AccessiblePolicy: holdfast.AccessiblePolicy(in.Body.AccessiblePolicy),
+		},
 	}, key)
 	return newCreated("/api/events/", e.ID, replayed, newEventBody(e)), err
 }

@@ -9,25 +9,25 @@ import (
 
 // wishBody is the part of a request that says which seats it wants, in exactly one form.
 type wishBody struct {
-	Seats           *int64         `json:"seats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Of an event without a seating plan, or with section."`
-	SeatIDs         []string       `json:"seatIds,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"Named seats."`
-	AccessibleSeats *int64         `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"With seatIds: how many of them are accessible."`
-	BestAvailable   *bestAvailable `json:"bestAvailable,omitempty" nullable:"true"`
-	Section         string         `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Of general admission, with seats."`
+	Seats      *int64    `json:"seats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Without a seating plan, or with section."`
+	SeatIDs    []string  `json:"seatIds,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"Named seats."`
+	Accessible *int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"Of seatIds: how many are accessible."`
+	Best       *bestBody `json:"bestAvailable,omitempty" nullable:"true"`
+	Section    string    `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Of general admission, with seats."`
 }
 
-type bestAvailable struct {
-	Seats           int64    `json:"seats" minimum:"1" maximum:"50"`
-	Categories      []string `json:"categories,omitempty" nullable:"true" minItems:"1" maxItems:"64" doc:"Keys, the preferred one first. A pick is of one category."`
-	Section         string   `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Key of the only section."`
-	AccessibleSeats int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"How many of the seats are accessible, exactly."`
-	Adjacent        string   `json:"adjacent,omitempty" nullable:"true" enum:"REQUIRED,PREFERRED" doc:"PREFERRED if absent."`
+type bestBody struct {
+	Seats      int64    `json:"seats" minimum:"1" maximum:"50"`
+	Categories []string `json:"categories,omitempty" nullable:"true" minItems:"1" maxItems:"64" doc:"Keys, the preferred one first."`
+	Section    string   `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Key of the only section."`
+	Accessible int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"How many are accessible, exactly."`
+	Adjacent   string   `json:"adjacent,omitempty" nullable:"true" enum:"REQUIRED,PREFERRED" doc:"PREFERRED if absent."`
 }
 
 // wish returns the wish, and the number of seats that it gives; 0: its form gives it.
 func (b wishBody) wish() (seats int64, w holdfast.Wish, err error) {
 	forms := 0
-	for _, has := range []bool{b.SeatIDs != nil, b.BestAvailable != nil, b.Section != "" || b.Seats != nil} {
+	for _, has := range []bool{b.SeatIDs != nil, b.Best != nil, b.Section != "" || b.Seats != nil} {
 		if has {
 			forms++
 		}
@@ -35,17 +35,17 @@ func (b wishBody) wish() (seats int64, w holdfast.Wish, err error) {
 	switch {
 	case forms != 1, b.Section != "" && b.Seats == nil:
 		return 0, w, holdfast.RefuseInput("body", "Give exactly one of seats, seatIds, bestAvailable, or a section with seats.")
-	case b.AccessibleSeats != nil && b.SeatIDs == nil:
+	case b.Accessible != nil && b.SeatIDs == nil:
 		return 0, w, holdfast.RefuseInput("body.accessibleSeats", "accessibleSeats goes with seatIds.")
-	case b.BestAvailable != nil:
-		best := b.BestAvailable
+	case b.Best != nil:
+		best := b.Best
 		return best.Seats, holdfast.Wish{Best: &holdfast.BestAvailable{
-			Categories: best.Categories, Section: best.Section, Accessible: best.AccessibleSeats, Required: best.Adjacent == "REQUIRED",
+			Categories: best.Categories, Section: best.Section, Accessible: best.Accessible, Required: best.Adjacent == "REQUIRED",
 		}}, nil
 	case b.SeatIDs != nil:
 		w = holdfast.Wish{SeatIDs: b.SeatIDs}
-		if b.AccessibleSeats != nil {
-			w.Accessible = *b.AccessibleSeats
+		if b.Accessible != nil {
+			w.Accessible = *b.Accessible
 		}
 		return 0, w, nil
 	default:

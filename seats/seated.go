@@ -1,6 +1,7 @@
 package seats
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -20,6 +21,35 @@ type Halls interface {
 
 // MaxBlockedAtOnce bounds the seats of one block.
 const MaxBlockedAtOnce = 10_000
+
+// seat completes a request for an event: a seated one has the seats of its plan, and the default rules
+// where it names none.
+func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) error {
+	seating := &n.Seating
+	switch {
+	case seating.PlanID.IsZero() && *seating != (holdfast.Seating{}):
+		return holdfast.RefuseInput("body.seatingPlanId", "The rules for seats are of events with a seating plan: give its ID.")
+	case seating.PlanID.IsZero():
+		return nil
+	case n.TotalSeats != 0:
+		return holdfast.RefuseInput("body.totalSeats", "Give either totalSeats or seatingPlanId. An event has the seats of its plan.")
+	case s.store.DB().Shared():
+		return holdfast.Refuse(holdfast.CodeUnavailable,
+			"Events with a seating plan need a finished upgrade: stop the processes of the former version, then run seatctl upgrade finish.")
+	}
+	seating.OrphanRule = cmp.Or(seating.OrphanRule, holdfast.OrphansAllowed)
+	seating.AccessiblePolicy = cmp.Or(seating.AccessiblePolicy, holdfast.AccessibleReserved)
+	rules := holdfast.EventChange{OrphanRule: &seating.OrphanRule, AccessiblePolicy: &seating.AccessiblePolicy}
+	if err := checkChange(rules); err != nil {
+		return err
+	}
+	hall, err := s.halls.Hall(ctx, seating.PlanID)
+	if err != nil {
+		return err
+	}
+	n.TotalSeats = hall.TotalSeats()
+	return nil
+}
 
 // ChangeSeats replaces the seats of a lock: by all of the wish, or the lock stays as it is. seats is the
 // number of seats, or 0 where the wish names them. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED,
@@ -71,6 +101,7 @@ func checkBlock(seatIDs []string) error {
 
 // SeatMap is what is taken of a seated event at one revision.
 type SeatMap struct {
+	PlanID   ID
 	Revision int64
 	Seats    *seating.Occupancy // of this caller alone
 }
@@ -87,7 +118,7 @@ func (s *Service) SeatMap(ctx context.Context, eventID ID) (SeatMap, error) {
 	case state.Seats == nil:
 		return SeatMap{}, errNoPlan()
 	}
-	return SeatMap{Revision: state.Event.Revision, Seats: state.Seats}, nil
+	return SeatMap{PlanID: state.Event.Seating.PlanID, Revision: state.Event.Revision, Seats: state.Seats}, nil
 }
 
 func errNoPlan() error { return holdfast.RefuseInput("path.id", "The event has no seating plan.") }

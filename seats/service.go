@@ -108,11 +108,15 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 // CreateEventOnce puts an event on sale with all its seats. Without an EventDate the event
 // has no date. replayed says that an earlier
 // request with the same key did; the event is returned in its present state. It refuses with
-// IDEMPOTENCY_KEY_REUSED, or fails with ErrEventExists. After OUTCOME_UNKNOWN the event may
+// IDEMPOTENCY_KEY_REUSED or SEATING_PLAN_NOT_FOUND, or fails with ErrEventExists. After OUTCOME_UNKNOWN the event may
 // exist; the same request with the same key returns it.
 func (s *Service) CreateEventOnce(
 	ctx context.Context, n holdfast.NewEvent, key holdfast.CreationKey,
 ) (e holdfast.Event, replayed bool, err error) {
+	hash := n.Hash()
+	if err := s.seat(ctx, &n); err != nil {
+		return holdfast.Event{}, false, err
+	}
 	given := holdfast.EventChange{Name: &n.Name, TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser}
 	if !n.EventDate.IsZero() {
 		given.EventDate = &n.EventDate
@@ -127,11 +131,12 @@ func (s *Service) CreateEventOnce(
 	e = holdfast.Event{
 		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: n.EventDate.UTC().Truncate(time.Millisecond),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
+		Seating: n.Seating,
 	}
 	if e.ID.IsZero() {
 		e.ID = ids.New()
 	}
-	id, replayed, err := s.store.CreateEvent(ctx, e, key, n.Hash())
+	id, replayed, err := s.store.CreateEvent(ctx, e, key, hash)
 	switch {
 	case err != nil:
 		return holdfast.Event{}, false, err
@@ -170,6 +175,12 @@ func checkChange(c holdfast.EventChange) error {
 	}
 	if n := c.MaxSeatsPerUser; n != nil && (*n < 0 || *n > holdfast.MaxSeats) {
 		return holdfast.RefuseInput("body.maxSeatsPerUser", "A limit is between 1 and %d; 0 means no limit.", holdfast.MaxSeats)
+	}
+	if r := c.OrphanRule; r != nil && !slices.Contains(holdfast.OrphanRules(), *r) {
+		return holdfast.RefuseInput("body.orphanRule", "An orphan rule is ALLOW or REFUSE.")
+	}
+	if p := c.AccessiblePolicy; p != nil && !slices.Contains(holdfast.AccessiblePolicies(), *p) {
+		return holdfast.RefuseInput("body.accessiblePolicy", "A policy is RESERVED or OPEN.")
 	}
 	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses(), *s) {
 		return holdfast.RefuseInput("body.status", "A status is ON_SALE, CLOSED or CANCELLED.")

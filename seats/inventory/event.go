@@ -82,6 +82,30 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 // sets it, there is nothing to compare the locks with.
 var ErrNoTotal = errors.New("totalSeats is not a whole number ≥ 0")
 
+// RepairSeats compares the map of a seated event with its locks, and corrects what is wrong. Seats that
+// several locks have stay taken.
+type RepairSeats struct{ RunID string }
+
+func (c RepairSeats) decide(d *decision) Result {
+	if d.state.Union == nil {
+		d.needs.Union, d.needs.Seats = true, true
+		return Result{}
+	}
+	if !d.ensureEvent() {
+		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
+	}
+	if !d.isSeated() || !d.ensureSeats() {
+		return Result{}
+	}
+	wrong := d.state.Seats.Become(d.state.Union.Seats)
+	blocked := d.event.Seating.BlockedSeats != d.state.Union.Blocked
+	if wrong > 0 || blocked {
+		d.event.Seating.BlockedSeats = d.state.Union.Blocked
+		d.plan.Event = &EventWrite{RunID: c.RunID}
+	}
+	return Result{Corrected: wrong}
+}
+
 // Repair compares the event's counter with its locks, and corrects it if it is wrong. A
 // drift is subtracted while the sale goes on. A counter that is not a number is replaced, and so is
 // the counter of an event that the transaction holds.

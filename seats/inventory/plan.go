@@ -132,6 +132,7 @@ type Result struct {
 	Consumed   []ID        // sold locks that a sweep marked CONSUMED
 	Busy       bool        // other processes wrote the event since the previous sweep
 	Correction *Correction // by a repair
+	Corrected  int64       // seats of a map, by a repair
 
 	acquired int // 1 + the index in Plan.Acquired
 }

@@ -38,8 +38,19 @@ type State struct {
 	Holders  map[string]*DueLock    // by seat ID: the due lock with the seat that may be ended; nil: there is none
 	Blocks   map[string]*Lock       // by seat ID: the venue's lock on the seat; nil: there is none
 	Sold     map[ID]int             // how many CONFIRMED bookings name the lock; 1 at most, unless other software made them
+	Union    *Union                 // of the seats of all live locks
 	Taken    *int64                 // Σ seats of the ACTIVE and CONSUMED locks
 	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
+}
+
+// Union is what the ACTIVE, CONSUMED and BLOCKED locks of a seated event take.
+type Union struct {
+	Seats   *seating.Occupancy
+	Blocked int64 // seats of BLOCKED locks
+	// What contradicts, which is reported and never changed: seats that several locks have, and locks that do
+	// not say where their seats are, or name places that the plan does not have.
+	Doubles  []string
+	Unplaced []ID
 }
 
 // Event is an event as it was read. Other software may have left values that can't be used
@@ -123,10 +134,11 @@ type Needs struct {
 	Bookings []ID
 	Holdings []ID
 	Keys     []UserKey
-	Due      int      // up to this many due locks of the event, soonest expiry first
-	Reclaim  bool     // of Due, none that MongoDB refused to end
-	DueAmong []ID     // the locks among these that are due
-	Seats    bool     // the map of the event, if it is seated
+	Due      int  // up to this many due locks of the event, soonest expiry first
+	Reclaim  bool // of Due, none that MongoDB refused to end
+	DueAmong []ID // the locks among these that are due
+	Seats    bool // the map of the event, if it is seated
+	Union    bool
 	Holders  []string // seats whose due locks are needed
 	Blocks   []string // seats whose blocks are needed
 	Sold     []ID     // locks whose CONFIRMED bookings are to be counted
@@ -140,7 +152,7 @@ type Needs struct {
 
 // None reports whether nothing is needed.
 func (n Needs) None() bool {
-	return !n.Event && !n.Fence && !n.Taken && !n.Seats && n.Due == 0 && len(n.Holders)+len(n.Blocks) == 0 &&
+	return !n.Event && !n.Fence && !n.Taken && !n.Seats && !n.Union && n.Due == 0 && len(n.Holders)+len(n.Blocks) == 0 &&
 		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong)+len(n.Sold) == 0
 }
 
@@ -154,7 +166,7 @@ func (n Needs) And(o Needs) Needs {
 		Event: n.Event || o.Event, Fence: n.Fence || o.Fence, Taken: n.Taken || o.Taken, Due: max(n.Due, o.Due), Reclaim: n.Reclaim || o.Reclaim,
 		Locks: union(n.Locks, o.Locks), LiveOf: union(n.LiveOf, o.LiveOf), Bookings: union(n.Bookings, o.Bookings),
 		Holdings: union(n.Holdings, o.Holdings), Keys: union(n.Keys, o.Keys), DueAmong: union(n.DueAmong, o.DueAmong),
-		Seats: n.Seats || o.Seats, Holders: union(n.Holders, o.Holders), Blocks: union(n.Blocks, o.Blocks),
+		Seats: n.Seats || o.Seats, Union: n.Union || o.Union, Holders: union(n.Holders, o.Holders), Blocks: union(n.Blocks, o.Blocks),
 		Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events), Everywhere: n.Everywhere || o.Everywhere,
 	}
 }

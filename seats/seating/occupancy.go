@@ -140,6 +140,34 @@ func (o *Occupancy) Undo(mark int) {
 	o.log = o.log[:mark]
 }
 
+// Become changes the occupancy into what another one of the same hall has, by the log. It returns how many
+// seats were wrong.
+func (o *Occupancy) Become(right *Occupancy) (wrong int64) {
+	for n := range o.hall.sections {
+		s := &o.hall.sections[n]
+		if s.GeneralAdmission() {
+			if more := right.general[n] - o.general[n]; more != 0 {
+				o.addGeneral(n, more)
+				wrong += max(more, -more)
+			}
+			continue
+		}
+		if slices.Equal(o.words(n), right.words(n)) {
+			continue
+		}
+		for seat := range s.Seats {
+			p := Place{n, seat}
+			if right.Taken(p) && o.Take(p) || !right.Taken(p) && o.Free(p) {
+				wrong++
+			}
+		}
+	}
+	return wrong
+}
+
+// AddGeneral adds to what is taken of general admission, also beyond the capacity.
+func (o *Occupancy) AddGeneral(section int, n int64) { o.addGeneral(section, n) }
+
 // Settle forgets the log: its changes can't be undone any more.
 func (o *Occupancy) Settle() { o.log = o.log[:0] }
 
