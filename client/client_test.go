@@ -40,7 +40,8 @@ func open(t *testing.T, proxy handler, options ...client.Option) *shop {
 	t.Helper()
 	w := testenv.New(t)
 	api := httpapi.New(httpapi.Services{
-		Users: w.Users, Seats: w.Seats, Bookings: w.Bookings, Log: slog.New(w.Log), Clock: clock.System, Metrics: telemetry.NewMetrics(),
+		Users: w.Users, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings,
+		Log: slog.New(w.Log), Clock: clock.System, Metrics: telemetry.NewMetrics(),
 		Keys:    []config.Key{{Name: "shop", Scope: config.ScopeAdmin, Secret: "sesame"}},
 		Serving: func() bool { return true }, Ready: func(context.Context) httpapi.Readiness { return httpapi.Readiness{} },
 	})

@@ -68,6 +68,7 @@ func routeAccess(id string) []struct {
 	body           any
 } {
 	event := fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}
+	plan := smallPlan("P")
 	const all, backEnd, admin = "customer booking admin", "booking admin", "admin"
 	return []struct {
 		route, callers string
@@ -76,6 +77,9 @@ func routeAccess(id string) []struct {
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
 		{"GET /api/users", backEnd, nil},
 		{"GET /api/users/{id}", all, nil},
+		{"POST /api/seating-plans", admin, plan},
+		{"GET /api/seating-plans", all, nil},
+		{"GET /api/seating-plans/{id}", all, nil},
 		{"POST /api/events", admin, event},
 		{"GET /api/events", all, nil},
 		{"GET /api/events/{id}", all, nil},

@@ -46,7 +46,7 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 		request.humaContext, request.arrival.response = ctx, w
 		defer request.free()
 		body := &request.body
-		if err := a.bodies.read(request, r, d.maxBody); err != nil {
+		if err := a.readBody(request, r, d.maxBody); err != nil {
 			writeProblem(w, problemOf(err))
 			return
 		}
@@ -122,6 +122,7 @@ type admitted struct {
 	humaContext
 	body    bytes.Buffer
 	arrival arrival
+	place   semaphore // of a large body, to be released; else nil
 }
 
 // BodyReader implements huma.Context.
@@ -136,8 +137,13 @@ func (c *admitted) Unwrap() huma.Context { return c.humaContext }
 // requests has requests to use again, with buffers of at most about maxBodyBytes.
 var requests = sync.Pool{New: func() any { return new(admitted) }}
 
-// free gives the request up. Nothing reads it after its handler has returned.
+// free gives the request up. Nothing reads it after its handler has returned. The buffer of a large
+// body is not kept.
 func (c *admitted) free() {
+	if c.place != nil {
+		c.place.release()
+		return
+	}
 	c.humaContext, c.arrival = nil, arrival{}
 	c.body.Reset()
 	requests.Put(c)

@@ -19,6 +19,7 @@ func TestCreations_ReplayByKey(t *testing.T) {
 			fields{"name": "Ball", "totalSeats": 10, "eventDate": "2027-06-15T10:00:00Z"},
 			fields{"name": "Ball", "totalSeats": 11, "eventDate": "2027-06-15T10:00:00Z"},
 		},
+		"/api/seating-plans": {smallPlan("Hall"), smallPlan("Other hall")},
 	} {
 		t.Run(path, func(t *testing.T) {
 			s := site.in(t)

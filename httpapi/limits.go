@@ -26,6 +26,9 @@ type Limits struct {
 	InFlight int
 	// Bodies is the maximum number of bodies on their way; 0 means defaultBodies.
 	Bodies int
+	// LargeBodies is the maximum number of bodies above 64 KiB in memory, on their way or being
+	// worked on; 0 means defaultLargeBodies.
+	LargeBodies int
 }
 
 // defaultInFlight is about half a second of work. A longer queue would only make

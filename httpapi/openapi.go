@@ -12,12 +12,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-dev/holdfast/live"
+	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
 )
 
 // newSchemas returns the registry of the document's schemas. Generators of clients
 // make types of the schemas' names, so the names are words of the domain.
 func newSchemas() huma.Registry {
-	return huma.NewMapRegistry("#/components/schemas/", schemaName)
+	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
+	schemas.RegisterTypeAlias(reflect.TypeFor[planjson.Seats](), reflect.TypeFor[seatsOfRow]())
+	return schemas
 }
 
 // schemaName names a schema after its Go type: lockBody is Lock, and a list of
@@ -25,6 +28,9 @@ func newSchemas() huma.Registry {
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[live.State]() {
 		return "Availability"
+	}
+	if t.PkgPath() == reflect.TypeFor[planjson.Plan]().PkgPath() {
+		return "SeatingPlan" + t.Name()
 	}
 	name := strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "Body")
 	if item, isList := strings.CutPrefix(name, "List"); isList {

@@ -50,7 +50,9 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 	handler, a := brokenSite()
 	id := ids.New().String()
 	bodies := map[string]string{
-		"create-user":    `{"name":"A","email":"a@example.com"}`,
+		"create-user": `{"name":"A","email":"a@example.com"}`,
+		"create-seating-plan": `{"name":"P","categories":[{"key":"c","name":"C"}],` +
+			`"sections":[{"key":"A","name":"A","category":"c","capacity":1}]}`,
 		"create-event":   `{"name":"E","totalSeats":1,"eventDate":"2026-06-15T10:00:00Z"}`,
 		"update-event":   `{"name":"E"}`,
 		"acquire-lock":   `{"eventId":"` + id + `","userId":"` + id + `","seats":1}`,

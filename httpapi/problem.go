@@ -93,6 +93,9 @@ const detailInternal = "The server could not process the request. Retry it; if i
 const detailUnknown = "It is not known whether the request was executed. Repeat it with the same idempotency key; " +
 	"if it fails again, report the X-Request-Id to the operator."
 
+// detailInvalid is of a request that errors[] says more about.
+const detailInvalid = "The request is invalid. Correct the parts listed in errors."
+
 // Problem is an error response (RFC 9457).
 type Problem struct {
 	Type   string                `json:"type" example:"about:blank" doc:"Always about:blank; see code."`
@@ -222,7 +225,7 @@ func newHumaError(ctx huma.Context, status int, detail string, errs ...error) hu
 		return newFailure(ctx.Method())
 	}
 	if len(errs) > 0 {
-		detail = "The request is invalid. Correct the parts listed in errors."
+		detail = detailInvalid
 	}
 	p := newProblem(statusByCode[code], code, detail)
 	for _, err := range errs {

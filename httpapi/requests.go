@@ -50,7 +50,7 @@ func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
 var zeroID = holdfast.ID{}.String()
 
 // readableQuery refuses a query that can't be read whole: what was left out may have been
-// a filter.
+// a filter. Only the parameter that an operation names in its metadata may be repeated.
 func readableQuery(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if u.RawQuery == "" {
@@ -61,8 +61,9 @@ func readableQuery(ctx huma.Context, next func(huma.Context)) {
 	if err != nil {
 		err = holdfast.RefuseInput("query", "The query can't be read: separate its parameters by &, and escape them.")
 	}
+	repeats, _ := ctx.Operation().Metadata[metadataRepeats].(string)
 	for name, values := range query {
-		if len(values) > 1 {
+		if len(values) > 1 && name != repeats {
 			err = holdfast.RefuseInput("query."+name, "The parameter is given more than once.")
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/plans"
 	"github.com/holdfast-dev/holdfast/users"
 )
 
@@ -43,6 +44,7 @@ type OverviewReader interface {
 type Services struct {
 	Users    *users.Service
 	Overview OverviewReader
+	Plans    *plans.Service
 	Seats    *seats.Service
 	Bookings *booking.Service
 	Jobs     *jobs.Runner
@@ -61,7 +63,7 @@ type Services struct {
 	Live    *live.Hub // feeds the availability streams
 	Ready   func(context.Context) Readiness
 
-	// Plan returns the plan of a recovery pass.
+	// Plan returns the plan of a recovery pass; see Plans for those of halls.
 	Plan  func(context.Context) (recovery.Plan, error)
 	Lines func() []telemetry.Line // the latest warnings and errors of the log
 	Demo  bool                    // serve the demo shop at /demo
@@ -71,10 +73,13 @@ const (
 	maxBodyBytes = 64 << 10 // a valid body has a few hundred bytes
 	// requestTimeout bounds the work on one request.
 	requestTimeout = 10 * time.Second
-	// metadataTimeout is the key of an operation's own timeout in its metadata, and metadataIsLong
-	// the key of an operation that takes no slot.
+	// metadataTimeout is the key of an operation's own timeout in its metadata, metadataIsLong the key
+	// of an operation that takes no slot, metadataMaxBody the key of its own limit of a body, and
+	// metadataRepeats the key of the query parameter that may be given more than once.
 	metadataTimeout = "timeout"
 	metadataIsLong  = "isLong"
+	metadataMaxBody = "maxBody"
+	metadataRepeats = "repeats"
 )
 
 // api holds the routes and what their handlers need.
@@ -84,6 +89,8 @@ type api struct {
 	addresses         *ratelimit.Limiter // of callers without a valid key, in this process alone
 	slots             chan struct{}      // of requests in flight
 	bodies            bodies
+	largeBodies       semaphore // of bodies that need more memory than bodies counts on
+	planSemaphore     semaphore // of seating plans that are being sent
 	overviewSemaphore semaphore // an overview sums the locks of many events
 	surveySemaphore   semaphore // a survey reads all locks and bookings
 }
@@ -120,10 +127,13 @@ func newAPI(s Services) (http.Handler, *api) {
 		addresses:         ratelimit.New(nil, s.Clock, s.Log),
 		slots:             make(chan struct{}, cmp.Or(s.Limits.InFlight, defaultInFlight)),
 		bodies:            bodies{max: cmp.Or(s.Limits.Bodies, defaultBodies)},
+		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),
+		planSemaphore:     make(semaphore, maxPlansSent),
 		overviewSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
 	}
 	a.Metrics.RegisterBodies(a.bodies.count)
 	a.registerUserRoutes()
+	a.registerSeatingPlanRoutes()
 	a.registerEventRoutes()
 	a.registerStreamRoute()
 	a.registerLockRoutes()
@@ -194,13 +204,17 @@ func (a *api) requireServing(next http.Handler) http.Handler {
 	})
 }
 
-// instrument counts and times requests, and turns a panic into a 503.
+// instrument counts and times requests, and turns a panic into a 503. http.ErrAbortHandler is no
+// failure of the program: the server ends the connection, so that the client sees that the response
+// is incomplete.
 func (a *api) instrument(next http.Handler, mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := a.Clock()
 		recorder := &statusRecorder{ResponseWriter: w}
 		defer func() {
-			if p := recover(); p != nil {
+			p := recover()
+			aborted := p == http.ErrAbortHandler //nolint:errorlint // the server compares it so too
+			if p != nil && !aborted {
 				a.Log.ErrorContext(r.Context(), "A request panicked",
 					slog.String("requestId", requestID(r.Context())), slog.Any("error", p), slog.String("stack", string(debug.Stack())))
 				if recorder.status == 0 {
@@ -211,6 +225,9 @@ func (a *api) instrument(next http.Handler, mux *http.ServeMux) http.Handler {
 			telemetry.NameRequest(r.Context(), method, route, requestID(r.Context()))
 			a.Metrics.Requests.WithLabelValues(method, route, strconv.Itoa(recorder.status)).Inc()
 			a.Metrics.RequestSeconds.WithLabelValues(method, route).Observe(a.Clock.Since(start).Seconds())
+			if aborted {
+				panic(p)
+			}
 		}()
 		next.ServeHTTP(recorder, r)
 	})
@@ -261,8 +278,11 @@ func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 // a valid request that was admitted.
 func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(context.Context, *I) (*O, error)) {
 	isLong, _ := op.Metadata[metadataIsLong].(bool)
+	ownMaxBody, _ := op.Metadata[metadataMaxBody].(int64)
 	op.MaxBodyBytes = -1 // admit limits it
-	op.Middlewares = huma.Middlewares{a.admit(admission{scope: scope, maxBody: maxBodyBytes, isLong: isLong}), readableQuery}
+	op.Middlewares = huma.Middlewares{
+		a.admit(admission{scope: scope, maxBody: cmp.Or(ownMaxBody, maxBodyBytes), isLong: isLong}), readableQuery,
+	}
 	op.Security = []map[string][]string{{"key": {}}}
 	scopeText := string(scope)
 	if scope == scopeCustomer {
@@ -295,12 +315,14 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 	})
 }
 
+// writeTimeout bounds the time until a response is written. It is longer than runWaitTimeout.
+const writeTimeout = 40 * time.Second
+
 // NewServer returns a server with timeouts and a maximum size of the headers.
 func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	const (
 		readHeaderTimeout = 10 * time.Second
 		readTimeout       = 15 * time.Second
-		writeTimeout      = 40 * time.Second // longer than runWaitTimeout
 		idleTimeout       = 2 * time.Minute
 		maxHeaderBytes    = 32 << 10
 	)

@@ -9,43 +9,44 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Plan is the form of a plan. The other types are its parts.
+// Plan is the form of a plan. The other types are its parts. The tags beside json describe them in
+// the API's OpenAPI document; package seating has the rules.
 type Plan struct {
-	Name       string     `json:"name"`
-	Categories []Category `json:"categories"`
-	FocalPoint *Point     `json:"focalPoint,omitempty"`
-	Sections   []Section  `json:"sections"`
+	Name       string     `json:"name" minLength:"1" maxLength:"200"`
+	Categories []Category `json:"categories" nullable:"false" minItems:"1" maxItems:"64" doc:"The price classes, the best first."`
+	FocalPoint *Point     `json:"focalPoint,omitempty" doc:"What the hall looks at. Best available prefers seats near it."`
+	Sections   []Section  `json:"sections" nullable:"false" minItems:"1" maxItems:"500"`
 }
 
 type (
 	// Category is a price class.
 	Category struct {
-		Key   string `json:"key"`
-		Name  string `json:"name"`
-		Color string `json:"color,omitempty"`
+		Key   string `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" maxLength:"32" doc:"Unique in the plan."`
+		Name  string `json:"name" minLength:"1" maxLength:"200"`
+		Color string `json:"color,omitempty" pattern:"^#[0-9a-fA-F]{6}$"`
 	}
 	// Point is a position.
 	Point struct {
-		X float64 `json:"x"`
-		Y float64 `json:"y"`
+		X float64 `json:"x" minimum:"-100000" maximum:"100000"`
+		Y float64 `json:"y" minimum:"-100000" maximum:"100000"`
 	}
 	// Section has either Rows or a Capacity.
 	Section struct {
-		Key      string       `json:"key"`
-		Name     string       `json:"name"`
-		Category string       `json:"category"`
-		Floor    string       `json:"floor,omitempty"`
-		Entrance string       `json:"entrance,omitempty"`
-		Rows     []Row        `json:"rows,omitempty"`
-		Capacity int64        `json:"capacity,omitempty"`
-		Outline  [][2]float64 `json:"outline,omitempty"`
+		Key      string       `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" maxLength:"32" doc:"Unique in the plan."`
+		Name     string       `json:"name" minLength:"1" maxLength:"200"`
+		Category string       `json:"category" doc:"The key of a category; of all rows and seats that have none of their own."`
+		Floor    string       `json:"floor,omitempty" maxLength:"200"`
+		Entrance string       `json:"entrance,omitempty" maxLength:"200"`
+		Rows     []Row        `json:"rows,omitempty" nullable:"false" doc:"Numbered seats; a section has rows or a capacity."`
+		Capacity int64        `json:"capacity,omitempty" minimum:"1" maximum:"10000000" doc:"General admission, such as a standing area."`
+		Outline  [][2]float64 `json:"outline,omitempty" nullable:"false" maxItems:"200" doc:"For drawing: points x, y."`
 	}
 	// Row is a row of a section.
 	Row struct {
-		Key       string `json:"key"`
-		Label     string `json:"label,omitempty"`
-		Category  string `json:"category,omitempty"`
-		Adjacency string `json:"adjacency,omitempty"`
+		Key       string `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" maxLength:"32" doc:"Unique in the section."`
+		Label     string `json:"label,omitempty" maxLength:"32" doc:"Default: the key."`
+		Category  string `json:"category,omitempty" doc:"Default: the section's."`
+		Adjacency string `json:"adjacency,omitempty" enum:"LINE,NONE,ALL" doc:"Which seats are together; ALL: a table. Default: LINE."`
 		Seats     Seats  `json:"seats"`
 	}
 	// Seats is a list, in which null is a gap, or a number.
@@ -55,15 +56,15 @@ type (
 	}
 	// Seat is a numbered seat.
 	Seat struct {
-		ID             string   `json:"id"`
-		Label          string   `json:"label,omitempty"`
-		Category       string   `json:"category,omitempty"`
-		X              *float64 `json:"x,omitempty"`
-		Y              *float64 `json:"y,omitempty"`
-		Accessible     bool     `json:"accessible,omitempty"`
-		Companion      bool     `json:"companion,omitempty"`
+		ID             string   `json:"id" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" maxLength:"64" doc:"Unique in the plan."`
+		Label          string   `json:"label,omitempty" maxLength:"32" doc:"Default: the position in the row."`
+		Category       string   `json:"category,omitempty" doc:"Default: the row's."`
+		X              *float64 `json:"x,omitempty" minimum:"-100000" maximum:"100000" doc:"Default: the position in the row; gaps count."`
+		Y              *float64 `json:"y,omitempty" minimum:"-100000" maximum:"100000" doc:"Default: the index of the row."`
+		Accessible     bool     `json:"accessible,omitempty" doc:"For a wheelchair."`
+		Companion      bool     `json:"companion,omitempty" doc:"For the companion of a customer with a wheelchair."`
 		RestrictedView bool     `json:"restrictedView,omitempty"`
-		Note           string   `json:"note,omitempty"`
+		Note           string   `json:"note,omitempty" maxLength:"200"`
 	}
 )
 

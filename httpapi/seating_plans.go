@@ -1,0 +1,284 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/seats/plans"
+	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+)
+
+// createPlanTimeout bounds the transaction that stores a plan. The largest plan needs some seconds.
+const createPlanTimeout = 20 * time.Second
+
+type seatingPlanSummaryBody struct {
+	ID         string                      `json:"id"`
+	Name       string                      `json:"name"`
+	TotalSeats int64                       `json:"totalSeats" doc:"Seats in rows, and the capacities."`
+	Categories []planjson.Category         `json:"categories" nullable:"false"`
+	Sections   []seatingPlanSectionSummary `json:"sections" nullable:"false"`
+	CreatedAt  string                      `json:"createdAt" format:"date-time"`
+}
+
+type seatingPlanSectionSummary struct {
+	Key      string `json:"key"`
+	Name     string `json:"name"`
+	Category string `json:"category" doc:"The key of a category."`
+	Seats    int64  `json:"seats" doc:"In rows, or the capacity."`
+}
+
+func newSeatingPlanSummaryBody(of plans.Summary) seatingPlanSummaryBody {
+	return seatingPlanSummaryBody{
+		ID: of.ID.String(), Name: of.Name, TotalSeats: of.TotalSeats,
+		Categories: newBodies(of.Categories, func(c holdfast.Category) planjson.Category { return planjson.Category(c) }),
+		Sections:   newBodies(of.Sections, func(s plans.SectionSummary) seatingPlanSectionSummary { return seatingPlanSectionSummary(s) }),
+		CreatedAt:  formatTime(of.CreatedAt),
+	}
+}
+
+// seatingPlanBody is a plan in an answer. It is written section by section.
+type seatingPlanBody struct {
+	ID string `json:"id"`
+	planjson.Plan
+	CreatedAt string `json:"createdAt" format:"date-time"`
+}
+
+// newSeatingPlanBody describes a plan in a request; planjson reads it.
+type newSeatingPlanBody struct {
+	planjson.Plan
+	IdempotencyKey string `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
+}
+
+// PlanBody is the body of a request with a seating plan. Package planjson reads it: huma would need
+// many times the memory and the time.
+type PlanBody struct {
+	text        []byte
+	contentType string
+}
+
+// Resolve is called by huma after it has read the request. The text is the request's own.
+func (b *PlanBody) Resolve(ctx huma.Context) []error {
+	body, _ := ctx.BodyReader().(*bytes.Buffer)
+	b.text, b.contentType = body.Bytes(), ctx.Header("Content-Type")
+	return nil
+}
+
+type newSeatingPlan struct {
+	IdempotencyHeader
+	PlanBody
+}
+
+func (a *api) registerSeatingPlanRoutes() {
+	tags, schemas := []string{"Seating plans"}, a.huma.OpenAPI().Components.Schemas
+	route(a, huma.Operation{
+		OperationID: "create-seating-plan", Method: http.MethodPost, Path: "/api/seating-plans", Tags: tags,
+		Summary: "Create a seating plan",
+		Description: "A plan never changes. The order of a row's seats is their physical order; null is a gap. " +
+			"The body has at most 20,000,000 bytes, and the plan at most 200,000 seats in rows, 20,000 in a section and 500 in a row. " +
+			"The same request with the same idempotency key returns the plan that the first one created.",
+		DefaultStatus: http.StatusCreated,
+		Metadata:      map[string]any{metadataMaxBody: maxPlanBytes, metadataTimeout: createPlanTimeout},
+	}, config.ScopeAdmin, a.createSeatingPlan)
+	// Described after it was registered, or huma would read the body too.
+	a.huma.OpenAPI().Paths["/api/seating-plans"].Post.RequestBody = newSeatingPlanRequest(schemas)
+	route(a, huma.Operation{
+		OperationID: "list-seating-plans", Method: http.MethodGet, Path: "/api/seating-plans", Tags: tags,
+		Summary: "List seating plans", Description: "Without rows and seats.",
+	}, scopeCustomer, func(ctx context.Context, in *PageQuery) (*list[seatingPlanSummaryBody], error) {
+		summaries, next, err := a.Plans.List(ctx, in.page())
+		return newList(summaries, next, newSeatingPlanSummaryBody), err
+	})
+	route(a, huma.Operation{
+		OperationID: "get-seating-plan", Method: http.MethodGet, Path: "/api/seating-plans/{id}", Tags: tags,
+		Summary: "Get a seating plan",
+		Description: "Written out: each seat has its ID, label, category and position. " +
+			"A plan never changes, so that the answer can be cached for ever; If-None-Match with its ETag answers 304.",
+		Errors: []int{http.StatusNotFound}, Responses: seatingPlanResponses(schemas),
+		Metadata: map[string]any{metadataRepeats: "section", metadataIsLong: true}, // planSemaphore limits the number
+	}, scopeCustomer, a.getSeatingPlan)
+}
+
+func (a *api) createSeatingPlan(ctx context.Context, in *newSeatingPlan) (*created[seatingPlanSummaryBody], error) {
+	plan, keyInBody, err := in.read(a.huma)
+	if err != nil {
+		return nil, err
+	}
+	key, err := in.creationKey(ctx, keyInBody)
+	if err != nil {
+		return nil, err
+	}
+	of, replayed, err := a.Plans.Create(ctx, plan, key)
+	return newCreated("/api/seating-plans/", of.ID, replayed, newSeatingPlanSummaryBody(of)), err
+}
+
+// read reads the plan and the idempotency key, and refuses what the other routes refuse in the same
+// words.
+func (b *PlanBody) read(formats huma.API) (plan holdfast.SeatingPlan, key string, err error) {
+	if len(b.text) == 0 {
+		return plan, "", newProblem(http.StatusBadRequest, codeMalformed, "request body is required")
+	}
+	var ignored any
+	if err := formats.Unmarshal(b.contentType, []byte("null"), &ignored); errors.Is(err, huma.ErrUnknownContentType) {
+		return plan, "", invalidBody(http.StatusUnsupportedMediaType, codeMediaType, err)
+	}
+	plan, key, problems, err := planjson.ReadRequest(b.text)
+	switch {
+	case err != nil:
+		return plan, "", invalidBody(http.StatusBadRequest, codeMalformed, err)
+	case len(problems) > 0:
+		return plan, "", plans.Invalid(problems)
+	}
+	plan.Name = strings.TrimSpace(plan.Name)
+	return plan, key, nil
+}
+
+// invalidBody refuses a body as a whole.
+func invalidBody(status int, code holdfast.Code, err error) error {
+	p := newProblem(status, code, detailInvalid)
+	p.Errors = []holdfast.FieldError{{Where: "body", What: err.Error()}}
+	return p
+}
+
+// SectionsQuery selects sections. An empty key is refused, as FilterQuery does.
+type SectionsQuery struct {
+	Sections []string `query:"section,explode" maxItems:"500" doc:"The key of a section; all sections if it is not given. It may be repeated."`
+}
+
+// Resolve is called by huma after it has read the request.
+func (SectionsQuery) Resolve(ctx huma.Context) []error {
+	u := ctx.URL()
+	if slices.Contains(u.Query()["section"], "") {
+		return []error{&huma.ErrorDetail{Location: "query.section", Message: "the key is empty: give one, or leave it out"}}
+	}
+	return nil
+}
+
+type seatingPlanQuery struct {
+	PathID
+	SectionsQuery
+	NotThese string   `header:"If-None-Match" doc:"The ETag of a former answer."`
+}
+
+const (
+	// maxPlansSent bounds the memory of plans that are being sent: some MB each.
+	maxPlansSent = 64
+	// planWriteTimeout ends an answer whose client reads less than a section in it.
+	planWriteTimeout = 30 * time.Second
+	planCacheControl = "public, max-age=31536000, immutable"
+)
+
+// planETag is of all answers to one URL with a plan's ID, whose sections are in the URL. Change the
+// version if the form of the answer changes.
+func planETag(id holdfast.ID) string {
+	const version = "1"
+	return `"` + id.String() + "-" + version + `"`
+}
+
+func (a *api) getSeatingPlan(ctx context.Context, in *seatingPlanQuery) (*huma.StreamResponse, error) {
+	of, err := a.Plans.Summary(ctx, parseID(in.ID))
+	if err != nil {
+		return nil, err
+	}
+	sections, err := of.Numbers(in.Sections...)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		r, w := humago.Unwrap(ctx)
+		header := w.Header()
+		header.Set("ETag", planETag(of.ID))
+		header.Set("Cache-Control", planCacheControl)
+		if matchesETag(r.Header, planETag(of.ID)) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		header.Set("Content-Type", "application/json")
+		if r.Method == http.MethodHead {
+			return
+		}
+		if err := a.sendSeatingPlan(r.Context(), w, of, sections); err != nil {
+			header.Del("ETag")
+			header.Del("Cache-Control")
+			p := problemOf(err)
+			logServerError(r.Context(), a.Log, p)
+			writeProblem(w, p)
+		}
+	}}, nil
+}
+
+// matchesETag reports whether If-None-Match has the ETag. A proxy that compresses may have made it weak.
+func matchesETag(header http.Header, etag string) bool {
+	for _, line := range header["If-None-Match"] {
+		for tag := range strings.SplitSeq(line, ",") {
+			if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sendSeatingPlan writes a plan section by section, so that its memory does not grow with the plan.
+// It returns an error only before it has written something; after that, it ends the connection, lest
+// a cache keeps half a plan.
+func (a *api) sendSeatingPlan(ctx context.Context, w http.ResponseWriter, of plans.Summary, numbers []int) error {
+	waiting, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := a.planSemaphore.acquire(waiting, "Reading seating plans"); err != nil {
+		return err
+	}
+	defer a.planSemaphore.release()
+	form, err := json.Marshal(seatingPlanBody{ID: of.ID.String(), Plan: planjson.Of(holdfast.SeatingPlan{
+		Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint,
+	}), CreatedAt: formatTime(of.CreatedAt)})
+	if err != nil {
+		return err
+	}
+	const noSections = `"sections":[]` // once, because a quote in a text is escaped
+	begin := bytes.Index(form, []byte(noSections)) + len(noSections) - 1
+	head, tail, begun := form[:begin:begin], form[begin:], false
+	for section, err := range a.Plans.Sections(ctx, of, numbers...) {
+		text := []byte(nil)
+		if err == nil {
+			text, err = json.Marshal(planjson.OfSection(section))
+		}
+		switch {
+		case err != nil && !begun:
+			return err
+		case err != nil:
+			logServerError(ctx, a.Log, problemOf(err))
+			panic(http.ErrAbortHandler)
+		case !begun:
+			text = append(head, text...)
+		default:
+			text = append([]byte{','}, text...)
+		}
+		begun = true
+		sendPart(w, text)
+	}
+	sendPart(w, append(tail, '\n'))
+	return nil
+}
+
+// sendPart writes a part of a response, and ends the connection if the client is gone.
+func sendPart(w http.ResponseWriter, text []byte) {
+	err := http.NewResponseController(w).SetWriteDeadline(clock.Deadline(planWriteTimeout))
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
