@@ -1,0 +1,141 @@
+package plancsv
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating/convert"
+)
+
+// plan makes a plan of the lines.
+func (r *reader) plan(name string) holdfast.SeatingPlan {
+	plan := holdfast.SeatingPlan{Name: name}
+	r.nameCategories()
+	for _, c := range r.categoryList {
+		plan.Categories = append(plan.Categories, holdfast.Category{Key: c.key, Name: cmp.Or(c.name.value, c.cell)})
+	}
+	cells := make([]string, len(r.sectionList))
+	for i, s := range r.sectionList {
+		cells[i] = s.cell
+	}
+	var unnamed []*holdfast.Seat // whose IDs are made
+	var names []string
+	for i, key := range convert.Keys(cells, holdfast.MaxPlanKeyLength, "section") {
+		s := r.sectionList[i]
+		r.renamed("sections", s.cell, key)
+		built := holdfast.Section{Key: key, Name: cmp.Or(s.name.value, s.cell), Capacity: s.capacity}
+		if s.capacity > 0 {
+			built.Category = r.keyOf(s.category)
+		}
+		for n, row := range r.rows(s) {
+			for _, place := range s.rows[n].places {
+				row.Seats = append(row.Seats, place.seat)
+				if seat := place.seat; seat != nil {
+					seat.Category = r.keyOf(seat.Category)
+					if seat.ID == "" {
+						unnamed, names = append(unnamed, seat), append(names, nameSeat(seat, key, row.Key))
+					}
+				}
+			}
+			built.Rows = append(built.Rows, row)
+		}
+		convert.SetCategories(&built)
+		plan.Sections = append(plan.Sections, built)
+	}
+	taken := []string{"stream", "block", "unblock"}
+	for id := range r.ids {
+		taken = append(taken, id)
+	}
+	for i, id := range convert.Keys(names, holdfast.MaxSeatIDLength, "seat", taken...) {
+		unnamed[i].ID = id
+		r.renamed("seats", names[i], id)
+	}
+	return plan
+}
+
+// nameSeat returns the ID that a seat would have, and sets its label if the cell is the ID itself.
+func nameSeat(seat *holdfast.Seat, section, row string) string {
+	prefix := section + "-" + row + "-"
+	if label, is := strings.CutPrefix(seat.Label, prefix); is && label != "" {
+		seat.Label = label
+	}
+	return prefix + seat.Label
+}
+
+// rows returns the rows of a section, without seats.
+func (r *reader) rows(s *section) []holdfast.Row {
+	cells := make([]string, len(s.rows))
+	for i, row := range s.rows {
+		cells[i] = row.cell
+	}
+	rows := make([]holdfast.Row, len(s.rows))
+	for i, key := range convert.Keys(cells, holdfast.MaxPlanKeyLength, "row") {
+		r.renamed("rows", cells[i], key)
+		label := cmp.Or(s.rows[i].label.value, cells[i])
+		if label == key {
+			label = ""
+		}
+		rows[i] = holdfast.Row{Key: key, Label: label, Adjacency: holdfast.Adjacency(s.rows[i].adjacency.value)}
+	}
+	return rows
+}
+
+func (r *reader) nameCategories() {
+	cells := make([]string, len(r.categoryList))
+	for i, c := range r.categoryList {
+		cells[i] = c.cell
+	}
+	for i, key := range convert.Keys(cells, holdfast.MaxPlanKeyLength, "category") {
+		r.categoryList[i].key = key
+		r.renamed("categories", cells[i], key)
+	}
+}
+
+// keyOf returns the key of a category. A seat without one is a problem that is known.
+func (r *reader) keyOf(cell string) string {
+	if c := r.categories[cell]; c != nil {
+		return c.key
+	}
+	if len(r.categoryList) > 0 {
+		return r.categoryList[0].key
+	}
+	return ""
+}
+
+func (r *reader) renamed(what, from, to string) {
+	if from != to {
+		r.report.Count(convert.Renamed, what, 1, quoted(from)+" is "+to)
+	}
+}
+
+// lineOf returns the line of a part of the plan; 0 if it has none.
+func (r *reader) lineOf(p convert.Place) int {
+	const section, row, seat = 1, 2, 3 // indexes of a path to it
+	switch {
+	case p.List == "categories" && len(p.Index) == 1:
+		return r.categoryList[p.Index[0]].line
+	case p.List != "sections" || len(p.Index) == 0:
+		return 0
+	}
+	s := r.sectionList[p.Index[0]]
+	switch len(p.Index) {
+	case section:
+		if p.Field == "capacity" {
+			return cmp.Or(s.capacityLine, s.line)
+		}
+		return s.line
+	case row:
+		w := s.rows[p.Index[1]]
+		switch p.Field {
+		case "label":
+			return cmp.Or(w.label.line, w.line)
+		case "adjacency":
+			return cmp.Or(w.adjacency.line, w.line)
+		}
+		return w.line
+	case seat:
+		return s.rows[p.Index[1]].places[p.Index[2]].line
+	}
+	return 0
+}

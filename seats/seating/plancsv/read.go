@@ -1,0 +1,265 @@
+package plancsv
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+	"github.com/holdfast-dev/holdfast/seats/seating/convert"
+)
+
+// Read reads a plan, which is valid if there are no problems, but not written out. A table has no
+// name for its plan. The report says what of the table is not in the plan, or differs. A problem's
+// location is a line of the file, such as "line 7", or for a problem of the whole plan what it is
+// about; there are at most the first seating.MaxProblems.
+func Read(text []byte, name string) (holdfast.SeatingPlan, convert.Report, []holdfast.FieldError) {
+	r := &reader{sections: map[string]*section{}, categories: map[string]*category{}, ids: map[string]int{}, wrong: map[int]bool{}}
+	if err := r.read(text); err != nil {
+		if at := (*errLine)(nil); errors.As(err, &at) {
+			r.problem(at.line, "%s", at.what)
+		}
+		return holdfast.SeatingPlan{}, r.report, r.sorted()
+	}
+	plan, known := r.plan(name), len(r.problems)
+	for _, p := range seating.Check(plan) {
+		place := convert.ParsePlace(p.Where)
+		line := r.lineOf(place)
+		if r.wrong[line] || line == 0 && known > 0 || place.Field == "category" {
+			continue // it follows from a problem that is known
+		}
+		if line > 0 && place.Field != "" {
+			p.What = place.Field + ": " + p.What
+		}
+		r.problems = append(r.problems, lineProblem{line, p})
+	}
+	return plan, r.report, r.sorted()
+}
+
+// reader collects the lines of a table. Names are as in the cells.
+type reader struct {
+	sections   map[string]*section
+	categories map[string]*category
+	ids        map[string]int // line of each ID of the column id
+	seats      int
+	places     int // seats and gaps
+
+	sectionList  []*section
+	categoryList []*category
+
+	report   convert.Report
+	problems []lineProblem
+	wrong    map[int]bool // lines that have a problem
+}
+
+type (
+	section struct {
+		cell, category     string // category: of the capacity
+		name               text
+		capacity           int64
+		line, capacityLine int
+		rows               []*row
+		rowsByCell         map[string]*row
+	}
+	row struct {
+		cell             string
+		label, adjacency text
+		line             int
+		places           []place
+		byCell           map[string]int // line of a seat
+	}
+	// place is a seat, or a gap if seat is nil.
+	place struct {
+		seat *holdfast.Seat
+		line int
+	}
+	category struct {
+		cell, key string
+		name      text
+		line      int
+	}
+	// text is what several lines may say.
+	text struct {
+		value string
+		line  int
+	}
+	// lineProblem is a problem of a line; 0: of the plan.
+	lineProblem struct {
+		line int
+		holdfast.FieldError
+	}
+)
+
+func (r *reader) problem(line int, what string, args ...any) {
+	if len(r.problems) < seating.MaxProblems {
+		r.problems = append(r.problems, lineProblem{line, holdfast.FieldError{What: fmt.Sprintf(what, args...)}})
+		r.wrong[line] = true
+	}
+}
+
+// sorted returns the problems by line.
+func (r *reader) sorted() (problems []holdfast.FieldError) {
+	slices.SortStableFunc(r.problems, func(a, b lineProblem) int { return cmp.Compare(a.line, b.line) })
+	for _, p := range r.problems[:min(len(r.problems), seating.MaxProblems)] {
+		if p.line > 0 {
+			p.Where = "line " + strconv.Itoa(p.line)
+		}
+		problems = append(problems, p.FieldError)
+	}
+	return problems
+}
+
+// read reads all lines. The error is an errLine; problems of a line do not end the reading.
+func (r *reader) read(text []byte) error {
+	t, err := newTable(text, &r.report)
+	if err != nil {
+		return err
+	}
+	for len(r.problems) < seating.MaxProblems {
+		c, err := t.next()
+		if errors.Is(err, io.EOF) && len(r.sectionList) == 0 && len(r.problems) == 0 {
+			return &errLine{t.line, "There is no line with a seat after this one."}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = r.add(c, t.line, t.separator)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a line. The error is for a line that is beyond the limits of a plan: what follows is
+// not kept.
+func (r *reader) add(c cells, line int, separator rune) error {
+	if c[colSection] == "" {
+		r.problem(line, "The section is missing.")
+		return nil
+	}
+	s := r.sections[c[colSection]]
+	if s == nil {
+		if len(r.sectionList) == holdfast.MaxPlanSections {
+			return &errLine{line, fmt.Sprintf("A plan has at most %d sections.", holdfast.MaxPlanSections)}
+		}
+		s = &section{cell: c[colSection], line: line, rowsByCell: map[string]*row{}}
+		r.sections[s.cell], r.sectionList = s, append(r.sectionList, s)
+	}
+	r.same(&s.name, c[colSectionName], line, colSectionName)
+	if err := r.addCategory(&c, line); err != nil {
+		return err
+	}
+	if c[colCapacity] != "" {
+		r.addCapacity(s, &c, line)
+		return nil
+	}
+	if c[colRow] == "" {
+		r.problem(line, "The row is missing.")
+		return nil
+	}
+	if r.places++; r.places > maxPlaces {
+		return &errLine{line, fmt.Sprintf("A plan has at most %d seats and gaps.", maxPlaces)}
+	}
+	w := s.rowsByCell[c[colRow]]
+	if w == nil {
+		w = &row{cell: c[colRow], line: line}
+		s.rowsByCell[w.cell], s.rows = w, append(s.rows, w)
+	}
+	r.same(&w.label, c[colRowLabel], line, colRowLabel)
+	r.same(&w.adjacency, strings.ToUpper(c[colAdjacency]), line, colAdjacency)
+	if c.only(colSection, colRow, colSectionName, colRowLabel, colAdjacency) {
+		w.places = append(w.places, place{line: line})
+		return nil
+	}
+	return r.addSeat(w, &c, line, separator)
+}
+
+// maxPlaces bounds the gaps of a table.
+const maxPlaces = 2 * holdfast.MaxPlanSeats
+
+func (r *reader) addCategory(c *cells, line int) error {
+	if c[colCategory] == "" {
+		return nil
+	}
+	of := r.categories[c[colCategory]]
+	if of == nil {
+		if len(r.categoryList) == holdfast.MaxPlanCategories {
+			return &errLine{line, fmt.Sprintf("A plan has at most %d categories.", holdfast.MaxPlanCategories)}
+		}
+		of = &category{cell: c[colCategory], line: line}
+		r.categories[of.cell], r.categoryList = of, append(r.categoryList, of)
+	}
+	r.same(&of.name, c[colCategoryName], line, colCategoryName)
+	return nil
+}
+
+func (r *reader) addCapacity(s *section, c *cells, line int) {
+	n, err := strconv.ParseInt(c[colCapacity], 10, 64)
+	switch {
+	case err != nil || n < 1:
+		r.problem(line, "The capacity %s is no number from 1 to %d.", quoted(c[colCapacity]), holdfast.MaxSeats)
+	case !c.only(colSection, colSectionName, colCategory, colCategoryName, colCapacity):
+		r.problem(line, "A line with a capacity has a section and a category, but no row and no seat.")
+	case c[colCategory] == "":
+		r.problem(line, "The category is missing.")
+	case s.capacityLine > 0:
+		r.problem(line, "The capacity of the section is also on line %d.", s.capacityLine)
+	default:
+		s.capacity, s.capacityLine, s.category = n, line, c[colCategory]
+	}
+}
+
+func (r *reader) addSeat(w *row, c *cells, line int, separator rune) error {
+	if r.seats++; r.seats > holdfast.MaxPlanSeats {
+		return &errLine{line, fmt.Sprintf("A plan has at most %d seats in rows.", holdfast.MaxPlanSeats)}
+	}
+	switch before := w.byCell[c[colSeat]]; {
+	case c[colSeat] == "":
+		r.problem(line, "The seat is missing.")
+		return nil
+	case before > 0 && c[colID] == "":
+		r.problem(line, "The seat %s of this row is also on line %d.", quoted(c[colSeat]), before)
+		return nil
+	case c[colCategory] == "":
+		r.problem(line, "The category is missing.")
+	}
+	if w.byCell == nil {
+		w.byCell = map[string]int{}
+	}
+	if c[colID] == "" {
+		w.byCell[c[colSeat]] = line
+	} else if before := r.ids[c[colID]]; before > 0 {
+		r.problem(line, "The seat with the ID %s is also on line %d.", quoted(c[colID]), before)
+		return nil
+	} else {
+		r.ids[c[colID]] = line
+	}
+	w.places = append(w.places, place{line: line, seat: &holdfast.Seat{
+		ID: c[colID], Label: c[colSeat], Category: c[colCategory], Note: c[colNote],
+		X: r.coordinate(c[colX], line, colX, separator), Y: r.coordinate(c[colY], line, colY, separator),
+		Accessible:     r.bool(c[colAccessible], line, colAccessible),
+		Companion:      r.bool(c[colCompanion], line, colCompanion),
+		RestrictedView: r.bool(c[colRestrictedView], line, colRestrictedView),
+	}})
+	return nil
+}
+
+// same takes a text of a section, a row or a category, and refuses one that differs from a line
+// before.
+func (r *reader) same(t *text, value string, line, column int) {
+	switch {
+	case value == "" || value == t.value:
+	case t.value != "":
+		r.problem(line, "The %s is %s, but %s on line %d.", columnNames[column], quoted(value), quoted(t.value), t.line)
+	default:
+		t.value, t.line = value, line
+	}
+}

@@ -1,0 +1,146 @@
+package plancsv_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+	"github.com/holdfast-dev/holdfast/seats/seating/plancsv"
+	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+)
+
+func TestWrite_IsReadBack(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{example, more} {
+		plan, _ := read(t, table)
+		text, report := plancsv.Write(plan)
+		again, _ := read(t, string(text))
+		if describe(again) != describe(plan) || len(report) > 0 {
+			t.Errorf("%s\n%v", text, report)
+		}
+	}
+	plan, _ := read(t, example)
+	text, _ := plancsv.Write(plan)
+	const want = `section,row,seat,category,x,y,accessible
+Stalls,A,1,first,10,20,
+Stalls,A,2,first,10.5,20.25,true
+Stalls,A,3,second,,,
+Stalls,B,1,second,,,
+Stalls,B,,,,,
+Stalls,B,12,second,,,
+Balcony,A,1,second,,,
+`
+	if string(text) != want {
+		t.Errorf("%s", text)
+	}
+}
+
+// The examples lose nothing of their seats, and the report says what else they lose.
+func TestWrite_TheExamplePlans(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../../docs/plans/*.json")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, problems, err := planjson.Read(source)
+		if err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		text, report := plancsv.Write(plan)
+		again, _ := read(t, string(text))
+		if describe(again) != describe(plan) {
+			t.Errorf("%s: another plan", file)
+		}
+		if !strings.Contains(fmt.Sprint(report), "focal points") {
+			t.Errorf("%s: %v", file, report)
+		}
+	}
+}
+
+// draw draws a valid plan, with texts that are easily read as something else.
+func draw(t *rapid.T) holdfast.SeatingPlan {
+	text := func(name string) string {
+		return rapid.StringMatching(`[a-zé1=@][ a-z,;"'=é.0-9-]{0,9}[a-z"é]`).Draw(t, name)
+	}
+	plan := holdfast.SeatingPlan{Name: "file"}
+	for i := range rapid.IntRange(1, 3).Draw(t, "categories") {
+		plan.Categories = append(plan.Categories, holdfast.Category{Key: fmt.Sprint("c", i), Name: text("category")})
+	}
+	category := func() string { return fmt.Sprint("c", rapid.IntRange(0, len(plan.Categories)-1).Draw(t, "c")) }
+	for i := range rapid.IntRange(1, 3).Draw(t, "sections") {
+		s := holdfast.Section{Key: fmt.Sprint("S-", i), Name: text("section"), Category: category()}
+		if rapid.Bool().Draw(t, "standing") {
+			s.Capacity = rapid.Int64Range(1, 1000).Draw(t, "capacity")
+			plan.Sections = append(plan.Sections, s)
+			continue
+		}
+		for n := range rapid.IntRange(1, 3).Draw(t, "rows") {
+			row := holdfast.Row{Key: fmt.Sprint(n), Adjacency: rapid.SampledFrom(holdfast.Adjacencies()).Draw(t, "adjacency")}
+			if rapid.Bool().Draw(t, "label") {
+				row.Label = text("row label")
+			}
+			for k := range rapid.IntRange(1, 4).Draw(t, "seats") {
+				if rapid.Bool().Draw(t, "gap") {
+					row.Seats = append(row.Seats, nil)
+				}
+				seat := &holdfast.Seat{
+					ID:    rapid.SampledFrom([]string{fmt.Sprintf("S-%d-%d-%d", i, n, k), fmt.Sprintf("x.%d.%d.%d", i, n, k)}).Draw(t, "id"),
+					Label: rapid.SampledFrom([]string{"", fmt.Sprint(k), fmt.Sprintf("S-%d-%d-%d", i, n, k), "7", text("label")}).Draw(t, "label"),
+					Note:  rapid.SampledFrom([]string{"", text("note")}).Draw(t, "note"), Category: category(),
+					Accessible: rapid.Bool().Draw(t, "accessible"), Companion: rapid.Bool().Draw(t, "companion"),
+				}
+				if rapid.Bool().Draw(t, "x") {
+					seat.X = new(holdfast.Thousandths(rapid.Int64Range(-5000, 5000).Draw(t, "x")))
+				}
+				if rapid.Bool().Draw(t, "y") {
+					seat.Y = new(holdfast.Thousandths(rapid.Int64Range(-100_000_000, 100_000_000).Draw(t, "y")))
+				}
+				row.Seats = append(row.Seats, seat)
+			}
+			s.Rows = append(s.Rows, row)
+		}
+		plan.Sections = append(plan.Sections, s)
+	}
+	return plan
+}
+
+func TestWrite_AnyPlanIsReadBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		plan := draw(t)
+		if problems := seating.Check(plan); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		text, _ := plancsv.Write(plan)
+		again, report, problems := plancsv.Read(text, "file")
+		if len(problems) > 0 || len(report) > 0 || describe(again) != describe(plan) {
+			t.Fatalf("%s\n%v %v\n%s\n%s", text, problems, report, describe(plan), describe(again))
+		}
+	})
+}
+
+func TestWrite_SaysWhatATableDoesNotHave(t *testing.T) {
+	t.Parallel()
+	plan, _ := read(t, more)
+	plan.FocalPoint = &holdfast.Point{}
+	c := plan.Categories
+	plan.Categories = []holdfast.Category{c[1], c[0], {Key: "e", Name: "E", Color: "#000000"}}
+	plan.Sections[0].Floor, plan.Sections[1].Entrance, plan.Sections[1].Outline = "1", "West", []holdfast.Point{{}}
+	const want = "[dropped: colors of categories: 1 dropped: focal points: 1 dropped: floors of sections: 1 " +
+		"dropped: entrances of sections: 1 dropped: outlines of sections: 1 dropped: categories without seats: 1 " +
+		"dropped: order of the categories, which is that of their first lines in a table: 1]"
+	if _, report := plancsv.Write(plan); fmt.Sprint(report) != want {
+		t.Error(report)
+	}
+}
