@@ -22,7 +22,7 @@ const MaxSeats = 10_000_000
 
 // Event is an inventory of seats. In every committed state
 //
-//	AvailableSeats − Oversold = TotalSeats − Σ seats of ACTIVE and CONSUMED locks,
+//	AvailableSeats − Oversold = TotalSeats − Σ seats of ACTIVE, CONSUMED and BLOCKED locks,
 //	0 ≤ AvailableSeats ≤ TotalSeats, and at most one of AvailableSeats and Oversold is above 0.
 type Event struct {
 	ID              ID

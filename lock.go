@@ -18,13 +18,14 @@ const (
 // user and no expiry, and no list of locks has it.
 const LockBlocked LockStatus = "BLOCKED"
 
-// LockStatuses returns all statuses, in a new slice.
+// LockStatuses returns the statuses of customers' locks, in a new slice. The venue's own, LockBlocked, is
+// none of them.
 func LockStatuses() []LockStatus {
 	return []LockStatus{LockActive, LockConsumed, LockExpired, LockReleased}
 }
 
 // TakingStatuses returns the statuses in which a lock takes seats, in a new slice.
-func TakingStatuses() []LockStatus { return []LockStatus{LockActive, LockConsumed} }
+func TakingStatuses() []LockStatus { return []LockStatus{LockActive, LockBlocked, LockConsumed} }
 
 // LockAction changes the status of a lock.
 type LockAction string

@@ -96,7 +96,8 @@ func Connect(ctx context.Context, o Options) (*Core, error) {
 // New opens the engine on a connected database.
 func New(db *mongodb.DB, o Options) *Core {
 	o = o.withDefaults()
-	c := &Core{DB: db, Store: store.New(db), Users: users.New(db), Plans: plans.New(db)}
+	c := &Core{DB: db, Users: users.New(db), Plans: plans.New(db)}
+	c.Store = store.New(db, c.Plans.Hall)
 	lookup := o.Users
 	if lookup == nil {
 		lookup = c.Users.Unknown

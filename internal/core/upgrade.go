@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/plans"
 )
 
 // ErrUpgraded says that the upgrade is finished already.
@@ -129,7 +130,7 @@ func RestoreValidators(ctx context.Context, db *mongodb.DB, log *slog.Logger) er
 	if err != nil || v.Upgrade == mongodb.UpgradeFinishing || !begun && len(restored) == 0 {
 		return err
 	}
-	position, err := store.New(db).MoveFormer(ctx, func(mongodb.UpgradePosition) {})
+	position, err := store.New(db, plans.New(db).Hall).MoveFormer(ctx, func(mongodb.UpgradePosition) {})
 	if err != nil {
 		return err
 	}

@@ -73,6 +73,31 @@ func (t *Text) UnmarshalBSONValue(kind byte, data []byte) error {
 	return nil
 }
 
+// Texts are the strings of a list, in their order; nil for any other value, and for a list without
+// strings.
+type Texts []string
+
+// UnmarshalBSONValue reads any value.
+func (t *Texts) UnmarshalBSONValue(kind byte, data []byte) error {
+	*t = nil
+	if bson.Type(kind) != bson.TypeArray {
+		return nil
+	}
+	values, err := bson.RawArray(data).Values()
+	if err != nil {
+		return nil //nolint:nilerr // a value that can't be read counts as absent
+	}
+	for _, v := range values {
+		if s, ok := v.StringValueOK(); ok {
+			if *t == nil {
+				*t = make(Texts, 0, len(values))
+			}
+			*t = append(*t, s)
+		}
+	}
+	return nil
+}
+
 // Date is a date in UTC, or the zero time. A date before the year 1 or after 9999, which
 // RFC 3339 can't write, is the first or the last one that it can. Stored is the date as it
 // is, for conditions.

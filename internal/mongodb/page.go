@@ -20,7 +20,8 @@ const maxExamined = 10_000
 // Filter selects the documents of a list; an empty one selects all.
 type Filter struct {
 	Match   bson.D
-	Indexed bool // one index serves Match and the order by ID
+	Indexed bool   // one index serves Match and the order by ID
+	Without bson.D // a projection of fields that are not read; nil: none
 }
 
 // List reads a page, by ID, and the token of the next one ("" at the end). It leaves out the
@@ -47,7 +48,11 @@ func List[T any](
 			return nil, "", Translate(err)
 		}
 	}
-	items, err = All[T](ctx, c, append(pipeline, Limit(size+1)))
+	pipeline = append(pipeline, Limit(size+1))
+	if filter.Without != nil {
+		pipeline = append(pipeline, stage("$project", filter.Without))
+	}
+	items, err = All[T](ctx, c, pipeline)
 	if err != nil {
 		return nil, "", Translate(err)
 	}

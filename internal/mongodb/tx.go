@@ -77,6 +77,14 @@ func InTx[T any](ctx context.Context, db *DB, fn func(ctx context.Context) (T, e
 	return value, nil
 }
 
+// WithoutTx returns a context that is in no transaction: for reads of documents that never change.
+func WithoutTx(ctx context.Context) context.Context {
+	if mongo.SessionFromContext(ctx) == nil {
+		return ctx
+	}
+	return mongo.NewSessionContext(ctx, nil)
+}
+
 // Do is InTx for a function without a value.
 func Do(ctx context.Context, db *DB, fn func(ctx context.Context) error) error {
 	_, err := InTx(ctx, db, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })

@@ -22,6 +22,9 @@ const (
 	ErrStale = mongodb.AbortError("what the plan was decided on has changed")
 	// ErrKeyInUse says that a new lock has an idempotency key that is in use. Nothing was written.
 	ErrKeyInUse = mongodb.AbortError("an idempotency key is in use")
+	// ErrSeatTaken says that a seat of a new lock is in another lock that takes seats, although the map of
+	// the event has it as free: the unique index of seats has refused the lock. Nothing was written.
+	ErrSeatTaken = mongodb.AbortError("a seat is in another lock")
 )
 
 // EventPlan is a plan for an event.
@@ -41,7 +44,7 @@ type Applied struct {
 // caller's. It calls beforeCommit when everything is written; an error of beforeCommit ends
 // the transaction.
 //
-// With ErrStale or ErrKeyInUse nothing was written. For other errors see mongodb.InTx.
+// With ErrStale, ErrKeyInUse or ErrSeatTaken nothing was written. For other errors see mongodb.InTx.
 func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
 	attempts := 0
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
@@ -126,8 +129,11 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 // writeEvent writes the event first, so the second of two transactions on it gets a
 // conflict at once. It raises the revision even if the counter stays; a Drift does not.
 func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (after eventDoc, err error) {
-	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w, s.shared()),
-		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&after)
+	o := options.FindOneAndUpdate().SetReturnDocument(options.After)
+	if mayHaveMap(w) {
+		o.SetProjection(noMap)
+	}
+	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w, s.shared()), o).Decode(&after)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		err = ErrStale
 	}
@@ -158,8 +164,16 @@ func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) 
 	return err
 }
 
+// mayHaveMap reports whether the event that a write matches may have a map.
+func mayHaveMap(w inventory.EventWrite) bool {
+	return w.Drift != nil || w.IfUnchanged != nil && !w.IfUnchanged.Seating.PlanID.IsZero()
+}
+
 // writeLocks changes locks by one command. Equal changes that check no revision share a
 // statement, but for locks of which MongoDB has refused one. Its error may be a RejectedLocksError.
+//
+// Locks that give seats up come before locks that take them, and locks that exchange seats with each other
+// give theirs up first: the unique index checks each statement.
 func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) error {
 	var equal groups[inventory.LockWrite]
 	for _, p := range plans {
@@ -175,14 +189,53 @@ func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) 
 			equal.add(shared, w.ID)
 		}
 	}
-	err := s.update(ctx, locksName, equal.statements(lockGuard, func(w inventory.LockWrite) bson.D {
+	given, extra := givenUp(&equal)
+	statements := slices.Concat(given, equal.statements(lockGuard, func(w inventory.LockWrite) bson.D {
 		return lockUpdate(w, s.shared())
-	}), equal.count)
+	}))
+	err := s.update(ctx, locksName, statements, equal.count+extra)
+	if mongodb.IsDuplicate(err, seatIndex.Keys) {
+		return fmt.Errorf("%w: %w", ErrSeatTaken, err)
+	}
 	var rejected mongo.WriteException
 	if mongodb.RejectedForDocument(err) && errors.As(err, &rejected) && len(rejected.WriteErrors) > 0 {
-		err = RejectedLocksError{equal.ids[equal.order[rejected.WriteErrors[0].Index]], err}
+		if n := rejected.WriteErrors[0].Index - len(given); n >= 0 {
+			err = RejectedLocksError{equal.ids[equal.order[n]], err}
+		}
 	}
 	return err
+}
+
+// givenUp puts the locks that take other seats at the end. If there are several, it returns a statement that
+// makes them give up those that they have, and the number of them.
+func givenUp(equal *groups[inventory.LockWrite]) (statements []bson.D, count int) {
+	takes := func(w inventory.LockWrite) bool {
+		return w.Seats != nil && slices.Contains(holdfast.TakingStatuses(), w.To)
+	}
+	if !slices.ContainsFunc(equal.order, takes) {
+		return nil, 0
+	}
+	slices.SortStableFunc(equal.order, func(a, b inventory.LockWrite) int {
+		return bitOf(takes(a)) - bitOf(takes(b))
+	})
+	var taking, eventIDs []ID
+	for _, w := range equal.order {
+		if takes(w) {
+			taking, eventIDs = append(taking, equal.ids[w]...), append(eventIDs, w.EventID)
+		}
+	}
+	if len(taking) < 2 { //nolint:mnd // one lock exchanges no seats with another
+		return nil, 0
+	}
+	which := mongodb.And(mongodb.In("_id", taking), ofEvents(known(eventIDs...)))
+	return []bson.D{statement(which, bson.D{{Key: "$unset", Value: bson.D{{Key: seatIDsField, Value: ""}}}})}, len(taking)
+}
+
+func bitOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // groups are writes that differ only in the IDs of their documents.
@@ -245,6 +298,9 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 	err := s.db.Insert(ctx, locksName, docs)
 	if mongodb.IsDuplicate(err, mongodb.ByID, lockKey.Keys) {
 		err = fmt.Errorf("%w: %w", ErrKeyInUse, err)
+	}
+	if mongodb.IsDuplicate(err, seatIndex.Keys) {
+		err = fmt.Errorf("%w: %w", ErrSeatTaken, err)
 	}
 	return err
 }

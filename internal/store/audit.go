@@ -27,7 +27,7 @@ type Audit struct {
 	Uncountable []ID // events whose locks have too many seats to add up
 }
 
-// PoisonLocks are an event's ACTIVE and CONSUMED locks whose seats are no whole number
+// PoisonLocks are an event's locks that take seats, and whose seats are no whole number
 // ≥ 1. They count as 0; an operator has to repair them.
 type PoisonLocks struct {
 	EventID ID
@@ -67,7 +67,9 @@ func (s *Store) Audit(ctx context.Context, page EventPage) (Audit, error) {
 // (see mongodb.AtSnapshot). It leaves out events whose locks have too many seats to add up.
 func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, error) {
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]inventory.State, error) {
-		events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), mongodb.WithNow})
+		events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+			mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap, mongodb.WithNow,
+		})
 		if err != nil {
 			return nil, err
 		}

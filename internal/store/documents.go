@@ -27,6 +27,12 @@ type eventDoc struct {
 	FormerRev       formerDoc      `bson:"rev"`
 	FormerRepairs   formerDoc      `bson:"fixes"`
 
+	// Of a seated event.
+	SeatingPlanID    planDoc       `bson:"seatingPlanId"`
+	BlockedSeats     mongodb.Whole `bson:"blockedSeats"`
+	OrphanRule       mongodb.Text  `bson:"orphanRule"`
+	AccessiblePolicy mongodb.Text  `bson:"accessiblePolicy"`
+
 	Now mongodb.Date `bson:"now"` // the database's clock, if it was read
 }
 
@@ -67,6 +73,7 @@ func (d eventDoc) event() holdfast.Event {
 		TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0), Oversold: d.Oversold.Or(0),
 		EventDate: d.EventDate.Time, Status: cmp.Or(holdfast.EventStatus(d.Status), holdfast.OnSale),
 		MaxSeatsPerUser: max(0, d.MaxSeatsPerUser.Or(0)), CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
+		Seating: d.seating(),
 	}
 }
 
@@ -87,7 +94,7 @@ func (d eventDoc) inventory(shared bool) inventory.Event {
 		SweptAtRev:   own.SweptRev.Pointer(),
 		BadLimit:     d.MaxSeatsPerUser.Unreadable,
 		Unguarded:    unguarded,
-		Incomparable: unguarded || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid,
+		Incomparable: unguarded || d.MaxSeatsPerUser.Wrong || d.MaxSeatsPerUser.N < 0 || !d.TotalSeats.Valid || d.SeatingPlanID.Wrong,
 	}
 }
 
@@ -104,6 +111,8 @@ type lockDoc struct {
 	CreatedAt mongodb.Date  `bson:"createdAt"`
 	Internal  internalDoc   `bson:"internal"`
 	FormerRev formerDoc     `bson:"rev"`
+	SeatIDs   mongodb.Texts `bson:"seatIds"`
+	Section   mongodb.Text  `bson:"section"`
 
 	Now mongodb.Date `bson:"now"`
 }
@@ -112,7 +121,7 @@ func (d lockDoc) lock() holdfast.Lock {
 	return holdfast.Lock{
 		ID: d.ID, EventID: d.EventID, UserID: d.UserID, Seats: max(0, d.Seats.Or(0)), Status: holdfast.LockStatus(d.Status),
 		ExpiresAt: d.ExpiresAt.Time, Key: string(d.Key), RequestHash: string(d.Hash), BookingID: d.BookingID,
-		CreatedAt: createdAt(d.CreatedAt, d.ID),
+		CreatedAt: createdAt(d.CreatedAt, d.ID), SeatIDs: d.SeatIDs, Section: string(d.Section),
 	}
 }
 
@@ -127,6 +136,9 @@ var unchanged = bson.D{{Key: "rev", Value: int64(0)}}
 // newLockDoc has the driver's own types: it writes them at half the cost, and a hot event has
 // thousands of new locks a second.
 func newLockDoc(l holdfast.Lock, shared bool) bson.D {
+	if l.Status == holdfast.LockBlocked {
+		return newBlockDoc(l)
+	}
 	createdAt := bson.NewDateTimeFromTime(l.CreatedAt)
 	doc := append(make(bson.D, 0, 12), bson.D{
 		{Key: "_id", Value: bson.ObjectID(l.ID)},
@@ -142,7 +154,7 @@ func newLockDoc(l holdfast.Lock, shared bool) bson.D {
 	if shared {
 		doc = append(doc, bson.E{Key: formerRev, Value: int64(0)})
 	}
-	return doc
+	return withSeats(doc, l.SeatIDs, l.Section)
 }
 
 // bookingDoc: other software names the user and the event user and event.
@@ -159,6 +171,8 @@ type bookingDoc struct {
 	PaymentReference mongodb.Text  `bson:"paymentReference"`
 	CreatedAt        mongodb.Date  `bson:"createdAt"`
 	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
+	SeatIDs          mongodb.Texts `bson:"seatIds"`
+	Section          mongodb.Text  `bson:"section"`
 
 	Now mongodb.Date `bson:"now"`
 }
@@ -183,7 +197,7 @@ func (d bookingDoc) booking() holdfast.Booking {
 		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
 		Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
 		PaymentExpiresAt: d.PaymentExpiresAt.Time, WindowUnreadable: d.PaymentExpiresAt.Unreadable, PaymentReference: string(d.PaymentReference),
-		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
+		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: string(d.Section),
 	}
 }
 
@@ -196,7 +210,7 @@ func newBookingDoc(b holdfast.Booking) bson.D {
 	if !b.PaymentExpiresAt.IsZero() {
 		doc = append(doc, bson.E{Key: "paymentExpiresAt", Value: b.PaymentExpiresAt})
 	}
-	return doc
+	return withSeats(doc, b.SeatIDs, b.Section)
 }
 
 // createdAt is the document's date of creation; if it has none, the date in its ID.

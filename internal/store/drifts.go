@@ -54,7 +54,7 @@ func (s *Store) AppliedDrifts(
 ) (corrected map[ID]holdfast.Event, err error) {
 	eventIDs := slices.Collect(maps.Keys(writes))
 	ofRun := mongodb.Match(mongodb.In("_id", eventIDs), mongodb.Is(runID, run))
-	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun})
+	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun, withoutMap})
 	corrected = make(map[ID]holdfast.Event, len(docs))
 	for _, d := range docs {
 		before, after := writes[d.ID].Drift.Repairs, d.Internal.Repairs.N

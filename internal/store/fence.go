@@ -14,7 +14,7 @@ import (
 // it read counts if nothing has changed up to the fence. Otherwise it reads again at the
 // fence's time: a primary that was just elected waits until it has the data of that time.
 func (s *Store) loadFenced(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (fenced, exists bool, err error) {
-	var early loaded
+	early := loaded{Known: found.Known}
 	var read errgroup.Group
 	if canReadEarly(n) {
 		read.Go(func() error {
@@ -63,6 +63,7 @@ func (s *Store) fence(ctx context.Context, eventID ID) (before eventDoc, at bson
 	err = s.db.RunCommand(ctx, bson.D{
 		{Key: "findAndModify", Value: eventsName},
 		{Key: "query", Value: mongodb.Is("_id", eventID)},
+		{Key: "fields", Value: noMap},
 		{Key: "update", Value: bson.D{{Key: "$inc", Value: bson.D{{Key: fence, Value: int64(1)}}}}},
 		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}},
 	}).Decode(&answer)

@@ -18,9 +18,18 @@ import (
 // event of the first booking or lock that is needed.
 //
 // If a fence is needed, the event is written first: see inventory.State.Fenced.
+//
+// The map of a seated event, if it is needed, is the remembered one if the event has not changed since. Then
+// MongoDB does not send it. If MongoDB's one can't be read, or its plan does not exist, Load fails with
+// RejectedEventError.
 func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
+	return s.LoadKnowing(ctx, eventID, n, Known{})
+}
+
+// LoadKnowing is Load for a caller that remembers the event.
+func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, known Known) (inventory.State, error) {
 	inTx := mongo.SessionFromContext(ctx) != nil
-	var found loaded
+	found := loaded{Known: known}
 	var fenced bool
 	var err error
 	switch {
@@ -41,17 +50,33 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	if err != nil {
 		return inventory.State{}, err
 	}
-	if len(found.Due) > 0 && !found.HasSales { // most loads find no due lock
-		if found.DueSold, err = s.salesOfDue(ctx, eventID, found.Due); err != nil {
-			return inventory.State{}, err
-		}
+	if err := s.loadSales(ctx, eventID, &found); err != nil {
+		return inventory.State{}, err
 	}
 	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
 		return inventory.State{}, RejectedEventError{errUncountable}
 	}
 	state := found.state(n, s.shared())
 	state.Fenced = fenced
-	return state, nil
+	if n.Seats && state.Event != nil && len(found.Events) == 0 {
+		state.Seats, err = s.seatsOf(ctx, *state.Event, found.Seats, known)
+	}
+	return state, err
+}
+
+// loadSales reads the sales of due locks, if there are any and they were not read with the locks. Most loads
+// find none.
+func (s *Store) loadSales(ctx context.Context, eventID ID, found *loaded) error {
+	due := found.Holders
+	if !found.HasSales {
+		due = slices.Concat(found.Due, due)
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	sold, err := s.salesOfDue(ctx, eventID, due)
+	found.DueSold = append(found.DueSold, sold...)
+	return err
 }
 
 // loadJoined reads everything by one aggregation.
@@ -71,19 +96,21 @@ func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, f
 // aggregate reads the event and its parts at a time; nil: at the latest that is acknowledged. It
 // reads all of them again if locks are due that can't be ended: the others may be more than it read.
 func (s *Store) aggregate(ctx context.Context, eventID ID, n inventory.Needs, at *bson.Timestamp, found *loaded) (exists bool, err error) {
-	exists, err = s.aggregateParts(ctx, eventID, s.parts(eventID, n, nil), at, found)
+	exists, err = s.aggregateParts(ctx, eventID, n.Seats, s.parts(eventID, n, nil), at, found)
 	if err == nil && !s.areEndable(found.Due) {
-		exists, err = s.aggregateParts(ctx, eventID, s.parts(eventID, n, endable(s.shared())), at, found)
+		exists, err = s.aggregateParts(ctx, eventID, n.Seats, s.parts(eventID, n, endable(s.shared())), at, found)
 	}
 	return exists, err
 }
 
-func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at *bson.Timestamp, found *loaded) (exists bool, err error) {
+func (s *Store) aggregateParts(
+	ctx context.Context, eventID ID, withSeats bool, parts []part, at *bson.Timestamp, found *loaded,
+) (exists bool, err error) {
 	snapshot := mongodb.Snapshot(ctx)
 	if at != nil {
 		snapshot = bson.D{{Key: "level", Value: "snapshot"}, {Key: "atClusterTime", Value: *at}}
 	}
-	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}
+	pipeline := found.readEvent(eventID, withSeats)
 	for _, p := range parts {
 		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
 	}
@@ -96,11 +123,11 @@ func (s *Store) aggregateParts(ctx context.Context, eventID ID, parts []part, at
 		{Key: "aggregate", Value: eventsName}, {Key: "pipeline", Value: append(pipeline, mongodb.WithNow)},
 		{Key: "cursor", Value: bson.D{}}, {Key: "readConcern", Value: snapshot},
 	}).Decode(&answer)
-	*found = loaded{}
+	*found = loaded{Known: found.Known}
 	if err != nil || len(answer.Cursor.First) == 0 {
 		return false, err
 	}
-	return true, found.decodeEvent(answer.Cursor.First[0], parts)
+	return true, found.decodeEvent(answer.Cursor.First[0], withSeats, parts)
 }
 
 // loadEach reads one part after the other: in a transaction, or if there is no event to
@@ -143,7 +170,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 // three, while the transaction holds the event. On a sharded cluster the due locks are left to the caller,
 // because earlier versions of MongoDB refuse a $lookup in a transaction.
 func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) (exists bool, err error) {
-	pipeline, parts := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", eventID))}, []part{}
+	pipeline, parts := found.readEvent(eventID, n.Seats), []part{}
 	if found.HasSales = n.NeedsDue() && !s.db.Sharded(); found.HasSales {
 		pipeline = append(pipeline, mongodb.Join(dueName, locksName, s.dueOf(eventID, n, nil)...),
 			mongodb.JoinBy(salesName, bookingsName, dueName+"._id", "seatLockId", sales...))
@@ -156,7 +183,7 @@ func (s *Store) loadWithDue(ctx context.Context, eventID ID, n inventory.Needs, 
 		found.HasSales = false
 		return false, err
 	}
-	return true, found.decodeEvent(doc, parts)
+	return true, found.decodeEvent(doc, n.Seats, parts)
 }
 
 // loadByLock reads a lock with its event and its live bookings.
@@ -171,7 +198,7 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 	}
 	doc, exists, err := mongodb.First[bson.Raw](ctx, s.snapshot(locksName), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("_id", n.Locks[0]), ofEvents(s.named(n.Events...))),
-		mongodb.JoinBy("events", eventsName, "eventId", "_id"), live, mongodb.WithNow,
+		mongodb.JoinBy("events", eventsName, "eventId", "_id"), live, withoutMaps, mongodb.WithNow,
 	})
 	if err != nil || !exists {
 		return err
@@ -204,7 +231,7 @@ func (s *Store) loadByBookingAnd(ctx context.Context, id ID, itsLock bson.D, fou
 		mongodb.Match(mongodb.Is("_id", id)), itsLock,
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
 		s.joinOfEvent("sold", bookingsName, "seatLockId", "seatLockId", bson.D{{Key: "$first", Value: "$locks.eventId"}}, sales...),
-		mongodb.WithNow,
+		withoutMaps, mongodb.WithNow,
 	})
 	if exists {
 		*found = loaded{Events: doc.Events, Locks: doc.Locks, Bookings: []bookingDoc{doc.Booking}, Sold: doc.Sold}

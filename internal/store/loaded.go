@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -21,16 +22,32 @@ type loaded struct {
 	Keys     []lockDoc
 	Holdings []holdingDoc
 	Due      []dueDoc
-	DueSold  []soldDoc // the sales of the due locks
+	Holders  []dueDoc
+	Blocks   []lockDoc
+	Seats    seatsDoc  // if it is needed
+	Known    Known     // as the caller remembers it
+	DueSold  []soldDoc // the sales of the due locks and the holders
 	HasSales bool      // DueSold was read with the due locks
 	Sold     []soldDoc
 	Taken    []takenDoc
 }
 
+// readEvent begins the read of an event.
+func (l *loaded) readEvent(id ID, withSeats bool) mongo.Pipeline {
+	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))}
+	if !withSeats {
+		return append(pipeline, withoutMap)
+	}
+	return append(pipeline, l.Known.mapUnless()...)
+}
+
 // decodeEvent decodes an event and the lists that were joined to it.
-func (l *loaded) decodeEvent(doc bson.Raw, parts []part) error {
+func (l *loaded) decodeEvent(doc bson.Raw, withSeats bool, parts []part) error {
 	if err := mongodb.Unmarshal(doc, &l.Event); err != nil {
 		return err
+	}
+	if withSeats {
+		l.Seats = readSeats(doc)
 	}
 	return l.decodeLists(doc, parts)
 }
@@ -53,8 +70,10 @@ type holdingDoc struct {
 }
 
 type dueDoc struct {
-	ID    ID            `bson:"_id"`
-	Seats mongodb.Whole `bson:"seats"`
+	ID      ID            `bson:"_id"`
+	Seats   mongodb.Whole `bson:"seats"`
+	SeatIDs mongodb.Texts `bson:"seatIds"`
+	Section mongodb.Text  `bson:"section"`
 
 	Internal  internalDoc `bson:"internal"`
 	FormerRev formerDoc   `bson:"rev"`
@@ -98,14 +117,7 @@ func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 		s.Event = &event
 	}
 	l.fillLocks(&s, n, shared)
-	if n.NeedsDue() {
-		list := []inventory.DueLock{}
-		sold := countByLock(l.DueSold)
-		for _, d := range l.Due {
-			list = append(list, inventory.DueLock{ID: d.ID, Seats: d.Seats.N, Sold: sold[d.ID] > 0})
-		}
-		s.Due = &list
-	}
+	l.fillDue(&s, n, shared)
 	if n.Taken {
 		var taken int64
 		for _, t := range l.Taken {
@@ -123,6 +135,61 @@ func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 		}
 	}
 	return s
+}
+
+// fillDue fills in the due locks, and the locks that are looked up by their seats.
+func (l loaded) fillDue(s *inventory.State, n inventory.Needs, shared bool) {
+	sold := countByLock(l.DueSold)
+	due := func(d dueDoc) inventory.DueLock {
+		return inventory.DueLock{
+			ID: d.ID, Seats: d.Seats.N, Sold: sold[d.ID] > 0, SeatIDs: d.SeatIDs, Section: string(d.Section),
+		}
+	}
+	if n.NeedsDue() {
+		list := all(l.Due, due)
+		s.Due = &list
+	}
+	if len(n.Holders) > 0 {
+		s.Holders = holders(n.Holders, l.Holders, shared, due)
+	}
+	if len(n.Blocks) > 0 {
+		s.Blocks = make(map[string]*inventory.Lock, len(n.Blocks))
+		for _, id := range n.Blocks {
+			s.Blocks[id] = nil
+		}
+		for _, d := range l.Blocks {
+			for _, id := range d.SeatIDs {
+				if _, needed := s.Blocks[id]; needed && !d.ID.IsZero() {
+					s.Blocks[id] = d.inventory(shared)
+				}
+			}
+		}
+	}
+}
+
+// holders finds the locks of seats among due locks. A lock that can't be ended keeps its seats, and so do
+// several locks with the same seat: if one of them ended, the seat would still be in another.
+func holders(seatIDs []string, due []dueDoc, shared bool, lock func(dueDoc) inventory.DueLock) map[string]*inventory.DueLock {
+	found, several := make(map[string]*inventory.DueLock, len(seatIDs)), map[string]bool{}
+	for _, id := range seatIDs {
+		found[id] = nil
+	}
+	for _, d := range due {
+		holder := lock(d)
+		for _, id := range d.SeatIDs {
+			before, needed := found[id]
+			several[id] = several[id] || before != nil && before.ID != d.ID
+			if needed && d.isEndable(shared) {
+				found[id] = &holder
+			}
+		}
+	}
+	for id := range found {
+		if several[id] {
+			found[id] = nil
+		}
+	}
+	return found
 }
 
 func countByLock(docs []soldDoc) map[ID]int {

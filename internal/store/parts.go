@@ -55,6 +55,15 @@ func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 	if n.NeedsDue() {
 		add(dueName, locksName, func(l *loaded) any { return &l.Due }, s.dueOf(eventID, n, ofDue)...)
 	}
+	if len(n.Holders) > 0 {
+		stages := []bson.D{mongodb.Match(append(s.reclaimable(eventID), mongodb.In(seatIDsField, n.Holders))...), dueFields}
+		add("holders", locksName, func(l *loaded) any { return &l.Holders }, stages...)
+	}
+	if len(n.Blocks) > 0 {
+		isBlock := mongodb.Is("status", string(holdfast.LockBlocked))
+		add("blocks", locksName, func(l *loaded) any { return &l.Blocks },
+			mongodb.Match(ofEvent, isBlock, mongodb.In(seatIDsField, n.Blocks)))
+	}
 	if len(n.Sold) > 0 {
 		add("sold", bookingsName, func(l *loaded) any { return &l.Sold }, salesOf(n.Sold, events)...)
 	}
@@ -67,11 +76,9 @@ func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 
 // dueOf reads the due locks of the event that match a filter.
 func (s *Store) dueOf(eventID ID, n inventory.Needs, filter bson.D) []bson.D {
-	isDue := []bson.D{mongodb.Is("status", string(holdfast.LockActive)), mongodb.Is("eventId", eventID), due}
+	isDue := isDueOf(eventID)
 	if n.Reclaim {
-		if refused := s.spared.refused(eventID, s.db.Clock()()); len(refused) > 0 {
-			isDue = append(isDue, mongodb.Not("_id", bson.E{Key: "$in", Value: refused}))
-		}
+		isDue = s.reclaimable(eventID)
 	}
 	if len(n.DueAmong) > 0 {
 		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong), filter)...), dueFields}
@@ -81,7 +88,20 @@ func (s *Store) dueOf(eventID ID, n inventory.Needs, filter bson.D) []bson.D {
 	}
 }
 
-var dueFields = mongodb.Only("seats", internalName, formerRev)
+func isDueOf(eventID ID) []bson.D {
+	return []bson.D{mongodb.Is("status", string(holdfast.LockActive)), mongodb.Is("eventId", eventID), due}
+}
+
+// reclaimable matches the due locks of the event, but none that MongoDB has refused to end.
+func (s *Store) reclaimable(eventID ID) []bson.D {
+	isDue := isDueOf(eventID)
+	if refused := s.spared.refused(eventID, s.db.Clock()()); len(refused) > 0 {
+		isDue = append(isDue, mongodb.Not("_id", bson.E{Key: "$in", Value: refused}))
+	}
+	return isDue
+}
+
+var dueFields = mongodb.Only("seats", internalName, formerRev, seatIDsField, sectionField)
 
 // salesOfDue reads the sales of due locks. Without a transaction it may read a later state than the
 // locks: the plan that ends them looks once more, see checkSales.
@@ -105,9 +125,10 @@ func salesOf(lockIDs, eventIDs []ID) []bson.D {
 
 // holdingsOf sums the seats and locks that users hold of the event.
 func holdingsOf(ofEvent bson.D, users []ID) []bson.D {
+	ofCustomers := []holdfast.LockStatus{holdfast.LockActive, holdfast.LockConsumed}
 	isActive := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$status", string(holdfast.LockActive)}}}, 1, 0}}}
 	return []bson.D{
-		mongodb.Match(ofEvent, mongodb.In("userId", users), mongodb.In("status", holdfast.TakingStatuses())),
+		mongodb.Match(ofEvent, mongodb.In("userId", users), mongodb.In("status", ofCustomers)),
 		mongodb.Match(bson.D{{Key: "$or", Value: bson.A{mongodb.Is("status", string(holdfast.LockConsumed)), notDue}}}),
 		mongodb.Group("$userId", bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}, bson.E{Key: "locks", Value: mongodb.Sum(isActive)}),
 	}

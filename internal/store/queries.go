@@ -37,7 +37,11 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	if e.MaxSeatsPerUser > 0 {
 		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: e.MaxSeatsPerUser})
 	}
-	_, err := s.events().InsertOne(ctx, doc)
+	doc, err := s.seatedFields(ctx, doc, e)
+	if err != nil {
+		return err
+	}
+	_, err = s.events().InsertOne(ctx, doc)
 	if mongodb.IsDuplicate(err, mongodb.ByID) {
 		return ErrEventExists
 	}
@@ -46,7 +50,7 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 
 // readEvent reads an event with the database's clock.
 func (s *Store) readEvent(ctx context.Context, id ID) (doc eventDoc, found bool, err error) {
-	return mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), mongodb.WithNow})
+	return mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), withoutMap, mongodb.WithNow})
 }
 
 // Event returns an event, or CodeEventNotFound.
@@ -66,7 +70,7 @@ func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
 
 // Events lists events by ID, and the token of the next page.
 func (s *Store) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
-	docs, next, err := mongodb.List(ctx, s.events(), mongodb.Filter{Indexed: true}, page, func(d eventDoc) ID { return d.ID })
+	docs, next, err := mongodb.List(ctx, s.events(), mongodb.Filter{Indexed: true, Without: noMap}, page, func(d eventDoc) ID { return d.ID })
 	return all(docs, eventDoc.answer), next, err
 }
 
@@ -80,7 +84,9 @@ func (s *Store) OversoldEvents(ctx context.Context) (int64, error) {
 func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
 	place := mongodb.At(PlaceOfLock(id))
 	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Lock, error) {
-		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
+		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), mongo.Pipeline{
+			mongodb.Match(mongodb.Is("_id", id), notBlocked, notLifted),
+		})
 		switch {
 		case err != nil:
 			return holdfast.Lock{}, mongodb.Translate(err)
@@ -95,7 +101,7 @@ func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
 // booking, or another one than the lock's: the lock is then looked up by its ID alone.
 func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, error) {
 	if !b.EventID.IsZero() {
-		named := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", b.LockID), mongodb.Is("eventId", b.EventID))}
+		named := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", b.LockID), mongodb.Is("eventId", b.EventID), notBlocked, notLifted)}
 		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), named)
 		if err != nil || found {
 			return doc.lock(), mongodb.Translate(err)
@@ -107,6 +113,10 @@ func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, 
 // Locks lists locks by ID, and the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
 	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses())
+	filter.Match = mongodb.And(filter.Match, notLifted)
+	if f.EventID == nil && f.Status == "" {
+		filter.Match = mongodb.And(filter.Match, notBlocked)
+	}
 	docs, next, err := mongodb.List(ctx, s.locks(), filter, page, func(d lockDoc) ID { return d.ID })
 	return all(docs, lockDoc.lock), next, err
 }
@@ -179,7 +189,7 @@ func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]Even
 	}
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
 		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-			mongodb.Match(filter), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit),
+			mongodb.Match(filter), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit), withoutMap,
 		})
 		if err != nil {
 			return nil, err

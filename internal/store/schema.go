@@ -70,7 +70,20 @@ func Collections() []mongodb.Collection {
 var lockKey = mongodb.Index{Keys: mongodb.Keys("eventId", "userId", "idempotencyKey"), Unique: true,
 	Partial: bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}}
 
-var lockStatuses = mongodb.OneOf("status", holdfast.LockStatuses()...)
+var lockStatuses = mongodb.OneOf("status", append(holdfast.LockStatuses(), holdfast.LockBlocked)...)
+
+// seatIndex makes a seat unique among the locks that take seats of an event. It does not see a seat that one
+// lock names twice.
+var seatIndex = mongodb.Index{Keys: mongodb.Keys("eventId", seatIDsField), Unique: true, Partial: bson.D{
+	{Key: seatIDsField, Value: bson.D{{Key: "$exists", Value: true}}},
+	{Key: "status", Value: bson.D{{Key: "$in", Value: holdfast.TakingStatuses()}}},
+}}
+
+// SeatIndex is the unique index of seats, which a database has or not: it costs about a third of the locks of
+// a busy seated event, and MongoDB itself then refuses to sell a seat twice.
+func SeatIndex() []mongodb.Collection {
+	return []mongodb.Collection{{Name: locksName, Indexes: []mongodb.Index{seatIndex}}}
+}
 
 // withoutFormer is a validator that also refuses fields of the former version.
 func withoutFormer(validator bson.D, fields ...string) bson.D {

@@ -47,7 +47,7 @@ const sealPage = 5000
 func (s *Store) OverEvents(ctx context.Context, until time.Time, after ID, limit int) ([]inventory.Event, error) {
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 		mongodb.Match(isUnsealed, isOver(until), behind(after)),
-		mongodb.Sort("_id"), mongodb.Limit(limit),
+		mongodb.Sort("_id"), mongodb.Limit(limit), withoutMap,
 	})
 	return all(docs, func(d eventDoc) inventory.Event { return d.inventory(s.shared()) }), mongodb.Translate(err)
 }
@@ -123,7 +123,7 @@ func (s *Store) prove(ctx context.Context, event inventory.Event) (contradiction
 func (s *Store) SealedEvents(ctx context.Context, after ID, limit int) ([]inventory.Event, error) {
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is(sealFlag, true), behind(after)),
-		mongodb.Sort("_id"), mongodb.Limit(limit),
+		mongodb.Sort("_id"), mongodb.Limit(limit), withoutMap,
 	})
 	return all(docs, func(d eventDoc) inventory.Event { return d.inventory(s.shared()) }), mongodb.Translate(err)
 }

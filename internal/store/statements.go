@@ -20,7 +20,7 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	case w.Drift != nil:
 		return mongodb.And(is, sameNumber(fixes, w.Drift.Repairs), sameFormer(formerFixes, w.Drift.Former, w.Drift.Former.Repairs))
 	case before == nil:
-		return mongodb.And(is, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
+		return mongodb.And(is, unseated, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
 	case before.Unguarded: // the transaction holds the event
 		return is
 	case !before.Countable || before.Incomparable: // repairs move its counter without the revision
@@ -28,7 +28,8 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 			sameFormer(formerFixes, before.Former, before.Former.Repairs))
 	default:
 		return mongodb.And(is, sameRevision(before), mongodb.Is("totalSeats", before.TotalSeats),
-			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status))
+			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status),
+			samePlan(before.Seating.PlanID))
 	}
 }
 
@@ -89,6 +90,10 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	}
 	addTo("availableSeats", w.Available)
 	addTo("oversold", w.Oversold)
+	addTo("blockedSeats", w.Blocked)
+	for _, m := range w.Maps {
+		set = append(set, bson.E{Key: mapOf(m.Section), Value: sectionValue(m)})
+	}
 	if w.Counter != nil {
 		set = append(set, bson.E{Key: "availableSeats", Value: w.Counter.AvailableSeats})
 		inc = raise(inc, shared, fixes, formerFixes)
@@ -214,9 +219,16 @@ func lockUpdate(w inventory.LockWrite, shared bool) bson.D {
 	} else if !w.BookingID.IsZero() {
 		set = append(set, bson.E{Key: "bookingId", Value: w.BookingID})
 	}
+	if w.Seats != nil {
+		set, unset = setSeats(set, unset, *w.Seats)
+	}
+	touch := mongodb.TouchDate
+	if w.From == holdfast.LockBlocked && w.To != w.From {
+		set, touch = append(set, bson.E{Key: liftedBlock, Value: true}), endDate
+	}
 	update := bson.D{raiseRevision(shared)}
 	if len(set) > 0 {
-		update = append(update, bson.E{Key: "$set", Value: set}, mongodb.TouchDate)
+		update = append(update, bson.E{Key: "$set", Value: set}, touch)
 	}
 	if len(unset) > 0 {
 		update = append(update, bson.E{Key: "$unset", Value: unset})

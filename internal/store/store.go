@@ -16,12 +16,15 @@ type ID = holdfast.ID
 // Its methods join a transaction of their context.
 type Store struct {
 	db        *mongodb.DB
+	halls     Halls
 	maxSummed int // the constant; fewer in tests
 	spared    spared
 }
 
 // New returns the store of db.
-func New(db *mongodb.DB) *Store { return &Store{db: db, maxSummed: maxSummed} }
+func New(db *mongodb.DB, halls Halls) *Store {
+	return &Store{db: db, halls: halls, maxSummed: maxSummed}
+}
 
 // DB is the store's database.
 func (s *Store) DB() *mongodb.DB { return s.db }

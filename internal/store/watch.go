@@ -76,7 +76,7 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
 		updated("availableSeats"), updated("totalSeats"), updated("oversold"), updated("status"), updated("name"),
 		bson.D{{Key: "updateDescription.removedFields", Value: bson.D{{Key: "$in", Value: bson.A{"oversold", "status"}}}}},
-	}}}}}}, options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
+	}}}}}, changedFields, {{Key: "$unset", Value: "fullDocument." + internalName}}}, options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
 	if err != nil {
 		return mongodb.Translate(err)
 	}
@@ -119,6 +119,7 @@ func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, erro
 	err := s.db.RunCommand(ctx, bson.D{
 		{Key: "find", Value: eventsName},
 		{Key: "filter", Value: mongodb.Is("_id", id)},
+		{Key: "projection", Value: noMap},
 		{Key: "limit", Value: 1},
 		{Key: "singleBatch", Value: true},
 		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "snapshot"}}},
@@ -144,8 +145,16 @@ func seqOf(t bson.Timestamp) int64 {
 	return int64(t.T)<<(countBits+roomBits) | count<<roomBits
 }
 
+// changedFields keeps what a Change has. The map of a seated event changes with every lock.
+var changedFields = bson.D{{Key: "$project", Value: mongodb.Keys(
+	"operationType", "documentKey", "clusterTime", "fullDocument", "updateDescription.removedFields",
+	updatedPath+"availableSeats", updatedPath+"totalSeats", updatedPath+"oversold", updatedPath+"status", updatedPath+"name",
+)}}
+
+const updatedPath = "updateDescription.updatedFields."
+
 func updated(field string) bson.D {
-	return bson.D{{Key: "updateDescription.updatedFields." + field, Value: bson.D{{Key: "$exists", Value: true}}}}
+	return bson.D{{Key: updatedPath + field, Value: bson.D{{Key: "$exists", Value: true}}}}
 }
 
 type changeDoc struct {

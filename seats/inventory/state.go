@@ -39,7 +39,7 @@ type State struct {
 	Blocks   map[string]*Lock       // by seat ID: the venue's lock on the seat; nil: there is none
 	Sold     map[ID]int             // how many CONFIRMED bookings name the lock; 1 at most, unless other software made them
 	Union    *Union                 // of the seats of all live locks
-	Taken    *int64                 // Σ seats of the ACTIVE and CONSUMED locks
+	Taken    *int64                 // Σ seats of the locks that take seats
 	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
 }
 

@@ -1,0 +1,232 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// A plan for an event that is not known to be seated never matches a seated one, and one for a plan that the
+// event no longer has does not either.
+func TestSeated_GuardsOfUnseatedPlansNeverMatch(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	s := f.load(inventory.Needs{Event: true})
+	unseated, moved := *s.Event, *s.Event
+	unseated.Seating, moved.Seating.PlanID = holdfast.Seating{}, ids.New()
+	for name, w := range map[string]inventory.EventWrite{
+		"by the number of seats":        {AtLeast: 1, Available: -1},
+		"of an unseated event":          {IfUnchanged: &unseated, Available: -1},
+		"of an event with another plan": {IfUnchanged: &moved, Available: -1},
+	} {
+		if err := f.apply(inventory.Plan{Event: &w}); !errors.Is(err, store.ErrStale) {
+			t.Errorf("%s: got %v, want ErrStale", name, err)
+		}
+	}
+	f.mustApply(inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: s.Event, Available: -1}})
+	plain := newFixture(t, f.env, nil)
+	if _, err := plain.apply(inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: &moved}}); !errors.Is(err, store.ErrStale) {
+		t.Errorf("an unseated event, with the plan of a seated one: %v", err)
+	}
+}
+
+func TestSeated_ApplyWritesLocksBlocksAndMaps(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	block := holdfast.Lock{ID: ids.New(), EventID: f.event, Seats: 3, Status: holdfast.LockBlocked, SeatIDs: []string{"a-2-1", "a-2-2", "a-2-3"}}
+	lock := f.lockOf("a-1-1", "a-1-2")
+	f.mustApply(f.take(f.load(needsSeats), block, lock))
+	f.wantTaken(0, "a-1-1", "a-1-2", "a-2-1", "a-2-2", "a-2-3")
+	doc := f.document("seatlocks", block.ID)
+	for _, name := range []string{"userId", "expiresAt", "requestHash", "idempotencyKey", "section"} {
+		if v, has := doc[name]; has {
+			t.Errorf("the block has %s %v", name, v)
+		}
+	}
+	if doc["status"] != "BLOCKED" || wholeOf(doc["seats"]) != 3 || len(doc["seatIds"].(bson.A)) != 3 || wholeOf(doc["internal.rev"]) != 0 {
+		t.Errorf("the block is %v", doc)
+	}
+	event := f.document("events", f.event)
+	if wholeOf(event["blockedSeats"]) != 3 || wholeOf(event["availableSeats"]) != 27 {
+		t.Errorf("the event is %v", event)
+	}
+	if l, err := f.store.Lock(f.Ctx(), lock.ID); err != nil || !slices.Equal(l.SeatIDs, lock.SeatIDs) || l.Section != "" {
+		t.Errorf("got %+v, %v", l, err)
+	}
+	if states, err := f.store.Measure(f.Ctx(), list(f.event)); err != nil || *states[0].Taken != 5 {
+		t.Errorf("blocked seats are not taken: %+v, %v", states, err)
+	}
+	if s := f.load(inventory.Needs{Taken: true}); *s.Taken != 5 {
+		t.Errorf("%d seats are taken, want 5", *s.Taken)
+	}
+}
+
+// free is a plan that writes locks and frees seats.
+func (f seated) free(s inventory.State, writes []inventory.LockWrite, blocked int64, seatIDs ...string) inventory.Plan {
+	f.t.Helper()
+	mark := s.Seats.Mark()
+	for _, id := range seatIDs {
+		p, _ := f.hall.Find(id)
+		if !s.Seats.Free(p) {
+			f.t.Fatal("the seat is free: " + id)
+		}
+	}
+	n := int64(len(seatIDs))
+	return inventory.Plan{Locks: writes, Event: &inventory.EventWrite{
+		IfUnchanged: s.Event, Available: n, Blocked: -blocked, Maps: f.maps(s.Seats, mark),
+	}}
+}
+
+// A block is the venue's own: no list has it and no ID finds it, neither while it lasts nor when it was lifted.
+func TestSeated_BlocksAreNoLocksOfCustomers(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	block := holdfast.Lock{ID: ids.New(), EventID: f.event, Seats: 2, Status: holdfast.LockBlocked, SeatIDs: []string{"a-1-1", "a-1-2"}}
+	lock, released := f.lockOf("a-2-1"), f.lockOf("a-2-2")
+	released.Status = holdfast.LockReleased
+	f.mustApply(f.take(f.load(needsSeats), block, lock, released))
+	check := func() {
+		t.Helper()
+		for name, c := range map[string]struct {
+			filter holdfast.LockFilter
+			want   []holdfast.ID
+		}{
+			"all":                    {holdfast.LockFilter{}, list(lock.ID, released.ID)},
+			"of the event":           {holdfast.LockFilter{EventID: &f.event}, list(lock.ID, released.ID)},
+			"released":               {holdfast.LockFilter{Status: holdfast.LockReleased}, list(released.ID)},
+			"of the event, released": {holdfast.LockFilter{EventID: &f.event, Status: holdfast.LockReleased}, list(released.ID)},
+			"of the user":            {holdfast.LockFilter{UserID: &lock.UserID}, list(lock.ID)},
+		} {
+			found, _, err := f.store.Locks(f.Ctx(), c.filter, holdfast.Page{})
+			var got []holdfast.ID
+			for _, l := range found {
+				got = append(got, l.ID)
+			}
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: got %v, %v; want %v", name, got, err, c.want)
+			}
+		}
+		if _, err := f.store.Lock(f.Ctx(), block.ID); !holdfast.HasCode(err, holdfast.CodeLockNotFound) {
+			t.Errorf("by its ID: %v", err)
+		}
+		if _, err := f.store.LockOf(f.Ctx(), holdfast.Booking{EventID: f.event, LockID: block.ID}); !holdfast.HasCode(err, holdfast.CodeLockNotFound) {
+			t.Errorf("as the lock of a booking: %v", err)
+		}
+	}
+	check()
+	lift := inventory.LockWrite{ID: block.ID, From: holdfast.LockBlocked, To: holdfast.LockBlocked, Guard: inventory.AnyRevision,
+		Seats: &inventory.LockSeats{Seats: 1, SeatIDs: []string{"a-1-2"}}}
+	f.mustApply(f.free(f.load(needsSeats), []inventory.LockWrite{lift}, 1, "a-1-1"))
+	check()
+	if doc := f.document("seatlocks", block.ID); wholeOf(doc["seats"]) != 1 || doc["expiresAt"] != nil || doc["internal.block"] != nil {
+		t.Errorf("after a part was lifted: %v", doc)
+	}
+	lift.To, lift.Seats, lift.EndedBy = holdfast.LockReleased, nil, holdfast.EndedByAPI
+	f.mustApply(f.free(f.load(needsSeats), []inventory.LockWrite{lift}, 1, "a-1-2"))
+	check()
+	f.wantTaken(0, "a-2-1", "a-2-2")
+	if event := f.document("events", f.event); wholeOf(event["blockedSeats"]) != 0 {
+		t.Errorf("the event is %v", event)
+	}
+	f.wantPurged(block.ID)
+}
+
+// wantPurged checks that retention removes a lock.
+func (f seated) wantPurged(lockID holdfast.ID) {
+	f.t.Helper()
+	var old []holdfast.ID
+	err := f.store.EachPurgeable(f.Ctx(), time.Now().Add(time.Minute), 10, func(_ context.Context, ids []holdfast.ID) error {
+		old = append(old, ids...)
+		return nil
+	})
+	if err != nil || !slices.Contains(old, lockID) {
+		f.t.Errorf("a block that was lifted stays for ever: %v, %v", old, err)
+	}
+}
+
+// Locks exchange seats with each other in one transaction, whatever the order of the plan's writes. The
+// unique index of seats allows it.
+func TestSeated_LocksExchangeSeats(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	a, b, c := f.lockOf("a-2-1"), f.lockOf("a-2-2"), f.lockOf("a-2-3")
+	f.mustApply(f.take(f.load(needsSeats), a, b, c))
+	to := func(l holdfast.Lock, section string, seatIDs ...string) inventory.LockWrite {
+		return inventory.LockWrite{
+			ID: l.ID, EventID: f.event, From: holdfast.LockActive, To: holdfast.LockActive, Guard: inventory.AtRevision,
+			Revision: pointer(int64(0)), Seats: &inventory.LockSeats{Seats: max(1, int64(len(seatIDs))), SeatIDs: seatIDs, Section: section},
+		}
+	}
+	released := inventory.LockWrite{ID: c.ID, EventID: f.event, From: holdfast.LockActive, To: holdfast.LockReleased, Guard: inventory.AnyRevision}
+	s := f.load(needsSeats)
+	plan := f.free(s, []inventory.LockWrite{to(a, "", "a-2-2", "a-2-3"), to(b, "", "a-2-1"), released}, 0)
+	f.mustApply(plan)
+	f.wantSeats(a.ID, "", "a-2-2", "a-2-3")
+	f.wantSeats(b.ID, "", "a-2-1")
+	f.wantSeats(c.ID, "", "a-2-3")
+	general := to(a, "p.it")
+	general.Revision = pointer(int64(1))
+	s = f.load(needsSeats)
+	f.mustApply(f.free(s, []inventory.LockWrite{general}, 0, "a-2-2"))
+	f.wantSeats(a.ID, "p.it")
+	stale := f.free(f.load(needsSeats), []inventory.LockWrite{to(a, "", "a-1-1"), to(b, "", "a-1-2")}, 0)
+	if err := f.apply(stale); !errors.Is(err, store.ErrStale) {
+		t.Errorf("with old revisions: %v", err)
+	}
+	f.wantSeats(b.ID, "", "a-2-1")
+}
+
+func (f seated) wantSeats(lockID holdfast.ID, section string, seatIDs ...string) {
+	f.t.Helper()
+	l, err := f.store.Lock(f.Ctx(), lockID)
+	if err != nil || !slices.Equal(l.SeatIDs, seatIDs) || l.Section != section || l.Seats != max(1, int64(len(seatIDs))) {
+		f.t.Errorf("got %+v, %v; want %v and %q", l, err, seatIDs, section)
+	}
+}
+
+// Bookings say where their seats are, without their lock.
+func TestSeated_BookingsKeepTheirSeats(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	named := holdfast.Booking{ID: ids.New(), EventID: f.event, Seats: 2, Status: holdfast.BookingInitiated, SeatIDs: []string{"a-1-2", "a-1-1"}}
+	general := holdfast.Booking{ID: ids.New(), EventID: f.event, Seats: 2, Status: holdfast.BookingInitiated, Section: "p.it"}
+	f.mustApply(inventory.Plan{NewBookings: []holdfast.Booking{named, general}})
+	for _, want := range []holdfast.Booking{named, general} {
+		got, err := f.store.Booking(f.Ctx(), want.ID)
+		if err != nil || !slices.Equal(got.SeatIDs, want.SeatIDs) || got.Section != want.Section {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+	}
+}
+
+// Other software writes anything into the fields of a lock's seats.
+func TestSeated_LocksOfOtherSoftware(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	for name, c := range map[string]struct {
+		seatIDs, section any
+		want             []string
+	}{
+		"a text":       {"a-1-1", 7, nil},
+		"a list":       {bson.A{"a-1-2", nil, 4, "", bson.A{"a-1-1"}, "x"}, bson.A{"p.it"}, []string{"a-1-2", "", "x"}},
+		"an empty one": {bson.A{}, bson.D{}, nil},
+		"null":         {nil, nil, nil},
+	} {
+		id := ids.New()
+		f.Insert("seatlocks", bson.D{field("_id", id), field("eventId", f.event), field("seats", 1), field("status", "EXPIRED"),
+			field("seatIds", c.seatIDs), field("section", c.section)})
+		if l, err := f.store.Lock(f.Ctx(), id); err != nil || !slices.Equal(l.SeatIDs, c.want) || l.Section != "" {
+			t.Errorf("%s: got %+v, %v", name, l, err)
+		}
+	}
+}

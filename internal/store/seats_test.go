@@ -1,0 +1,444 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// theatre has rows of 2 and 10 seats in section 0 (a-1-1 to a-2-10), and general admission of 20 in section 1.
+func theatre(t *testing.T) *seating.Hall {
+	t.Helper()
+	hall, err := seating.NewHall(holdfast.SeatingPlan{
+		Name: "Theatre", Categories: []holdfast.Category{{Key: "c", Name: "Category"}},
+		Sections: []holdfast.Section{
+			{Key: "a", Name: "A", Category: "c", Rows: []holdfast.Row{{Key: "1", Count: 2}, {Key: "2", Count: 10}}},
+			{Key: "p.it", Name: "Pit", Category: "c", Capacity: 20},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hall
+}
+
+// seated is a seated event in a store that knows its plan.
+type seated struct {
+	*env
+	t     *testing.T
+	store *store.Store
+	hall  *seating.Hall
+	plan  holdfast.ID
+	event holdfast.ID
+}
+
+func newSeated(t *testing.T, w *env) seated {
+	t.Helper()
+	f := seated{env: w, t: t, hall: theatre(t), plan: ids.New(), event: ids.New()}
+	f.store = store.New(w.DB, func(_ context.Context, planID holdfast.ID) (*seating.Hall, error) {
+		if planID != f.plan {
+			return nil, holdfast.NotFound(holdfast.CodeSeatingPlanNotFound)
+		}
+		return f.hall, nil
+	})
+	e := holdfast.Event{ID: f.event, Name: "Event", Status: holdfast.OnSale, Seating: holdfast.Seating{
+		PlanID: f.plan, OrphanRule: holdfast.OrphansRefused,
+	}}
+	if _, _, err := f.store.CreateEvent(w.Ctx(), e, holdfast.CreationKey{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f seated) load(n inventory.Needs) inventory.State {
+	f.t.Helper()
+	state, err := f.store.Load(f.Ctx(), f.event, n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return state
+}
+
+func (f seated) apply(plan inventory.Plan) error {
+	_, err := f.store.Apply(f.Ctx(), []store.EventPlan{{EventID: f.event, Plan: plan}}, func() error { return nil })
+	return err
+}
+
+func (f seated) mustApply(plan inventory.Plan) {
+	f.t.Helper()
+	if err := f.apply(plan); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// lockOf is a new lock of named seats.
+func (f seated) lockOf(seatIDs ...string) holdfast.Lock {
+	return holdfast.Lock{
+		ID: ids.New(), EventID: f.event, UserID: ids.New(), Seats: int64(len(seatIDs)), Status: holdfast.LockActive, SeatIDs: seatIDs,
+	}
+}
+
+// take is a plan that takes seats of an event as it was read, in the map too.
+func (f seated) take(s inventory.State, locks ...holdfast.Lock) inventory.Plan {
+	f.t.Helper()
+	plan := inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: s.Event}}
+	mark := s.Seats.Mark()
+	for _, l := range locks {
+		for _, id := range l.SeatIDs {
+			if p, found := f.hall.Find(id); !found || !s.Seats.Take(p) {
+				f.t.Fatal("the seat is taken or does not exist: " + id)
+			}
+		}
+		if l.Section != "" {
+			n, _ := f.hall.FindSection(l.Section)
+			s.Seats.TakeGeneral(n, l.Seats)
+		}
+		if l.Status == holdfast.LockBlocked {
+			plan.Event.Blocked += l.Seats
+		}
+		plan.Event.Available -= l.Seats
+		plan.Acquired, plan.TTL = append(plan.Acquired, l), append(plan.TTL, time.Hour)
+	}
+	plan.Event.Maps = f.maps(s.Seats, mark)
+	return plan
+}
+
+func (f seated) maps(o *seating.Occupancy, mark int) (maps []inventory.SectionMap) {
+	for _, n := range o.Changed(mark) {
+		m := inventory.SectionMap{Section: n}
+		if f.hall.Sections()[n].GeneralAdmission() {
+			m.Taken = o.TakenGeneral(n)
+		} else {
+			m.Bits = o.Bytes(nil, n)
+		}
+		maps = append(maps, m)
+	}
+	return maps
+}
+
+// taken are the seats that an occupancy has as taken; the last entry is of general admission.
+func (f seated) taken(o *seating.Occupancy) (seatIDs []string, general int64) {
+	seatIDs = []string{}
+	for seat := range o.TakenSeats(0) {
+		seatIDs = append(seatIDs, f.hall.Seat(seating.Place{Section: 0, Seat: seat}).ID)
+	}
+	return seatIDs, o.TakenGeneral(1)
+}
+
+func (f seated) wantTaken(general int64, seatIDs ...string) {
+	f.t.Helper()
+	got, gotGeneral := f.taken(f.load(inventory.Needs{Seats: true}).Seats)
+	if !slices.Equal(got, append([]string{}, seatIDs...)) || gotGeneral != general {
+		f.t.Errorf("taken are %v and %d, want %v and %d", got, gotGeneral, seatIDs, general)
+	}
+}
+
+func (f seated) document(collection string, id holdfast.ID) bson.M {
+	f.t.Helper()
+	return fixture{env: f.env, t: f.t}.document(collection, id)
+}
+
+var needsSeats = inventory.Needs{Seats: true}
+
+func TestSeated_EventIsWrittenAndRead(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	s := f.load(needsSeats)
+	want := holdfast.Seating{PlanID: f.plan, OrphanRule: holdfast.OrphansRefused, AccessiblePolicy: holdfast.AccessibleReserved}
+	if e := s.Event; e.Seating != want || e.TotalSeats != 32 || e.AvailableSeats != 32 || e.Incomparable {
+		t.Errorf("got %+v", s.Event)
+	}
+	f.wantTaken(0)
+	if e, err := f.store.Event(f.Ctx(), f.event); err != nil || e.Seating != want {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	f.mustApply(f.take(s, f.lockOf("a-1-1", "a-2-10"), holdfast.Lock{
+		ID: ids.New(), EventID: f.event, UserID: ids.New(), Seats: 7, Status: holdfast.LockActive, Section: "p.it",
+	}))
+	f.wantTaken(7, "a-1-1", "a-2-10")
+	testenv.CheckInvariants(t, f.DB.Database)
+}
+
+func TestSeated_AnUnknownPlanIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	_, _, err := f.store.CreateEvent(f.Ctx(), holdfast.Event{ID: ids.New(), Name: "Event", Seating: holdfast.Seating{PlanID: ids.New()}},
+		holdfast.CreationKey{}, "")
+	if !holdfast.HasCode(err, holdfast.CodeSeatingPlanNotFound) {
+		t.Errorf("got %v", err)
+	}
+	f.Set("events", f.event, bson.D{field("seatingPlanId", ids.New())})
+	if _, err := f.store.Load(f.Ctx(), f.event, needsSeats); !errors.As(err, new(store.RejectedEventError)) {
+		t.Errorf("an event whose plan is gone: %v", err)
+	}
+	if s := f.load(inventory.Needs{Event: true}); s.Event == nil {
+		t.Error("it can't be read")
+	}
+}
+
+func TestSeated_EventsOfOtherSoftware(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	for name, c := range map[string]struct {
+		fields             bson.D
+		unseated, compares bool
+		check              func(s inventory.State) bool
+	}{
+		"rules of no kind":        {bson.D{field("orphanRule", 7), field("accessiblePolicy", "EVERYBODY")}, false, true, nil},
+		"no rules":                {bson.D{field("orphanRule", nil), field("accessiblePolicy", nil)}, false, true, nil},
+		"blocked seats of a kind": {bson.D{field("blockedSeats", "many")}, false, true, nil},
+		"a plan that is a text":   {bson.D{field("seatingPlanId", "plan")}, true, false, nil},
+		"a plan in a list":        {bson.D{field("seatingPlanId", bson.A{f.plan})}, true, false, nil},
+		"the zero plan":           {bson.D{field("seatingPlanId", holdfast.ID{})}, true, false, nil},
+		"no plan":                 {bson.D{field("seatingPlanId", nil)}, true, true, nil},
+		"capacities": {
+			fields:   bson.D{field("sections", bson.A{1, bson.D{field("key", "p.it"), field("capacity", 7.0)}, bson.D{field("key", "a")}})},
+			compares: true, check: func(s inventory.State) bool { return s.Seats.Capacity(1) == 7 },
+		},
+		"capacities of no kind": {
+			fields: bson.D{field("sections", bson.D{field("key", "p.it"), field("capacity", 7)})}, compares: true,
+			check: func(s inventory.State) bool { return s.Seats.Capacity(1) == 20 },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newSeated(t, f.env)
+			f.Set("events", f.event, bson.D{field("orphanRule", "ALLOW")})
+			f.Set("events", f.event, c.fields)
+			s := f.load(needsSeats)
+			want := holdfast.Seating{PlanID: f.plan, OrphanRule: holdfast.OrphansAllowed, AccessiblePolicy: holdfast.AccessibleReserved}
+			if c.unseated {
+				want = holdfast.Seating{}
+			}
+			if s.Event.Seating != want && name != "a plan in a list" || s.Event.Incomparable == c.compares || (s.Seats == nil) != c.unseated {
+				t.Errorf("got %+v with a map: %t", s.Event, s.Seats != nil)
+			}
+			if c.check != nil && !c.check(s) {
+				t.Errorf("got %+v", s.Seats)
+			}
+			if err := f.apply(inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: s.Event}}); err != nil {
+				t.Errorf("it can't be written: %v", err)
+			}
+		})
+	}
+}
+
+// The map is read only where it is needed, and never sent along with an event.
+func TestSeated_OnlyDecisionsReadTheMap(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	f := newSeated(t, w)
+	var maps []string
+	process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+		if strings.Contains(e.Reply.String(), `"map":`) {
+			maps = append(maps, e.CommandName)
+		}
+	}})
+	f.store = store.New(process.DB, func(context.Context, holdfast.ID) (*seating.Hall, error) { return f.hall, nil })
+	s := f.load(needsSeats)
+	if !slices.Equal(maps, []string{"aggregate"}) {
+		t.Errorf("the map was read by %v", maps)
+	}
+	maps = nil
+	lock := f.lockOf("a-1-1")
+	f.mustApply(f.take(s, lock))
+	for name, read := range map[string]func() error{
+		"Load": func() error {
+			_, err := f.store.Load(f.Ctx(), f.event, inventory.Needs{Event: true, Fence: true, Taken: true, Due: 1})
+			return err
+		},
+		"Load by lock": func() error {
+			_, err := f.store.Load(f.Ctx(), holdfast.ID{}, inventory.Needs{Locks: list(lock.ID), LiveOf: list(lock.ID)})
+			return err
+		},
+		"Load in a transaction": func() error {
+			return mongodb.Do(f.Ctx(), process.DB, func(ctx context.Context) error {
+				_, err := f.store.Load(ctx, f.event, inventory.Needs{Event: true, Due: 1})
+				return err
+			})
+		},
+		"Event":          func() error { _, err := f.store.Event(f.Ctx(), f.event); return err },
+		"EventAt":        func() error { _, _, err := f.store.EventAt(f.Ctx(), f.event); return err },
+		"Events":         func() error { _, _, err := f.store.Events(f.Ctx(), holdfast.Page{}); return err },
+		"EventSummaries": func() error { _, err := f.store.EventSummaries(f.Ctx(), holdfast.ID{}, 10); return err },
+		"Measure":        func() error { _, err := f.store.Measure(f.Ctx(), list(f.event)); return err },
+		"MeasureEvent":   func() error { _, err := f.store.MeasureEvent(f.Ctx(), f.event); return err },
+		"Audit":          func() error { _, err := f.store.Audit(f.Ctx(), store.PageOf(f.event)); return err },
+		"OverEvents": func() error {
+			_, err := f.store.OverEvents(f.Ctx(), time.Now().Add(time.Hour), holdfast.ID{}, 10)
+			return err
+		},
+		"SealedEvents": func() error { _, err := f.store.SealedEvents(f.Ctx(), holdfast.ID{}, 10); return err },
+		"a drift": func() error {
+			write := inventory.EventWrite{Drift: &inventory.Drift{Amount: 0}, RunID: "run"}
+			if err := f.apply(inventory.Plan{Event: &write}); err != nil {
+				return err
+			}
+			_, err := f.store.AppliedDrifts(f.Ctx(), map[holdfast.ID]inventory.EventWrite{f.event: write}, "run")
+			return err
+		},
+	} {
+		var seal any = bson.D{field("is", true)}
+		if name == "OverEvents" {
+			seal = nil
+		}
+		f.Set("events", f.event, bson.D{field("eventDate", time.Now().Add(-time.Hour)), field("internal.sealed", seal)})
+		if err := read(); err != nil || len(maps) > 0 {
+			t.Errorf("%s: %v; the map was read by %v", name, err, maps)
+		}
+		maps = nil
+	}
+}
+
+// A caller that remembers the event gets its own occupancy back, and no map is sent, unless the event has changed.
+func TestSeated_TheRememberedMapServesWhileTheEventIsTheSame(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	f := newSeated(t, w)
+	sent := 0
+	process := watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+		if strings.Contains(e.Reply.String(), `"map":`) {
+			sent++
+		}
+	}})
+	f.store = store.New(process.DB, func(context.Context, holdfast.ID) (*seating.Hall, error) { return f.hall, nil })
+	s := f.load(needsSeats)
+	known := store.Known{Event: s.Event, Seats: s.Seats}
+	for name, n := range map[string]inventory.Needs{"a read": needsSeats, "a fence": {Seats: true, Fence: true}} {
+		sent = 0
+		again, err := f.store.LoadKnowing(f.Ctx(), f.event, n, known)
+		if err != nil || again.Seats != known.Seats || sent > 0 {
+			t.Errorf("%s: %v; the same occupancy: %t; the map was sent %d times", name, err, again.Seats == known.Seats, sent)
+		}
+	}
+	f.mustApply(f.take(f.load(needsSeats), f.lockOf("a-1-2")))
+	sent = 0
+	again, err := f.store.LoadKnowing(f.Ctx(), f.event, needsSeats, known)
+	if err != nil || again.Seats == known.Seats || sent != 1 {
+		t.Fatalf("after a change: %v; the same occupancy: %t; the map was sent %d times", err, again.Seats == known.Seats, sent)
+	}
+	if got, _ := f.taken(again.Seats); !slices.Equal(got, []string{"a-1-2"}) {
+		t.Errorf("taken are %v", got)
+	}
+}
+
+func TestSeated_ADamagedMapIsNotUsed(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for name, damage := range map[string]bson.E{
+		"no internal":          field("internal", nil),
+		"no map":               field("internal.map", nil),
+		"a list":               field("internal.map", bson.A{1, 2}),
+		"a section is a text":  field("internal.map.0", "x"),
+		"a section is missing": field("internal.map", bson.D{field("1", 0)}),
+		"too short":            field("internal.map.0", bson.Binary{Data: []byte{0}}),
+		"a bit too many":       field("internal.map.0", bson.Binary{Data: []byte{0, 1}}),
+		"a fraction":           field("internal.map.1", 1.5),
+		"a negative number":    field("internal.map.1", -1),
+		"the zero value":       field("internal.map.1", nil),
+	} {
+		f := newSeated(t, w)
+		f.Set("events", f.event, bson.D{damage})
+		if s, err := f.store.Load(f.Ctx(), f.event, needsSeats); !errors.As(err, new(store.RejectedEventError)) {
+			t.Errorf("%s: got %+v, %v", name, s.Seats, err)
+		}
+		if s := f.load(inventory.Needs{Event: true}); s.Event == nil {
+			t.Errorf("%s: the event can't be read", name)
+		}
+	}
+}
+
+func TestSeated_LoadFindsHoldersAndBlocks(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	past, ahead := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	lock := func(status string, expiresAt any, seatIDs any, more ...bson.E) holdfast.ID {
+		id := ids.New()
+		f.Insert("seatlocks", append(bson.D{
+			field("_id", id), field("eventId", f.event), field("seats", 2), field("status", status), field("expiresAt", expiresAt),
+			field("seatIds", seatIDs), field("internal", bson.D{field("rev", 5)}),
+		}, more...))
+		return id
+	}
+	due := lock("ACTIVE", past, bson.A{"a-1-1", 7, "a-1-2"}, field("section", "s"))
+	sold := lock("ACTIVE", past, bson.A{"a-2-1"})
+	lock("ACTIVE", ahead, bson.A{"a-2-2"})
+	lock("EXPIRED", past, bson.A{"a-2-3"})
+	lock("ACTIVE", past, bson.A{"a-2-4"}, field("rev", 1))
+	lock("ACTIVE", past, bson.A{"a-2-9", "a-2-9"})
+	lock("ACTIVE", past, bson.A{"a-2-5"}, field("note", "one of two"))
+	f.DB.RunCommand(f.Ctx(), bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: "hf_eventId_seatIds_unique_if_seatIds_if_status"}})
+	lock("ACTIVE", past, bson.A{"a-2-5"})
+	f.Insert("seatlocks", bson.D{field("eventId", f.event), field("seats", 1.5), field("status", "ACTIVE"), field("expiresAt", past),
+		field("seatIds", bson.A{"a-2-6"})})
+	f.Insert("bookings", bson.D{field("_id", ids.New()), field("eventId", f.event), field("seatLockId", sold), field("status", "CONFIRMED")})
+	block := lock("BLOCKED", nil, bson.A{"a-2-7", "a-2-8"})
+	lock("RELEASED", nil, bson.A{"a-2-10"})
+	for name, load := range map[string]func(n inventory.Needs) inventory.State{
+		"outside of a transaction": f.load,
+		"in a transaction": func(n inventory.Needs) (s inventory.State) {
+			err := mongodb.Do(f.Ctx(), f.DB, func(ctx context.Context) (err error) {
+				s, err = f.store.Load(ctx, f.event, n)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := load(inventory.Needs{
+				Holders: []string{"a-1-1", "a-1-2", "a-2-1", "a-2-2", "a-2-3", "a-2-5", "a-2-6", "a-2-9", "a-2-10"},
+				Blocks:  []string{"a-1-1", "a-2-7", "a-2-10"},
+			})
+			if len(s.Holders) != 9 || len(s.Blocks) != 3 {
+				t.Errorf("got %+v and %+v", s.Holders, s.Blocks)
+			}
+			want := inventory.DueLock{ID: due, Seats: 2, SeatIDs: []string{"a-1-1", "a-1-2"}, Section: "s"}
+			if h := s.Holders["a-1-1"]; h == nil || !reflect.DeepEqual(*h, want) || s.Holders["a-1-2"] != h {
+				t.Errorf("the due lock is %+v", h)
+			}
+			if h := s.Holders["a-2-1"]; h == nil || h.ID != sold || !h.Sold {
+				t.Errorf("the sold one is %+v", h)
+			}
+			if s.Holders["a-2-9"] == nil {
+				t.Error("a lock that names a seat twice is no holder")
+			}
+			for _, id := range []string{"a-2-2", "a-2-3", "a-2-5", "a-2-6", "a-2-10"} {
+				if h := s.Holders[id]; h != nil {
+					t.Errorf("%s has the holder %+v", id, h)
+				}
+			}
+			if b := s.Blocks["a-2-7"]; b == nil || b.ID != block || *b.Revision != 5 || b.Status != holdfast.LockBlocked {
+				t.Errorf("the block is %+v", b)
+			}
+			if s.Blocks["a-1-1"] != nil || s.Blocks["a-2-10"] != nil {
+				t.Errorf("got %+v", s.Blocks)
+			}
+			s = load(inventory.Needs{Due: 10, Holders: []string{"a-1-1", "a-2-1"}})
+			if s.Due == nil || len(*s.Due) != 6 || s.Holders["a-1-1"] == nil || !s.Holders["a-2-1"].Sold {
+				t.Errorf("with all due locks: %+v, %+v", s.Due, s.Holders)
+			}
+			for _, d := range *s.Due {
+				if (d.ID == sold) != d.Sold || d.ID == due && !reflect.DeepEqual(d, want) {
+					t.Errorf("a due lock is %+v", d)
+				}
+			}
+		})
+	}
+}
