@@ -129,6 +129,9 @@ func stateOfSchema(gaps int, foreign []string) string {
 // Collections are all collections, with their indexes and validators.
 func (a *App) Collections() (all []mongodb.Collection) {
 	all = slices.Concat(core.Collections(), jobs.Collections())
+	if !a.Config.SeatIndex {
+		all = core.WithoutSeatIndex(all)
+	}
 	if a.retention > 0 {
 		all = append(all, store.RetentionIndexes()...)
 	}

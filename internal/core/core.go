@@ -120,14 +120,33 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 	return nil, nil
 }
 
-// Collections are the engine's collections, with their indexes and validators.
+// Collections are the engine's collections, with their indexes and validators. Its last entry is the unique
+// index of seats, which a new database gets unless it is left out; see WithoutSeatIndex.
 func Collections() []mongodb.Collection {
-	return slices.Concat(mongodb.Collections(), users.Collections(), plans.Collections(), store.Collections())
+	return slices.Concat(mongodb.Collections(), users.Collections(), plans.Collections(), store.Collections(), store.SeatIndex())
 }
+
+// WithoutSeatIndex are collections without the unique index of seats.
+func WithoutSeatIndex(all []mongodb.Collection) []mongodb.Collection {
+	return slices.DeleteFunc(slices.Clone(all), store.IsSeatIndex)
+}
+
+// withSeatIndex are collections with the unique index of seats, or without, as it is decided for the database.
+func withSeatIndex(all []mongodb.Collection, decided bool) []mongodb.Collection {
+	all = WithoutSeatIndex(all)
+	if decided {
+		all = append(all, store.SeatIndex()...)
+	}
+	return all
+}
+
+// sinceSeatIndex is the first version of the schema with the unique index of seats. Databases that were
+// created with an earlier one have none, until an operator decides for it.
+const sinceSeatIndex = 3
 
 // SchemaVersion is the version of the schema that Collections describes. Raise it with each
 // change of a validator or an index: a process leaves a database of a later version as it is.
-const SchemaVersion = 2
+const SchemaVersion = 3
 
 // EnsureSchema makes missing indexes and validators, and drops indexes of former versions. It
 // logs each change that MongoDB refuses, and returns these. A schema of a later version is left
@@ -156,6 +175,14 @@ func EnsureSchema(ctx context.Context, db *mongodb.DB, log *slog.Logger, all ...
 	if err != nil || found.Version > SchemaVersion {
 		return nil, err
 	}
+	decided := found.SeatIndex
+	if !found.SeatIndexDecided {
+		wanted := found.Created >= sinceSeatIndex && slices.ContainsFunc(all, store.IsSeatIndex)
+		if decided, err = db.DecideSeatIndex(ctx, wanted); err != nil {
+			return nil, err
+		}
+	}
+	all = withSeatIndex(all, decided)
 	if degraded, err = mongodb.EnsureSchema(ctx, db, all...); err != nil {
 		return degraded, err
 	}
@@ -165,7 +192,7 @@ func EnsureSchema(ctx context.Context, db *mongodb.DB, log *slog.Logger, all ...
 	if db.Shared() { // the former version needs its indexes
 		return degraded, nil
 	}
-	return degraded, mongodb.DropRetired(ctx, db, slices.Concat(all, store.RetentionIndexes())...)
+	return degraded, mongodb.DropRetired(ctx, db, slices.Concat(all, store.RetentionIndexes(), store.SeatIndex())...)
 }
 
 // SchemaGaps lists the changes that EnsureSchema would make. It only reads.
@@ -178,7 +205,7 @@ func SchemaGaps(ctx context.Context, db *mongodb.DB, all ...mongodb.Collection) 
 		gaps = append(gaps, fmt.Sprintf("the schema has version %d, not %d; the API or a worker raises it at its start",
 			found.Version, SchemaVersion))
 	}
-	missing, err := mongodb.SchemaGaps(ctx, db, all...)
+	missing, err := mongodb.SchemaGaps(ctx, db, withSeatIndex(all, found.SeatIndex)...)
 	return append(gaps, missing...), err
 }
 
@@ -189,7 +216,7 @@ func ForeignSetup(ctx context.Context, db *mongodb.DB, all ...mongodb.Collection
 	if err != nil || found.Version > SchemaVersion {
 		return nil, err
 	}
-	return mongodb.ForeignSetup(ctx, db, all...)
+	return mongodb.ForeignSetup(ctx, db, withSeatIndex(all, true)...)
 }
 
 // Close waits for commands in flight, at most until ctx ends, and disconnects.

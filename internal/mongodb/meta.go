@@ -19,16 +19,45 @@ type Version struct {
 	// Created is the version with which the database was created; 0 if it is older than versions.
 	Created int64
 	Upgrade Upgrade
+	// SeatIndex: the database has the unique index of seats. SeatIndexDecided: this was decided.
+	SeatIndex, SeatIndexDecided bool
 }
 
 type versionDoc struct {
-	Version Whole `bson:"version"`
-	Created Whole `bson:"created"`
-	Upgrade Text  `bson:"upgrade"`
+	Version   Whole         `bson:"version"`
+	Created   Whole         `bson:"created"`
+	Upgrade   Text          `bson:"upgrade"`
+	SeatIndex bson.RawValue `bson:"seatIndex"`
 }
 
 func (d versionDoc) version() Version {
-	return Version{d.Version.Or(0), d.Created.Or(0), Upgrade(d.Upgrade)}
+	isWanted, isDecided := d.SeatIndex.BooleanOK()
+	return Version{
+		Version: d.Version.Or(0), Created: d.Created.Or(0), Upgrade: Upgrade(d.Upgrade), SeatIndex: isWanted, SeatIndexDecided: isDecided,
+	}
+}
+
+// DecideSeatIndex stores whether the database has the unique index of seats, unless it was decided before, and
+// returns what is decided. The database has a version.
+func (db *DB) DecideSeatIndex(ctx context.Context, wanted bool) (bool, error) {
+	isDecided := bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: "$seatIndex"}}, "bool"}}}
+	decide := mongo.Pipeline{{{Key: "$set", Value: bson.D{
+		{Key: "seatIndex", Value: bson.D{{Key: "$cond", Value: bson.A{isDecided, "$seatIndex", wanted}}}},
+	}}}}
+	return db.decidedSeatIndex(ctx, decide)
+}
+
+// ChangeSeatIndex stores a new decision.
+func (db *DB) ChangeSeatIndex(ctx context.Context, wanted bool) error {
+	_, err := db.decidedSeatIndex(ctx, bson.D{{Key: "$set", Value: bson.D{{Key: "seatIndex", Value: wanted}}}})
+	return err
+}
+
+func (db *DB) decidedSeatIndex(ctx context.Context, update any) (bool, error) {
+	var doc versionDoc
+	err := db.Collection(metaCollection).FindOneAndUpdate(ctx, Is("_id", metaSchema), update,
+		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&doc)
+	return doc.version().SeatIndex, Translate(err)
 }
 
 // RaiseVersion raises the version of the schema to at least a number, and returns what it is

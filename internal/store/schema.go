@@ -90,6 +90,11 @@ func withoutFormer(validator bson.D, fields ...string) bson.D {
 	return slices.Concat(validator, without(fields...))
 }
 
+// IsSeatIndex reports whether an entry is that of SeatIndex.
+func IsSeatIndex(c mongodb.Collection) bool {
+	return len(c.Indexes) == 1 && c.Indexes[0].Unique && slices.Equal(c.Indexes[0].Keys, seatIndex.Keys)
+}
+
 // RetentionIndexes are the indexes of EachPurgeable. They are made only if ended locks are
 // removed, because each index costs writes.
 func RetentionIndexes() []mongodb.Collection {

@@ -43,7 +43,7 @@ func TestSeated_GuardsOfUnseatedPlansNeverMatch(t *testing.T) {
 func TestSeated_ApplyWritesLocksBlocksAndMaps(t *testing.T) {
 	t.Parallel()
 	f := newSeated(t, testenv.New(t))
-	block := holdfast.Lock{ID: ids.New(), EventID: f.event, Seats: 3, Status: holdfast.LockBlocked, SeatIDs: []string{"a-2-1", "a-2-2", "a-2-3"}}
+	block := f.blockOf("a-2-1", "a-2-2", "a-2-3")
 	lock := f.lockOf("a-1-1", "a-1-2")
 	f.mustApply(f.take(f.load(needsSeats), block, lock))
 	f.wantTaken(0, "a-1-1", "a-1-2", "a-2-1", "a-2-2", "a-2-3")
@@ -91,7 +91,7 @@ func (f seated) free(s inventory.State, writes []inventory.LockWrite, blocked in
 func TestSeated_BlocksAreNoLocksOfCustomers(t *testing.T) {
 	t.Parallel()
 	f := newSeated(t, testenv.New(t))
-	block := holdfast.Lock{ID: ids.New(), EventID: f.event, Seats: 2, Status: holdfast.LockBlocked, SeatIDs: []string{"a-1-1", "a-1-2"}}
+	block := f.blockOf("a-1-1", "a-1-2")
 	lock, released := f.lockOf("a-2-1"), f.lockOf("a-2-2")
 	released.Status = holdfast.LockReleased
 	f.mustApply(f.take(f.load(needsSeats), block, lock, released))
@@ -119,7 +119,8 @@ func TestSeated_BlocksAreNoLocksOfCustomers(t *testing.T) {
 		if _, err := f.store.Lock(f.Ctx(), block.ID); !holdfast.HasCode(err, holdfast.CodeLockNotFound) {
 			t.Errorf("by its ID: %v", err)
 		}
-		if _, err := f.store.LockOf(f.Ctx(), holdfast.Booking{EventID: f.event, LockID: block.ID}); !holdfast.HasCode(err, holdfast.CodeLockNotFound) {
+		_, err := f.store.LockOf(f.Ctx(), holdfast.Booking{EventID: f.event, LockID: block.ID})
+		if !holdfast.HasCode(err, holdfast.CodeLockNotFound) {
 			t.Errorf("as the lock of a booking: %v", err)
 		}
 	}
@@ -167,7 +168,9 @@ func TestSeated_LocksExchangeSeats(t *testing.T) {
 			Revision: pointer(int64(0)), Seats: &inventory.LockSeats{Seats: max(1, int64(len(seatIDs))), SeatIDs: seatIDs, Section: section},
 		}
 	}
-	released := inventory.LockWrite{ID: c.ID, EventID: f.event, From: holdfast.LockActive, To: holdfast.LockReleased, Guard: inventory.AnyRevision}
+	released := inventory.LockWrite{
+		ID: c.ID, EventID: f.event, From: holdfast.LockActive, To: holdfast.LockReleased, Guard: inventory.AnyRevision,
+	}
 	s := f.load(needsSeats)
 	plan := f.free(s, []inventory.LockWrite{to(a, "", "a-2-2", "a-2-3"), to(b, "", "a-2-1"), released}, 0)
 	f.mustApply(plan)
@@ -198,8 +201,9 @@ func (f seated) wantSeats(lockID holdfast.ID, section string, seatIDs ...string)
 func TestSeated_BookingsKeepTheirSeats(t *testing.T) {
 	t.Parallel()
 	f := newSeated(t, testenv.New(t))
-	named := holdfast.Booking{ID: ids.New(), EventID: f.event, Seats: 2, Status: holdfast.BookingInitiated, SeatIDs: []string{"a-1-2", "a-1-1"}}
-	general := holdfast.Booking{ID: ids.New(), EventID: f.event, Seats: 2, Status: holdfast.BookingInitiated, Section: "p.it"}
+	named := holdfast.Booking{ID: ids.New(), EventID: f.event, Seats: 2, Status: holdfast.BookingInitiated}
+	general := named
+	general.ID, named.SeatIDs, general.Section = ids.New(), []string{"a-1-2", "a-1-1"}, "p.it"
 	f.mustApply(inventory.Plan{NewBookings: []holdfast.Booking{named, general}})
 	for _, want := range []holdfast.Booking{named, general} {
 		got, err := f.store.Booking(f.Ctx(), want.ID)

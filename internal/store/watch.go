@@ -72,11 +72,12 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 	if err != nil {
 		return mongodb.Translate(err)
 	}
-	stream, err := s.events().Watch(ctx, mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
+	pipeline := mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
 		updated("availableSeats"), updated("totalSeats"), updated("oversold"), updated("status"), updated("name"),
 		bson.D{{Key: "updateDescription.removedFields", Value: bson.D{{Key: "$in", Value: bson.A{"oversold", "status"}}}}},
-	}}}}}, changedFields, {{Key: "$unset", Value: "fullDocument." + internalName}}}, options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
+	}}}}}, changedFields, {{Key: "$unset", Value: "fullDocument." + internalName}}}
+	stream, err := s.events().Watch(ctx, pipeline, options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
 	if err != nil {
 		return mongodb.Translate(err)
 	}

@@ -1,0 +1,73 @@
+package core_test
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// The setting decides for a new database alone. Later starts, with whatever setting, keep what was decided.
+func TestEnsureSchema_DecidesOnTheSeatIndexOfANewDatabase(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	with, without := core.Collections(), core.WithoutSeatIndex(core.Collections())
+	start := func(all []mongodb.Collection) {
+		t.Helper()
+		if degraded, err := core.EnsureSchema(w.Ctx(), w.DB, slog.New(w.Log), all...); err != nil || len(degraded) > 0 {
+			t.Fatal(degraded, err)
+		}
+	}
+	want := func(situation string, has bool) {
+		t.Helper()
+		specs, err := w.DB.Collection("seatlocks").Indexes().ListSpecifications(w.Ctx())
+		if err != nil {
+			t.Fatal(err)
+		}
+		isThere := false
+		for _, s := range specs {
+			isThere = isThere || strings.Contains(s.Name, "seatIds")
+		}
+		if isThere != has {
+			t.Errorf("%s: the index is there: %t, want %t", situation, isThere, has)
+		}
+		for _, all := range [][]mongodb.Collection{with, without} {
+			if gaps, err := core.SchemaGaps(w.Ctx(), w.DB, all...); err != nil || len(gaps) > 0 {
+				t.Errorf("%s: gaps %q, %v", situation, gaps, err)
+			}
+			if advice, err := core.ForeignSetup(w.Ctx(), w.DB, all...); err != nil || len(advice) > 0 {
+				t.Errorf("%s: foreign %q, %v", situation, advice, err)
+			}
+		}
+	}
+	for _, row := range []struct {
+		first, later []mongodb.Collection
+		has          bool
+	}{{with, without, true}, {without, with, false}} {
+		dropAll(w)
+		start(row.first)
+		want("new", row.has)
+		start(row.later)
+		want("started again", row.has)
+	}
+	dropAll(w)
+	w.Insert("events", bson.D{{Key: "name", Value: "of an earlier version"}})
+	start(with)
+	want("of an earlier version", false)
+	if err := w.DB.ChangeSeatIndex(w.Ctx(), true); err != nil {
+		t.Fatal(err)
+	}
+	if gaps, err := core.SchemaGaps(w.Ctx(), w.DB, without...); err != nil || !slices.ContainsFunc(gaps, func(gap string) bool {
+		return strings.Contains(gap, "seatIds")
+	}) {
+		t.Errorf("wanted, and missing: gaps %q, %v", gaps, err)
+	}
+	start(without)
+	want("an operator wants it", true)
+}
