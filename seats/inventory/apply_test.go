@@ -53,7 +53,7 @@ func (s *store) writeEvent(p inventory.Plan) error {
 		e.SweptAtRev = w.SweptAtRev
 	}
 	setFields(e, w.Fields)
-	return nil
+	return s.writeMaps(w)
 }
 
 func raised(n *int64) *int64 {
@@ -76,6 +76,12 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 	if c.Status != nil {
 		e.Status = *c.Status
 	}
+	if c.OrphanRule != nil {
+		e.Seating.OrphanRule = *c.OrphanRule
+	}
+	if c.AccessiblePolicy != nil {
+		e.Seating.AccessiblePolicy = *c.AccessiblePolicy
+	}
 	if c.MaxSeatsPerUser != nil {
 		e.MaxSeatsPerUser, e.BadLimit, e.Incomparable = *c.MaxSeatsPerUser, false, false
 	}
@@ -87,7 +93,8 @@ func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
 	case w.Drift != nil:
 		return same(e.Repairs, w.Drift.Repairs)
 	case before == nil:
-		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && !e.Incomparable && e.AvailableSeats >= w.AtLeast
+		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && !e.Incomparable && e.AvailableSeats >= w.AtLeast &&
+			e.Seating.PlanID.IsZero()
 	case !before.Countable || before.Incomparable:
 		return e.Revision == before.Revision && same(e.Repairs, before.Repairs)
 	default:
@@ -118,6 +125,9 @@ func (s *store) writeLocks(p inventory.Plan) error {
 			lock.BookingID = ID{}
 		} else if !w.BookingID.IsZero() {
 			lock.BookingID = w.BookingID
+		}
+		if w.Seats != nil {
+			lock.Seats, lock.SeatIDs, lock.Section = w.Seats.Seats, w.Seats.SeatIDs, w.Seats.Section
 		}
 		if w.EndedBy != "" || w.RunID != "" {
 			s.ends[w.ID] = ending{w.EndedBy, w.RunID}

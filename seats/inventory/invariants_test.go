@@ -12,18 +12,20 @@ import (
 func (s *store) checkCommit(t rapid.TB, before *store) {
 	t.Helper()
 	s.checkCounter(t, before)
+	s.checkSeats(t)
 	for id, was := range before.locks {
 		is := s.locks[id]
 		if is == nil {
 			t.Fatalf("lock %s is gone", id)
 		}
-		if is.Seats != was.Seats || is.UserID != was.UserID || is.EventID != was.EventID || is.Key != was.Key {
+		changeable := was.Status == holdfast.LockActive || was.Status == holdfast.LockBlocked
+		if is.Seats != was.Seats && !changeable || is.UserID != was.UserID || is.EventID != was.EventID || is.Key != was.Key {
 			t.Errorf("lock %s became another one: %+v, it was %+v", id, is.Lock, was.Lock)
 		}
 		if is.Status != was.Status && !lockMoves[was.Status][is.Status] {
 			t.Errorf("lock %s went from %s to %s", id, was.Status, is.Status)
 		}
-		if is.ExpiresAt.Before(was.ExpiresAt) {
+		if is.ExpiresAt.Before(was.ExpiresAt) || was.Status == holdfast.LockBlocked && !is.ExpiresAt.Equal(was.ExpiresAt) {
 			t.Errorf("lock %s was shortened", id)
 		}
 		if is.Status == holdfast.LockExpired && was.Status != is.Status && !was.Due(s.now) && was.BookingID.IsZero() {
@@ -43,6 +45,7 @@ var (
 	lockMoves = map[holdfast.LockStatus]map[holdfast.LockStatus]bool{
 		"ACTIVE":   {"CONSUMED": true, "RELEASED": true, "EXPIRED": true},
 		"CONSUMED": {"RELEASED": true},
+		"BLOCKED":  {"RELEASED": true},
 	}
 	bookingMoves = map[holdfast.BookingStatus]map[holdfast.BookingStatus]bool{
 		"INITIATED":       {"PAYMENT_PENDING": true, "CANCELLED": true, "EXPIRED": true},

@@ -40,7 +40,8 @@ func (m *model) book(c inventory.Book) outcome {
 		return refused(code)
 	}
 	b := &holdfast.Booking{
-		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats, Status: "INITIATED", CreatedAt: m.now,
+		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
+		SeatIDs: lock.SeatIDs, Section: lock.Section, Status: "INITIATED", CreatedAt: m.now,
 	}
 	if c.Window != (holdfast.Until{}) {
 		b.Status, b.PaymentExpiresAt = "PAYMENT_PENDING", m.timeOf(c.Window)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
 // Bounds of a batch: the decision asks for more at most maxLoads times, as
@@ -28,6 +29,8 @@ type pipeline struct {
 	// remember: an event is remembered from the last commit or read.
 	remember   bool
 	remembered *inventory.Event
+	// seats is the map of the remembered event; nil: it is not remembered.
+	seats *seating.Occupancy
 	// beforeApply runs between the decision and the write: another process.
 	beforeApply func(inventory.Plan)
 
@@ -53,6 +56,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 		switch {
 		case err == nil:
 			p.store.checkCommit(t, before)
+			p.settle(t)
 			if p.plan.Event != nil {
 				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)
 				p.remembered = copyOf(p.store.event)
@@ -63,10 +67,21 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 		case !errors.Is(err, errStale):
 			t.Fatalf("%v\nby the plan %+v", err, p.plan)
 		}
-		p.remembered = nil
+		p.remembered, p.seats = nil, nil
 	}
 	t.Fatalf("the plan goes stale again and again: %+v", p.plan)
 	return nil
+}
+
+// settle keeps the map after a commit. A batch that wrote nothing may have relied on an old one.
+func (p *pipeline) settle(t rapid.TB) {
+	t.Helper()
+	if p.seats == nil || p.plan.Event == nil {
+		p.seats = nil
+		return
+	}
+	p.store.checkDecided(t, p.seats)
+	p.seats.Settle()
 }
 
 // decide loads what the decision needs until it needs no more.
@@ -75,7 +90,7 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall bool, comma
 	t.Helper()
 	state := inventory.State{}
 	if recall {
-		state.Event = copyOf(p.remembered)
+		state.Event, state.Seats = copyOf(p.remembered), p.seats
 	}
 	if p.hold && p.store.event != nil {
 		p.store.event.Revision++
@@ -87,13 +102,16 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall bool, comma
 		}
 		state.Unknown = p.unknown
 		var more inventory.Needs
+		before := cloneOf(state.Seats)
 		p.plan, results, more = inventory.Decide(state, commands, p.rules)
+		p.seats = state.Seats
 		if more.None() {
 			if state.Event != nil && p.plan.IsEmpty() {
 				p.remembered = copyOf(state.Event)
 			}
 			return results
 		}
+		wantSame(t, state.Seats, before)
 		*needs = needs.And(more)
 	}
 	t.Fatalf("the decision still needs %+v", *needs)

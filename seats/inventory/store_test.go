@@ -27,6 +27,7 @@ type store struct {
 	ends     map[ID]ending // what ended a lock
 	runID    string        // of the run that changed the event last
 	fences   int           // how often the event was fenced
+	seats    *storedSeats  // nil: the event is unseated
 }
 
 type ending struct {
@@ -48,7 +49,7 @@ func newStore(seats int64) *store {
 
 func (s *store) clone() *store {
 	c := *s
-	c.locks, c.bookings, c.ends = copies(s.locks), copies(s.bookings), maps.Clone(s.ends)
+	c.locks, c.bookings, c.ends, c.seats = copies(s.locks), copies(s.bookings), maps.Clone(s.ends), s.seats.clone()
 	if s.event != nil {
 		c.event = pointer(*s.event)
 	}
@@ -85,7 +86,11 @@ func (s *store) ofEvent(match func(*inventory.Lock) bool) []*inventory.Lock {
 	return found
 }
 
-func takes(l *inventory.Lock) bool         { return slices.Contains(holdfast.TakingStatuses(), l.Status) }
+// takes reports whether the lock takes seats: the venue's own locks do, too.
+func takes(l *inventory.Lock) bool {
+	return slices.Contains(holdfast.TakingStatuses(), l.Status) || l.Status == holdfast.LockBlocked
+}
+
 func isLive(b holdfast.BookingStatus) bool { return slices.Contains(holdfast.LiveStatuses(), b) }
 
 // taken is the sum of the seats that the event's locks take.
@@ -125,6 +130,7 @@ func (s *store) load(n inventory.Needs) inventory.State {
 	}
 	s.loadKeys(n, &state)
 	s.loadSums(n, &state)
+	s.loadSeats(n, &state)
 	return state
 }
 
@@ -143,14 +149,13 @@ func (s *store) loadKeys(n inventory.Needs, state *inventory.State) {
 }
 
 func (s *store) loadSums(n inventory.Needs, state *inventory.State) {
-	isDue := func(l *inventory.Lock) bool { return l.Status == holdfast.LockActive && l.Due(s.now) && l.Seats > 0 }
 	if n.Due > 0 || len(n.DueAmong) > 0 {
 		due := []inventory.DueLock{}
-		for _, l := range s.ofEvent(isDue) {
+		for _, l := range s.ofEvent(s.isReclaimable) {
 			if len(n.DueAmong) > 0 && !slices.Contains(n.DueAmong, l.ID) || len(n.DueAmong) == 0 && len(due) == n.Due {
 				continue
 			}
-			due = append(due, inventory.DueLock{ID: l.ID, Seats: l.Seats, Sold: s.sales(l.ID) > 0})
+			due = append(due, s.dueLock(l))
 		}
 		state.Due = &due
 	}

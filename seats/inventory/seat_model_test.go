@@ -1,0 +1,317 @@
+package inventory_test
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// seatModel is the model of an event with a hall. What is taken, it finds in the locks each time.
+type seatModel struct {
+	*model
+
+	hall    *modelHall // nil: the event is unseated
+	blocked map[string]bool
+}
+
+func seatModelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *seatModel {
+	m := &seatModel{model: modelOf(s, rules, unknown), blocked: map[string]bool{}}
+	if s.seats != nil {
+		m.hall = s.seats.model
+	}
+	for id, l := range m.locks {
+		if l.Status == "BLOCKED" {
+			for _, seat := range l.SeatIDs {
+				m.blocked[seat] = true
+			}
+			delete(m.locks, id)
+		}
+	}
+	return m
+}
+
+func (m *seatModel) do(command inventory.Command) outcome {
+	switch c := command.(type) {
+	case inventory.Acquire:
+		return m.acquire(c)
+	case inventory.ChangeSeats:
+		return m.changeSeats(c)
+	case inventory.Block:
+		return m.block(c.SeatIDs)
+	case inventory.Unblock:
+		return m.unblock(c.SeatIDs)
+	case inventory.ChangeEvent:
+		return m.change(c)
+	default:
+		return m.model.do(command)
+	}
+}
+
+// available are the seats of the whole event that no lock takes.
+func (m *seatModel) available() int64 {
+	return max(0, m.event.TotalSeats-m.taken()-int64(len(m.blocked)))
+}
+
+// holder is the live lock with a seat; nil: there is none.
+func (m *seatModel) holder(seat string) *modelLock {
+	for _, l := range m.locks {
+		if (l.Status == "ACTIVE" || l.Status == "CONSUMED") && slices.Contains(l.SeatIDs, seat) {
+			return l
+		}
+	}
+	return nil
+}
+
+// isOver reports whether the lock's time has passed and no CONFIRMED booking keeps it.
+func (m *seatModel) isOver(l *modelLock) bool {
+	return l.Status == "ACTIVE" && m.isDue(l.ExpiresAt) && !m.isSold(l.ID) && l.Seats > 0
+}
+
+func (m *seatModel) expire(l *modelLock) { l.Status, l.by = "EXPIRED", "reclaim" }
+
+// free reports whether no lock has the seat, but for the one whose seats are to be replaced.
+func (m *seatModel) free(own []string) func(*modelSeat) bool {
+	return func(s *modelSeat) bool {
+		return slices.Contains(own, s.id) || !m.blocked[s.id] && m.holder(s.id) == nil
+	}
+}
+
+// takenOf is how much of a section's general admission locks take.
+func (m *seatModel) takenOf(section string) (n int64) {
+	for _, l := range m.locks {
+		if (l.Status == "ACTIVE" || l.Status == "CONSUMED") && l.Section == section {
+			n += l.Seats
+		}
+	}
+	return n
+}
+
+func (m *seatModel) reserved() bool { return m.event.Seating.AccessiblePolicy != "OPEN" }
+
+// named are the seats with the IDs, in plan order; false: the plan does not have one, or it is
+// named twice.
+func (m *seatModel) named(ids []string) (seats pick, ok bool) {
+	for _, id := range ids {
+		s := m.hall.byID[id]
+		if s == nil || slices.Contains(seats, s) {
+			return nil, false
+		}
+		seats = append(seats, s)
+	}
+	return seats.sorted(), true
+}
+
+// fits reports whether the hall has what is wished for: the 422 of the contract.
+func (m *seatModel) fits(w holdfast.Wish) bool {
+	switch {
+	case m.hall == nil:
+		return w.IsZero()
+	case len(w.SeatIDs) > 0:
+		seats, ok := m.named(w.SeatIDs)
+		return ok && (!m.reserved() || int64(seats.accessible()) == w.Accessible)
+	case w.Best != nil:
+		for _, c := range w.Best.Categories {
+			if !slices.Contains(m.hall.categories, c) {
+				return false
+			}
+		}
+		return w.Best.Section == "" || m.hall.section(w.Best.Section) != nil && m.hall.section(w.Best.Section).capacity == 0
+	case w.Section != "":
+		s := m.hall.section(w.Section)
+		return s != nil && s.capacity > 0
+	default:
+		return false
+	}
+}
+
+// wished is what a wish takes.
+type wished struct {
+	seats   []string
+	section string
+}
+
+// find finds the seats of a wish that fits, of which a lock has own already; it ends due locks as it
+// has to. A refusal has a code.
+func (m *seatModel) find(w holdfast.Wish, seats int64, own *modelLock) (found wished, refusal outcome) {
+	var old holdfast.Lock
+	if own != nil {
+		old = own.Lock
+	}
+	switch {
+	case m.hall == nil:
+		for m.available()+old.Seats < seats {
+			if !m.reclaim() {
+				return found, tooFew(seats, m.available()+old.Seats, nil)
+			}
+		}
+		return found, outcome{}
+	case len(w.SeatIDs) > 0:
+		return m.findNamed(w.SeatIDs, old.SeatIDs)
+	case w.Best != nil:
+		return m.findBest(w.Best, seats, old.SeatIDs)
+	default:
+		capacity := m.hall.section(w.Section).capacity
+		if old.Section == w.Section {
+			capacity += old.Seats
+		}
+		for capacity-m.takenOf(w.Section) < seats {
+			if !m.reclaim() {
+				return found, tooFew(seats, max(0, capacity-m.takenOf(w.Section)), nil)
+			}
+		}
+		return wished{section: w.Section}, outcome{}
+	}
+}
+
+func tooFew(requested, available int64, unavailable []string) outcome {
+	return outcome{code: "SEATS_UNAVAILABLE", details: holdfast.SeatsUnavailable{
+		Requested: requested, Available: available, Unavailable: unavailable,
+	}}
+}
+
+// findNamed ends the due locks that have one of the seats.
+func (m *seatModel) findNamed(ids, own []string) (found wished, refusal outcome) {
+	seats, _ := m.named(ids)
+	free := m.free(own)
+	var unavailable []string
+	for _, s := range seats {
+		holder := m.holder(s.id)
+		if !free(s) && (holder == nil || !m.isOver(holder)) {
+			unavailable = append(unavailable, s.id)
+		}
+	}
+	if unavailable != nil {
+		return found, tooFew(int64(len(ids)), int64(len(ids)-len(unavailable)), unavailable)
+	}
+	same := slices.Equal(seats.ids(), own) // nothing is taken
+	if m.event.Seating.OrphanRule == "REFUSE" && !same {
+		if orphans := m.hall.orphans(seats, free, m.reserved()); orphans != nil {
+			return found, outcome{code: "SEAT_ORPHANED", details: holdfast.SeatOrphaned{Orphans: orphans}}
+		}
+	}
+	for _, s := range seats {
+		if holder := m.holder(s.id); !free(s) {
+			m.expire(holder)
+		}
+	}
+	return wished{seats: seats.ids()}, outcome{}
+}
+
+func (m *seatModel) findBest(b *holdfast.BestAvailable, seats int64, own []string) (found wished, refusal outcome) {
+	w := bestWish{
+		modelHall: m.hall, seats: int(seats), accessible: int(b.Accessible), categories: b.Categories, section: b.Section,
+		required: b.Required, reserved: m.reserved(), free: m.free(own),
+	}
+	if p := m.keeps(w, own); p != nil {
+		return wished{seats: p.ids()}, outcome{}
+	}
+	p, ok := m.pick(w, false)
+	if !ok {
+		for m.reclaim() {
+			continue
+		}
+		p, ok = m.pick(w, true)
+	}
+	if ok {
+		return wished{seats: p.ids()}, outcome{}
+	}
+	available, enough := w.available()
+	if w.required && enough {
+		return found, outcome{code: "SEATS_NOT_ADJACENT", details: holdfast.SeatsNotAdjacent{Longest: int64(w.longest())}}
+	}
+	return found, tooFew(seats, int64(available), nil)
+}
+
+// pick makes a pick of the first category in which it can be made. Step 3 needs that all due locks
+// have ended.
+func (m *seatModel) pick(w bestWish, ended bool) (pick, bool) {
+	for _, category := range w.wished() {
+		if p := w.together(category); p != nil {
+			return p, true
+		}
+		if w.required || !w.has(category) {
+			continue
+		}
+		if !ended {
+			return nil, false
+		}
+		if p := w.inPieces(category); p != nil {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// keeps are the seats that the lock has, if they are what the same wish might have got: as many
+// seats, of one of the categories, in the section.
+func (m *seatModel) keeps(w bestWish, own []string) pick {
+	seats, _ := m.named(own)
+	if len(seats) != w.seats || seats.accessible() != w.accessible && !w.anyAccessible() {
+		return nil
+	}
+	for _, s := range seats {
+		if s.category != seats[0].category || !slices.Contains(w.wished(), s.category) || !w.inSection(s.section) {
+			return nil
+		}
+	}
+	return seats
+}
+
+func (m *seatModel) acquire(c inventory.Acquire) outcome {
+	if o, decided := m.before(c); decided {
+		return o
+	}
+	expires := c.Until.At
+	if expires.IsZero() {
+		expires = m.now.Add(m.rules.DefaultLockTTL)
+		if c.Until.For > 0 {
+			expires = m.now.Add(c.Until.For)
+		}
+	}
+	if expires.After(m.now.Add(m.rules.MaxLockTTL)) {
+		return refused("VALIDATION_FAILED")
+	}
+	if o := m.limits(c); o.code != "" {
+		return o
+	}
+	found, refusal := m.find(c.Wish, c.Seats, nil)
+	if refusal.code != "" {
+		return refusal
+	}
+	lock := holdfast.Lock{
+		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
+		Key: c.Key, RequestHash: c.Hash(), CreatedAt: m.now, SeatIDs: found.seats, Section: found.section,
+	}
+	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
+	return outcome{lock: lock}
+}
+
+// before has the checks of a request before its own: existence, a repeat, the wish's form, the sale.
+func (m *seatModel) before(c inventory.Acquire) (o outcome, decided bool) {
+	switch {
+	case m.unknown[c.UserID] != nil:
+		return refused("USER_NOT_FOUND"), true
+	case m.event == nil:
+		return refused("EVENT_NOT_FOUND"), true
+	case c.Abandoned:
+		return refused("OUTCOME_UNKNOWN"), true
+	}
+	for _, l := range m.locks {
+		if c.Key == "" || l.EventID != m.event.ID || l.UserID != c.UserID || l.Key != c.Key {
+			continue
+		}
+		if l.RequestHash != c.Hash() && (l.RequestHash != "" || l.Seats != c.Seats) {
+			return refused("IDEMPOTENCY_KEY_REUSED"), true
+		}
+		return outcome{lock: l.Lock, replayed: true}, true
+	}
+	switch {
+	case !m.fits(c.Wish):
+		return refused("VALIDATION_FAILED"), true
+	case m.event.Status != "ON_SALE":
+		return refused("EVENT_NOT_ON_SALE"), true
+	default:
+		return outcome{}, false
+	}
+}

@@ -1,0 +1,151 @@
+package inventory_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+func unavailable(requested, available int64, seats ...string) holdfast.SeatsUnavailable {
+	return holdfast.SeatsUnavailable{Requested: requested, Available: available, Unavailable: seats}
+}
+
+// What a refusal says of the seats. In the hall, A1 is locked, A3 blocked, B2 sold, and C1 to C3 are
+// under a due lock; of the standing places, two are taken.
+func TestAcquire_SaysWhatIsAvailable(t *testing.T) {
+	box := holdfast.BestAvailable{Categories: []string{"box"}}
+	required, main := holdfast.BestAvailable{Required: true}, holdfast.BestAvailable{Section: "main"}
+	for _, row := range []struct {
+		name    string
+		request inventory.Acquire
+		code    holdfast.Code
+		details any
+	}{
+		{"named, in plan order", named(9, "C2 B2 A4 A3 A1"), "SEATS_UNAVAILABLE", unavailable(5, 2, "A1", "A3", "B2")},
+		{"named, all of them taken", named(9, "B2 A1"), "SEATS_UNAVAILABLE", unavailable(2, 0, "A1", "B2")},
+		{"best, after the due locks have ended", best(9, 9, holdfast.BestAvailable{}), "SEATS_UNAVAILABLE", unavailable(9, 8)},
+		{"best of a section", best(9, 9, main), "SEATS_UNAVAILABLE", unavailable(9, 7)},
+		{"best of a category", best(9, 9, holdfast.BestAvailable{Categories: []string{"stalls"}}), "SEATS_UNAVAILABLE", unavailable(9, 7)},
+		{"best of a category that has few", best(9, 2, box), "SEATS_UNAVAILABLE", unavailable(2, 1)},
+		{"together", best(9, 5, required), "SEATS_NOT_ADJACENT", holdfast.SeatsNotAdjacent{Longest: 4}},
+		{"together, of too few", best(9, 9, required), "SEATS_UNAVAILABLE", unavailable(9, 8)},
+		{"standing", stand(9, 3), "SEATS_UNAVAILABLE", unavailable(3, 2)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			plan := hallOf("A1 A2 A3 A4", "B1 B2", "C1 C2 C3 C4")
+			plan.Categories = append(plan.Categories, holdfast.Category{Key: "box", Name: "Box"})
+			plan.Sections = append(plan.Sections, holdfast.Section{Key: "box", Name: "Box", Category: "box", Rows: []holdfast.Row{
+				{Key: "1", Seats: []*holdfast.Seat{{ID: "D1"}}},
+			}})
+			s := newSeated(t, plan).holds(t, 1, "A1").blocks(t, 2, "A3").withSeats(t, 3, holdfast.LockConsumed, begin, "B2").
+				withBooking(3, holdfast.BookingConfirmed, begin).held(t, 4, "C1 C2 C3").holds(t, 5, "pit pit")
+			wantDetails(t, s.one(t, row.request), row.code, row.details)
+			if s.locks[lockID(9)] != nil {
+				t.Errorf("a refused lock was made")
+			}
+		})
+	}
+}
+
+func TestAcquire_RefusesOrphans(t *testing.T) {
+	for _, row := range []struct {
+		name, row, taken, named string
+		orphans                 []string // nil: granted
+	}{
+		{"in the middle of a row", "A1 A2 A3 A4 A5", "", "A2 A3", []string{"A1"}},
+		{"one seat from the edge", "A1 A2 A3 A4 A5", "", "A2", []string{"A1"}},
+		{"at the edge", "A1 A2 A3 A4 A5", "", "A1 A2", nil},
+		{"where nothing else can be taken", "A1 A2", "", "A1", nil},
+		{"both sides, in plan order", "A1 A2 A3 A4 A5 A6", "", "A5 A2", []string{"A1", "A6"}},
+		{"beside a taken seat", "A1 A2 A3 A4 A5 A6", "A1", "A3 A4", []string{"A2"}},
+		{"beside a gap", "A1 A2 | A3 A4 A5", "", "A4", []string{"A3", "A5"}},
+		{"a single seat that was there before", "A1 A2 A3 A4 A5", "A2", "A3", nil},
+		{"an accessible seat is a gap", "A1* A2 A3 A4 A5", "", "A3", []string{"A2"}},
+		{"an accessible seat is no single one", "A1* A2 A3 A4", "", "A2", nil},
+		{"k of k free seats", "A1 A2 A3 A4", "A2", "A1 A3 A4", nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newSeated(t, hallOf(row.row))
+			if row.taken != "" {
+				s.holds(t, 1, row.taken)
+			}
+			allowed := s.clone()
+			wantCode(t, allowed.one(t, named(2, row.named)), "")
+			s.event.Seating.OrphanRule = holdfast.OrphansRefused
+			r := s.one(t, named(2, row.named))
+			if row.orphans == nil {
+				wantCode(t, r, "")
+				return
+			}
+			wantDetails(t, r, "SEAT_ORPHANED", holdfast.SeatOrphaned{Orphans: row.orphans})
+			s.wantTaken(t, row.taken)
+		})
+	}
+}
+
+// Seats of due locks that are not named count as taken, although they come back.
+func TestAcquire_OrphanRuleAndDueLocks(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4 A5 A6")).held(t, 1, "A1 A2")
+	s.event.Seating.OrphanRule = holdfast.OrphansRefused
+	wantCode(t, s.one(t, named(2, "A3")), "") // A2 counts as taken
+	s.wantSeats(t, 1, holdfast.LockActive, "A1 A2")
+
+	s = newSeated(t, hallOf("A1 A2 A3 A4 A5 A6")).held(t, 1, "A1 A2 A3")
+	s.event.Seating.OrphanRule = holdfast.OrphansRefused
+	wantCode(t, s.one(t, named(2, "A2")), "") // A1 and A3 count as taken
+	s.wantTaken(t, "A2")
+}
+
+func TestAcquire_EndsTheDueLocksOfNamedSeats(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4", "B1 B2 B3 B4")).held(t, 1, "A1 A2 B1").held(t, 2, "B3 B4").held(t, 3, "A4")
+	r := s.one(t, named(4, "A2 B3"))
+	wantCode(t, r, "")
+	s.wantSeats(t, 1, holdfast.LockExpired, "A1 A2 B1")
+	s.wantSeats(t, 2, holdfast.LockExpired, "B3 B4")
+	s.wantSeats(t, 3, holdfast.LockActive, "A4") // no seat of it was named
+	s.wantSeats(t, 4, holdfast.LockActive, "A2 B3")
+	s.wantTaken(t, "A2 A4 B3")
+	s.wantCounter(t, 9, 0)
+	if s.ends[lockID(1)].by != holdfast.EndedByReclaim {
+		t.Errorf("lock 1 was ended by %+v", s.ends[lockID(1)])
+	}
+}
+
+func TestAcquire_TheRestOfADueLockIsFreeForTheNextRequest(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4")).held(t, 1, "A1 A2 A3")
+	p := &pipeline{store: s, rules: theRules}
+	results := p.batch(t, named(2, "A2"), named(3, "A1"), named(4, "A2 A3"), best(5, 1, holdfast.BestAvailable{}))
+	wantCode(t, results[0], "")
+	wantCode(t, results[1], "")
+	wantDetails(t, results[2], "SEATS_UNAVAILABLE", unavailable(2, 1, "A2"))
+	wantCode(t, results[3], "")
+	s.wantSeats(t, 5, holdfast.LockActive, "A3") // nearer to the middle than A4
+}
+
+// A sold lock keeps its seats, although other software left it ACTIVE and its time has passed.
+func TestDecide_ASoldDueLockKeepsItsSeats(t *testing.T) {
+	for name, c := range map[string]inventory.Command{
+		"named":    named(2, "A1 A3"),
+		"best":     best(2, 3, holdfast.BestAvailable{Section: "main"}),
+		"block":    block(2, "A2 A3"),
+		"change":   inventory.ChangeSeats{LockID: lockID(3), Seats: 2, Wish: named(0, "A2 A4").Wish},
+		"standing": stand(2, 4),
+		"sweep":    inventory.ExpireLocks{Run: lockRun, UpTo: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSeated(t, hallOf("A1 A2 A3 A4")).selling(t, 1, "A1 A2").holds(t, 3, "A4").selling(t, 4, "pit")
+			p := &pipeline{store: s, rules: theRules, hold: name == "sweep"}
+			r := p.batch(t, c)[0]
+			if name != "sweep" {
+				wantCode(t, r, "SEATS_UNAVAILABLE")
+			}
+			for _, n := range []int{1, 4} {
+				if lock := s.locks[lockID(n)]; !takes(lock) || name == "sweep" && lock.Status != holdfast.LockConsumed {
+					t.Errorf("the sold lock %d is %s", n, lock.Status)
+				}
+			}
+			s.wantTaken(t, "A1 A2 A4")
+		})
+	}
+}
