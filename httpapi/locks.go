@@ -46,7 +46,7 @@ type newLock struct {
 		ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
 		TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
 		IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and user."`
-		wishBody
+		WishBody
 	}
 }
 
@@ -65,7 +65,7 @@ type lockFilter struct {
 
 type newSeats struct {
 	PathID
-	Body wishBody
+	Body WishBody
 }
 
 type lockExtension struct {

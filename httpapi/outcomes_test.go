@@ -59,7 +59,9 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 		"extend-lock":    `{"ttlSeconds":60}`,
 		"create-booking": `{"eventId":"` + id + `","userId":"` + id + `","lockId":"` + id + `"}`,
 		"pay-booking":    `{"paymentTtlSeconds":60}`,
-		"release-lock":   "", "confirm-booking": "", "cancel-booking": "", "run-job": "", "free-lease": "",
+		"change-seats":   `{"seatIds":["A-1-1"]}`,
+		"block-seats":    `{"seatIds":["A-1-1"]}`, "unblock-seats": `{"seatIds":["A-1-1"]}`,
+		"release-lock": "", "confirm-booking": "", "cancel-booking": "", "run-job": "", "free-lease": "",
 	}
 	for path, item := range a.huma.OpenAPI().Paths {
 		for method, op := range map[string]*huma.Operation{

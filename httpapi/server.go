@@ -136,6 +136,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerSeatingPlanRoutes()
 	a.registerEventRoutes()
 	a.registerStreamRoute()
+	a.registerSeatRoutes()
 	a.registerLockRoutes()
 	a.registerBookingRoutes()
 	a.registerJobRoutes()

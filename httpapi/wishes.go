@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// wishBody is the part of a request that says which seats it wants, in exactly one form.
-type wishBody struct {
+// WishBody is the part of a request that says which seats it wants, in exactly one form.
+type WishBody struct {
 	Seats      *int64    `json:"seats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Without a seating plan, or with section."`
 	SeatIDs    []string  `json:"seatIds,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"Named seats."`
 	Accessible *int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"Of seatIds: how many are accessible."`
-	Best       *bestBody `json:"bestAvailable,omitempty" nullable:"true"`
+	Best       *bestBody `json:"bestAvailable,omitempty"`
 	Section    string    `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Of general admission, with seats."`
 }
 
@@ -25,7 +25,7 @@ type bestBody struct {
 }
 
 // wish returns the wish, and the number of seats that it gives; 0: its form gives it.
-func (b wishBody) wish() (seats int64, w holdfast.Wish, err error) {
+func (b WishBody) wish() (seats int64, w holdfast.Wish, err error) {
 	forms := 0
 	for _, has := range []bool{b.SeatIDs != nil, b.Best != nil, b.Section != "" || b.Seats != nil} {
 		if has {
