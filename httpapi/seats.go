@@ -37,7 +37,7 @@ type sectionSeatsBody struct {
 	Key         string    `json:"key"`
 	Total       int64     `json:"total"`
 	Available   int64     `json:"available"`
-	Bitmap      *string   `json:"bitmap,omitempty" doc:"Base64, a bit for each seat in plan order, without gaps. 1: not available. The first seat is the highest bit of the first byte."`
+	Bitmap      *string   `json:"bitmap,omitempty" doc:"Base64, a bit a seat in plan order, the highest bit first; 1: not available."`
 	Unavailable *[]string `json:"unavailable,omitempty" doc:"The IDs of the seats that are not available, for the format ids."`
 }
 

@@ -192,7 +192,8 @@ func TestSeats_GeneralAdmission(t *testing.T) {
 	s := open(t)
 	user, event := s.user(), s.seatedEvent(nil)
 	lock := s.want(s.lockSeats(event, user, fields{"section": "pit", "seats": 4}), 201, "")
-	if place := lock.body["places"].([]any)[0].(map[string]any); place["section"] != "pit" || place["category"] != "standing" || len(place) != 2 {
+	place := lock.body["places"].([]any)[0].(map[string]any)
+	if place["section"] != "pit" || place["category"] != "standing" || len(place) != 2 {
 		t.Errorf("the lock is %s", lock.raw)
 	}
 	refused := s.want(s.lockSeats(event, user, fields{"section": "pit", "seats": 7}), 409, "SEATS_UNAVAILABLE")
@@ -219,7 +220,8 @@ func TestSeats_DueLocksGiveTheirSeats(t *testing.T) {
 		t.Errorf("the seat of a due lock is %s", seat.raw)
 	}
 	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-1"}}), 201, "")
-	if ended := s.want(s.call("GET", "/api/locks/"+due.text("id"), nil), 200, ""); ended.text("status") != "EXPIRED" || ended.seatsOf() != "A-1-1 A-1-2" {
+	ended := s.want(s.call("GET", "/api/locks/"+due.text("id"), nil), 200, "")
+	if ended.text("status") != "EXPIRED" || ended.seatsOf() != "A-1-1 A-1-2" {
 		t.Errorf("the due lock is %s", ended.raw)
 	}
 	s.wantTaken(event, "A-1-1")
@@ -241,7 +243,8 @@ func TestSeats_Blocks(t *testing.T) {
 	lock := s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-3"}}), 201, "")
 	s.want(block("block", "A-1-3", "A-1-4"), 409, "SEATS_UNAVAILABLE")
 	s.wantTaken(event, "A-1-1 A-1-2 A-1-3 A-1-6")
-	if seat := s.want(s.call("GET", "/api/events/"+event+"/seats/A-1-1", nil), 200, ""); seat.text("state") != "BLOCKED" || seat.body["lockId"] != nil {
+	seat := s.want(s.call("GET", "/api/events/"+event+"/seats/A-1-1", nil), 200, "")
+	if seat.text("state") != "BLOCKED" || seat.body["lockId"] != nil {
 		t.Errorf("the seat is %s", seat.raw)
 	}
 	if locks := s.want(s.call("GET", "/api/locks?eventId="+event, nil), 200, ""); len(locks.body["items"].([]any)) != 1 {
@@ -285,7 +288,8 @@ func TestSeats_MapIsCached(t *testing.T) {
 		t.Errorf("%d for another section", other.status)
 	}
 	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-1"}}), 201, "")
-	if changed := s.call("GET", "/api/events/"+event+"/seats", nil, "If-None-Match", tag); changed.status != 200 || changed.header.Get("Cache-Control") != "max-age=1" {
+	changed := s.call("GET", "/api/events/"+event+"/seats", nil, "If-None-Match", tag)
+	if changed.status != 200 || changed.header.Get("Cache-Control") != "max-age=1" {
 		t.Errorf("%d after a lock, %v", changed.status, changed.header)
 	}
 }

@@ -85,7 +85,8 @@ func TestShape_KeysOfEveryBodyAreExact(t *testing.T) {
 					for inner := range v.Properties {
 						other := strings.ToUpper(inner)
 						rows = append(rows,
-							shapeOf{key + "." + other, fmt.Sprintf(`{%q:{%q:1}}`, key, other), 422, "VALIDATION_FAILED", fmt.Sprintf(`"body.%s.%s"`, key, other)},
+							shapeOf{key + "." + other, fmt.Sprintf(`{%q:{%q:1}}`, key, other), 422, "VALIDATION_FAILED",
+								fmt.Sprintf(`"body.%s.%s"`, key, other)},
 							shapeOf{key + "." + inner + ", repeated", fmt.Sprintf(`{%q:{%q:1,%[2]q:1}}`, key, inner), 400, "MALFORMED_REQUEST", "same key"})
 					}
 					rows = append(rows, shapeOf{key + ", repeated", fmt.Sprintf(`{%q:1,%[1]q:1}`, key), 400, "MALFORMED_REQUEST", "same key"})
