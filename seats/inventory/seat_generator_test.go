@@ -22,6 +22,11 @@ type seatGenerator struct {
 
 const standing = "pit" // the section of general admission
 
+// newUnseatedGenerator draws a store of an unseated event, for the same commands.
+func newUnseatedGenerator(t *rapid.T) *seatGenerator {
+	return &seatGenerator{generator: newGenerator(t, false), seats: []string{"A1", "A2"}}
+}
+
 func newSeatGenerator(t *rapid.T) *seatGenerator {
 	g := &seatGenerator{generator: &generator{T: t, rules: theRules}}
 	g.plan = g.hall()
@@ -174,6 +179,12 @@ func (g *seatGenerator) ids(most int) (ids []string) {
 
 // wish draws a wish, which may not fit the hall.
 func (g *seatGenerator) wish() (w holdfast.Wish, seats int64) {
+	if g.store.seats == nil {
+		if g.oneOf("of a seated event", 10) {
+			w.SeatIDs = g.seats
+		}
+		return w, int64(g.number("seats", 1, 4))
+	}
 	switch draw(g.generator, "wish",
 		"named", "named", "named", "named", "named", "best", "best", "best", "best", "best", "section", "section", "odd") {
 	case "named":

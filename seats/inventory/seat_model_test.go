@@ -139,10 +139,12 @@ func (m *seatModel) find(w holdfast.Wish, seats int64, own *modelLock) (found wi
 		old = own.Lock
 	}
 	switch {
+	case m.hall == nil && seats == old.Seats: // nothing is taken, even of an oversold event
+		return found, outcome{}
 	case m.hall == nil:
-		for m.available()+old.Seats < seats {
+		for m.event.TotalSeats-m.taken()+old.Seats < seats {
 			if !m.reclaim() {
-				return found, tooFew(seats, m.available()+old.Seats, nil)
+				return found, tooFew(seats, max(0, m.event.TotalSeats-m.taken()+old.Seats), nil)
 			}
 		}
 		return found, outcome{}

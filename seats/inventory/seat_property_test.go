@@ -20,11 +20,16 @@ import (
 func TestDecide_AgreesWithTheModelOfAHall(t *testing.T) {
 	for _, row := range []struct {
 		name     string
+		draw     func(*rapid.T) *seatGenerator
 		remember bool
-	}{{"the state is always read", false}, {"event and map are remembered, at times wrongly", true}} {
+	}{
+		{"the state is always read", newSeatGenerator, false},
+		{"event and map are remembered, at times wrongly", newSeatGenerator, true},
+		{"the event is unseated", newUnseatedGenerator, true},
+	} {
 		t.Run(row.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				g := newSeatGenerator(t)
+				g := row.draw(t)
 				r := &hallComparison{
 					pipeline: &pipeline{store: g.store, rules: g.rules, remember: row.remember},
 					model:    seatModelOf(g.store, g.rules, nil),
@@ -58,9 +63,11 @@ func (r *hallComparison) step(g *seatGenerator) {
 		r.recall(g)
 	}
 	r.hold, r.settling = false, false
-	switch draw(g.generator, "kind", "queue", "queue", "queue", "queue", "claim", "sweep") {
+	switch draw(g.generator, "kind", "queue", "queue", "queue", "queue", "claim", "sweep", "repair") {
 	case "claim":
 		r.run(g.T, g.claim())
+	case "repair":
+		r.run(g.T, inventory.RepairSeats{RunID: "reconcile-1"})
 	case "sweep":
 		r.hold = true
 		r.run(g.T, g.swept())
@@ -77,12 +84,15 @@ func (r *hallComparison) step(g *seatGenerator) {
 
 // recall draws what the process remembers: what its last commit left, an earlier state, or nothing.
 func (r *hallComparison) recall(g *seatGenerator) {
+	if r.store.event == nil {
+		return
+	}
 	r.seen = append(r.seen, memory{copyOf(r.store.event), r.store.seats.occupancy()})
 	switch draw(g.generator, "remembered", "last", "last", "last", "earlier", "event", "presumed", "nothing") {
 	case "last":
 	case "earlier":
 		earlier := draw(g.generator, "earlier", r.seen...)
-		r.remembered, r.seats = earlier.event, earlier.seats.Clone()
+		r.remembered, r.seats = copyOf(earlier.event), cloneOf(earlier.seats)
 	case "event":
 		r.seats = nil
 	case "presumed":

@@ -68,6 +68,9 @@ func (s *store) withSeats(t rapid.TB, n int, status holdfast.LockStatus, expires
 
 // occupancy is the map as it is stored.
 func (s *storedSeats) occupancy() *seating.Occupancy {
+	if s == nil {
+		return nil
+	}
 	o := seating.NewOccupancy(s.hall)
 	for n, bits := range s.bits {
 		if err := o.SetBytes(n, bits); err != nil {
@@ -101,6 +104,9 @@ func (s *store) union(t rapid.TB) (bits map[int][]byte, general map[int]int64) {
 		}
 		for _, id := range lock.SeatIDs {
 			seat := s.seats.model.byID[id]
+			if seat == nil { // of other software
+				continue
+			}
 			at, bit := &bits[seat.section][seat.inSection/8], byte(0x80)>>(seat.inSection%8)
 			if *at&bit != 0 {
 				t.Errorf("seat %s is in two live locks", id)
@@ -113,6 +119,9 @@ func (s *store) union(t rapid.TB) (bits map[int][]byte, general map[int]int64) {
 
 // loadSeats reads what is needed of a seated event.
 func (s *store) loadSeats(n inventory.Needs, state *inventory.State) {
+	if n.Union {
+		state.Union = s.loadUnion()
+	}
 	if s.seats == nil || s.event == nil {
 		return
 	}
@@ -133,6 +142,29 @@ func (s *store) loadSeats(n inventory.Needs, state *inventory.State) {
 		}
 	}
 }
+
+// loadUnion is what the live locks take, as far as the hall has it.
+func (s *store) loadUnion() *inventory.Union {
+	u := &inventory.Union{}
+	if s.seats == nil || s.event == nil {
+		return u
+	}
+	made := storedSeats{hall: s.seats.hall, model: s.seats.model}
+	made.bits, made.general = s.union(quiet{})
+	u.Seats = made.occupancy()
+	for _, lock := range s.ofEvent(takes) {
+		if lock.Status == holdfast.LockBlocked {
+			u.Blocked += lock.Seats
+		}
+	}
+	return u
+}
+
+// quiet is a test that takes no notice of failures.
+type quiet struct{ rapid.TB }
+
+func (quiet) Helper()               {}
+func (quiet) Errorf(string, ...any) {}
 
 // holder is the live lock with a seat; nil: there is none.
 func (s *store) holder(seatID string) *inventory.Lock {
@@ -273,6 +305,9 @@ func wantSame(t rapid.TB, got, want *seating.Occupancy) {
 
 // describe shows each row with its seats: # is taken, a accessible, | a gap.
 func (s *store) describe() string {
+	if s.seats == nil {
+		return fmt.Sprintf("%+v", s.event)
+	}
 	h := s.seats.model
 	lines := []string{fmt.Sprintf("now %s, focal point %v, %+v, taken of sections %v", s.now, h.focal, s.event.Seating, s.seats.general)}
 	for _, row := range h.rows {
