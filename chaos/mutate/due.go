@@ -227,8 +227,8 @@ var applyMutations = []mutation{
 		pkg: "./seats", tests: "Reclaim_TriesRejected"},
 	{name: "locks of a sharded cluster are changed without their event", file: "internal/store/apply.go",
 		from: "\t\t\tif !s.db.Sharded() {\n\t\t\t\tshared.EventID = ID{}\n\t\t\t}\n" +
-			"\t\t\tequal.add(shared, w.ID)\n\t\t}\n\t}\n\terr := s.update(ctx, locksName",
-		to:  "\t\t\tshared.EventID = ID{}\n\t\t\tequal.add(shared, w.ID)\n\t\t}\n\t}\n\terr := s.update(ctx, locksName",
+			"\t\t\tequal.add(shared, w.ID)\n\t\t}\n\t}\n\tgiven, extra",
+		to:  "\t\t\tshared.EventID = ID{}\n\t\t\tequal.add(shared, w.ID)\n\t\t}\n\t}\n\tgiven, extra",
 		pkg: "./httpapi", tests: "TestShards_"},
 	{name: "bookings of a sharded cluster are changed without their event", file: "internal/store/apply.go",
 		from: "\t\t\tif !s.db.Sharded() {\n\t\t\t\tshared.EventID = ID{}\n\t\t\t}\n" +

@@ -37,8 +37,9 @@ var foreignMutations = []mutation{
 		from: "p.proven.after = event.ID", to: "p.proven.after = holdfast.ID{}",
 		tests: "TestReconcile_ProvesABoundedNumberOfSeals"},
 	{name: "fields of other software are read as other documents", file: "internal/store/load.go",
-		from: "return true, found.decodeEvent(answer.Cursor.First[0], parts)",
-		to:   "return true, found.decodeEvent(answer.Cursor.First[0], append(parts, s.parts(eventID, inventory.Needs{Taken: true}, nil)...))",
+		from: "return true, found.decodeEvent(answer.Cursor.First[0], withSeats, parts)",
+		to: "return true, found.decodeEvent(answer.Cursor.First[0], withSeats, " +
+			"append(parts, s.parts(eventID, inventory.Needs{Taken: true}, nil)...))",
 		pkg:  "./booking", tests: "TestForeignFields"},
 	{name: "an index has the collation of its collection", file: "internal/mongodb/index.go",
 		from:  `{{Key: "locale", Value: "simple"}}`,

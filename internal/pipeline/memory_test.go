@@ -1,44 +1,46 @@
 package pipeline
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
 func TestMemory_RecallsTheEventAsItWasLastSeen(t *testing.T) {
 	var m memory
 	id := ID{1}
-	if e := m.recall(id); e == nil || e.ID != id || e.AvailableSeats < holdfast.MaxSeats || e.Status != holdfast.OnSale ||
+	if e, _ := m.recall(id); e == nil || e.ID != id || e.AvailableSeats < holdfast.MaxSeats || e.Status != holdfast.OnSale ||
 		e.MaxSeatsPerUser != 0 || !e.Valid() {
 		t.Errorf("an event that was never seen is presumed to be %+v; want one that sells all", e)
 	}
 	for revision := range int64(3) {
-		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: revision})
-		e := m.recall(id)
+		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: revision}, nil)
+		e, _ := m.recall(id)
 		if e == nil || e.Revision != revision {
 			t.Errorf("got %+v, want revision %d", e, revision)
 		}
 		e.Revision = 99 // a decision may change its copy
-		if again := m.recall(id); again.Revision != revision {
+		if again, _ := m.recall(id); again.Revision != revision {
 			t.Errorf("a change of the copy changed the memory: %+v", again)
 		}
 	}
 	m.forget(id)
-	if e := m.recall(id); e.Revision != 0 || e.AvailableSeats < holdfast.MaxSeats {
+	if e, _ := m.recall(id); e.Revision != 0 || e.AvailableSeats < holdfast.MaxSeats {
 		t.Errorf("forgotten, and got %+v", e)
 	}
 }
 
 func TestMemory_RecallsNothingWhereThereIsNoEventOrItIsOff(t *testing.T) {
 	var m memory
-	if e := m.recall(ID{}); e != nil {
+	if e, _ := m.recall(ID{}); e != nil {
 		t.Errorf("the zero ID: %+v", e)
 	}
 	off := memory{off: true}
-	off.keep(inventory.Event{Event: holdfast.Event{ID: ID{1}}})
-	if e := off.recall(ID{1}); e != nil || len(off.events) != 0 {
+	off.keep(inventory.Event{Event: holdfast.Event{ID: ID{1}}}, nil)
+	if e, _ := off.recall(ID{1}); e != nil || len(off.events) != 0 {
 		t.Errorf("switched off: %+v of %d", e, len(off.events))
 	}
 }
@@ -48,12 +50,67 @@ func TestMemory_IsBounded(t *testing.T) {
 	var id ID
 	for i := range maxRemembered + 10 {
 		id[0], id[1], id[2] = byte(i), byte(i>>8), byte(i>>16)
-		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: 1})
+		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: 1}, nil)
 	}
 	if n := len(m.events); n > maxRemembered {
 		t.Errorf("%d events are remembered, at most %d may be", n, maxRemembered)
 	}
-	if e := m.recall(id); e.Revision != 1 {
+	if e, _ := m.recall(id); e.Revision != 1 {
 		t.Errorf("the last one is not remembered: %+v", e)
+	}
+}
+
+func occupancyOf(t *testing.T, seats int64) *seating.Occupancy {
+	t.Helper()
+	section := holdfast.Section{Key: "a", Name: "A", Category: "c"}
+	for n := int64(0); n < seats; n += holdfast.MaxRowSeats {
+		row := holdfast.Row{Key: strconv.FormatInt(n, 10), Count: min(holdfast.MaxRowSeats, seats-n)}
+		section.Rows = append(section.Rows, row)
+	}
+	hall, err := seating.NewHall(holdfast.SeatingPlan{
+		Name: "Hall", Categories: []holdfast.Category{{Key: "c", Name: "C"}}, Sections: []holdfast.Section{section},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seating.NewOccupancy(hall)
+}
+
+// Whoever recalls an occupancy owns it until it is kept again.
+func TestMemory_GivesAnOccupancyToOneOwner(t *testing.T) {
+	var m memory
+	event, seats := inventory.Event{Event: holdfast.Event{ID: ID{1}}, Revision: 7}, occupancyOf(t, 10)
+	m.keep(event, seats)
+	if e, got := m.recall(ID{1}); e.Revision != 7 || got != seats {
+		t.Errorf("got %+v and %v", e, got)
+	}
+	if e, got := m.recall(ID{1}); e.Revision != 7 || got != nil {
+		t.Errorf("a second owner got %+v and %v", e, got)
+	}
+	m.keep(event, seats)
+	m.forget(ID{1})
+	if _, got := m.recall(ID{1}); got != nil || m.seats != 0 {
+		t.Errorf("forgotten, and got %v; %d seats are remembered", got, m.seats)
+	}
+}
+
+func TestMemory_BoundsItsOccupancies(t *testing.T) {
+	var m memory
+	const size = 20_000
+	seats := occupancyOf(t, size)
+	for i := range byte(2*maxRememberedSeats/size + 1) {
+		m.keep(inventory.Event{Event: holdfast.Event{ID: ID{i, 1}}, Revision: 1}, seats.Clone())
+		m.keep(inventory.Event{Event: holdfast.Event{ID: ID{i, 1}}, Revision: 2}, seats.Clone()) // replaces the entry
+		if m.seats > maxRememberedSeats {
+			t.Fatalf("%d seats are remembered", m.seats)
+		}
+		if e, got := m.recall(ID{i, 1}); e.Revision != 2 || got == nil {
+			t.Fatalf("the last one is not remembered: %+v, %v", e, got)
+		} else {
+			m.keep(*e, got)
+		}
+	}
+	if e, _ := m.recall(ID{0, 1}); e.Revision != 2 {
+		t.Errorf("an event was forgotten with its occupancy: %+v", e)
 	}
 }

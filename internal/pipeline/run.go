@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
 const (
@@ -23,6 +25,8 @@ const (
 	runTimeout = 15 * time.Second
 	// maxSpares is how many due locks a run finds out that MongoDB does not end, one by one.
 	maxSpares = 20
+	// maxWrongMaps is how often a map may be wrong: once as it is remembered, and once as it is stored.
+	maxWrongMaps = 2
 	// maxLoads bounds how often a decision asks for more.
 	maxLoads = 8
 	// fenceTimeout bounds a read that begins with a fence. A dead process's transaction
@@ -37,12 +41,16 @@ type task struct {
 	commands  func() []inventory.Command
 	abandoned func(i int) bool // nil: no caller can give up
 
-	needs   inventory.Needs // what the decision needed so far
-	read    *inventory.Event
-	seen    ID // the event that was read, also if the commands don't name one
-	plan    inventory.Plan
-	results []inventory.Result
-	applied store.Applied
+	needs inventory.Needs // what the decision needed so far
+	read  *inventory.Event
+	known store.Known        // the event that this run has from the memory, with its occupancy if there is one
+	seats *seating.Occupancy // as the decision has left it; nil: it did not use it
+	seen  ID                 // the event that was read, also if the commands don't name one
+
+	decidedOn *inventory.Event
+	plan      inventory.Plan
+	results   []inventory.Result
+	applied   store.Applied
 }
 
 // run carries tasks through load, decide and apply, in one transaction.
@@ -57,6 +65,7 @@ type run struct {
 	conflicts     int // how often the plans went stale
 	heldConflicts int // of these, in transactions that held their events
 	spared        int // how often MongoDB rejected the change of a lock
+	wrongMaps     int // how often the map of a seated event was wrong
 }
 
 const (
@@ -116,6 +125,11 @@ func (r *run) do(ctx context.Context) error {
 			for _, t := range r.tasks {
 				t.needs = t.needs.And(inventory.RepeatNeeds(t.commands()))
 			}
+		case errors.Is(err, store.ErrSeatTaken), errors.Is(err, store.ErrMap):
+			if err := r.mend(ctx, err); err != nil {
+				r.forget()
+				return err
+			}
 		case errors.Is(err, errUnknownUsers):
 			r.unknown = r.lookup.unknown
 		case errors.Is(err, errUnguarded), errors.As(err, &failed) && ctx.Err() == nil:
@@ -157,9 +171,32 @@ func (r *run) spares(err error) bool {
 	return false
 }
 
+// mend handles a map that is damaged, or that has seats as free which are in a lock: the unique index of seats
+// has refused a plan. The next attempt reads the map. If that was read already, it is repaired first. If that
+// does not help either, mend returns an error.
+func (r *run) mend(ctx context.Context, cause error) error {
+	r.wrongMaps++
+	isStored := errors.Is(cause, store.ErrMap) || r.conflicts > 0 || r.hold
+	if isStored && r.wrongMaps <= maxWrongMaps {
+		for _, t := range r.tasks {
+			repair := taskOf(t.eventID, inventory.RepairSeats{})
+			if err := (&run{pipeline: r.pipeline, hold: true, wrongMaps: maxWrongMaps, tasks: []*task{repair}}).do(ctx); err != nil {
+				return err
+			}
+			r.pipeline.store.DB().Log().WarnContext(ctx, "Repaired the map of an event's seats, which did not agree with its locks",
+				slog.Any("eventId", t.eventID), slog.Int64("seats", repair.results[0].Corrected))
+		}
+	}
+	if r.wrongMaps > maxWrongMaps {
+		return holdfast.Refuse(holdfast.CodeUnavailable,
+			"The event's map of seats contradicts its locks. Nothing was changed; report the time to the operator.").By(cause)
+	}
+	return nil
+}
+
 // reclaimed are the locks that the plan ends for their seats: no command names them.
 func (t *task) reclaimed() (ids []ID) {
-	if !t.needs.Reclaim {
+	if !t.needs.Reclaim && len(t.needs.Holders) == 0 {
 		return nil
 	}
 	for _, w := range t.plan.Locks {
@@ -173,15 +210,32 @@ func (t *task) reclaimed() (ids []ID) {
 // remember keeps the events as they were written or, where nothing was written, read.
 func (r *run) remember() {
 	for _, t := range r.tasks {
-		if event := cmp.Or(t.applied.Event, t.read); event != nil {
-			r.pipeline.memory.keep(*event)
+		event, seats := cmp.Or(t.applied.Event, t.read), t.seats
+		switch {
+		case seats != nil && event == nil: // the plan does not write the event
+			event = t.decidedOn
+		case seats != nil && event.Seating.PlanID != t.decidedOn.Seating.PlanID: // the map is of another hall now
+			seats = nil
+		case t.known.Seats != nil && seats == nil && event == nil: // nothing was decided on it
+			event, seats = t.known.Event, t.known.Seats
+		case t.known.Seats != nil && seats == nil && event.Revision == t.known.Event.Revision:
+			seats = t.known.Seats
+		}
+		t.known, t.seats = store.Known{}, nil
+		if seats != nil {
+			seats.Settle()
+		}
+		if event != nil {
+			r.pipeline.memory.keep(*event, seats)
 		}
 	}
 }
 
-// forget drops the remembered events: they may be out of date.
+// forget drops the remembered events: they may be out of date. It drops the occupancies of this run too,
+// which have what was not committed.
 func (r *run) forget() {
 	for _, t := range r.tasks {
+		t.known, t.seats = store.Known{}, nil
 		r.pipeline.memory.forget(t.eventID)
 	}
 }
@@ -251,8 +305,15 @@ func (r *run) attempt(ctx context.Context) error {
 // remembered event is enough.
 func (r *run) decide(ctx context.Context, t *task) error {
 	var state inventory.State
-	if !r.hold && r.conflicts == 0 && t.needs.None() {
-		state.Event = r.pipeline.memory.recall(t.eventID)
+	t.seats = nil
+	if !r.hold && r.conflicts == 0 {
+		t.known.Event, t.known.Seats = r.pipeline.memory.recall(t.eventID)
+		if t.needs.None() && t.known.Event != nil {
+			t.needs.Seats = isPresumed(*t.known.Event) && wishesSeats(t.commands())
+		}
+		if t.needs.None() {
+			state.Event, state.Seats = t.known.Event, t.known.Seats
+		}
 	}
 	for range maxLoads {
 		if !t.needs.None() {
@@ -265,6 +326,7 @@ func (r *run) decide(ctx context.Context, t *task) error {
 		if state.Event != nil {
 			t.seen = state.Event.ID
 		}
+		t.decidedOn, t.seats = state.Event, state.Seats
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
 		if needs.None() {
@@ -278,6 +340,7 @@ func (r *run) decide(ctx context.Context, t *task) error {
 			return nil
 		}
 		t.needs = t.needs.And(needs)
+		t.needs.Seats = t.needs.Seats || state.Seats != nil // it has undone what it did in the map
 	}
 	return holdfast.Refuse(holdfast.CodeUnavailable, "The request could not be decided; try again.")
 }
@@ -294,8 +357,8 @@ func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 		ctx, cancel = context.WithTimeout(ctx, fenceTimeout)
 		defer cancel()
 	}
-	state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
-	if err != nil {
+	state, err := r.pipeline.store.LoadKnowing(ctx, t.eventID, t.needs, t.known)
+	if err != nil && holdfast.CodeOf(err) == "" {
 		err = readError{err}
 	}
 	return state, err

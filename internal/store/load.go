@@ -28,6 +28,9 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 
 // LoadKnowing is Load for a caller that remembers the event.
 func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, known Known) (inventory.State, error) {
+	if n.Union {
+		return s.loadUnion(ctx, eventID, n)
+	}
 	inTx := mongo.SessionFromContext(ctx) != nil
 	found := loaded{Known: known}
 	var fenced bool

@@ -172,39 +172,72 @@ func (d seatsDoc) capacities() map[string]int64 {
 	return found
 }
 
-// errMap says that an event's map can't be read.
-var errMap = errors.New("the event's map of seats is damaged")
+// ErrMap says that an event's map can't be read: other software has changed it.
+var ErrMap = errors.New("the event's map of seats is damaged")
+
+// empty is an occupancy of the event in which all seats are free.
+func (d seatsDoc) empty(hall *seating.Hall) *seating.Occupancy {
+	occupancy, capacities := seating.NewOccupancy(hall), d.capacities()
+	for n, section := range hall.Sections() {
+		if capacity, isSet := capacities[section.Key]; isSet && section.GeneralAdmission() {
+			occupancy.SetGeneral(n, capacity, 0)
+		}
+	}
+	return occupancy
+}
 
 // occupancy reads the map.
 func (d seatsDoc) occupancy(hall *seating.Hall) (*seating.Occupancy, error) {
-	occupancy, capacities := seating.NewOccupancy(hall), d.capacities()
-	sections := hall.Sections()
-	for n := range sections {
-		stored := d.Map.Lookup(strconv.Itoa(n))
-		if !sections[n].GeneralAdmission() {
-			_, bits, ok := stored.BinaryOK()
-			if !ok {
-				return nil, fmt.Errorf("%w: section %d is no binary", errMap, n)
-			}
-			if err := occupancy.SetBytes(n, bits); err != nil {
-				return nil, fmt.Errorf("%w: section %d: %w", errMap, n, err)
-			}
-			continue
+	occupancy := d.empty(hall)
+	for n := range hall.Sections() {
+		if err := d.readSection(occupancy, n); err != nil {
+			return nil, err
 		}
-		var taken mongodb.Whole
-		if !stored.IsZero() {
-			_ = taken.UnmarshalBSONValue(byte(stored.Type), stored.Value) // it never fails
-		}
-		if !taken.Valid || taken.N < 0 {
-			return nil, fmt.Errorf("%w: section %d is no whole number", errMap, n)
-		}
-		capacity, isSet := capacities[sections[n].Key]
-		if !isSet {
-			capacity = sections[n].Capacity
-		}
-		occupancy.SetGeneral(n, capacity, taken.N)
 	}
 	return occupancy, nil
+}
+
+func (d seatsDoc) readSection(o *seating.Occupancy, section int) error {
+	stored := d.Map.Lookup(strconv.Itoa(section))
+	if !o.Hall().Sections()[section].GeneralAdmission() {
+		_, bits, ok := stored.BinaryOK()
+		if !ok {
+			return fmt.Errorf("%w: section %d is no binary", ErrMap, section)
+		}
+		if err := o.SetBytes(section, bits); err != nil {
+			return fmt.Errorf("%w: section %d: %w", ErrMap, section, err)
+		}
+		return nil
+	}
+	var taken mongodb.Whole
+	if !stored.IsZero() {
+		_ = taken.UnmarshalBSONValue(byte(stored.Type), stored.Value) // it never fails
+	}
+	if !taken.Valid || taken.N < 0 {
+		return fmt.Errorf("%w: section %d is no whole number", ErrMap, section)
+	}
+	o.SetGeneral(section, o.Capacity(section), taken.N)
+	return nil
+}
+
+// orWrong reads the map. Of a section that can't be read it has the opposite of what is right.
+func (d seatsDoc) orWrong(hall *seating.Hall, right *seating.Occupancy) *seating.Occupancy {
+	occupancy := d.empty(hall)
+	for n, section := range hall.Sections() {
+		if d.readSection(occupancy, n) == nil {
+			continue
+		}
+		if section.GeneralAdmission() {
+			occupancy.SetGeneral(n, right.Capacity(n), right.TakenGeneral(n)+1)
+		}
+		for seat := range section.Seats {
+			if at := (seating.Place{Section: n, Seat: seat}); !right.Taken(at) {
+				occupancy.Take(at)
+			}
+		}
+	}
+	occupancy.Settle()
+	return occupancy
 }
 
 // hall finds the hall of a seated event. An event of other software may name a plan that does not exist:

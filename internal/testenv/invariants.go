@@ -83,7 +83,7 @@ func findViolations(events []eventDoc, locks []lockDoc, bookings []bookingDoc) (
 	taken, status := map[holdfast.ID]float64{}, map[holdfast.ID]string{}
 	for _, l := range locks {
 		status[l.ID] = l.Status
-		if l.Status == "ACTIVE" || l.Status == "CONSUMED" {
+		if l.Status == "ACTIVE" || l.Status == "CONSUMED" || l.Status == "BLOCKED" {
 			taken[l.EventID] += l.Seats
 		}
 	}
