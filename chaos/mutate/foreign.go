@@ -40,7 +40,7 @@ var foreignMutations = []mutation{
 		from: "return true, found.decodeEvent(answer.Cursor.First[0], withSeats, parts)",
 		to: "return true, found.decodeEvent(answer.Cursor.First[0], withSeats, " +
 			"append(parts, s.parts(eventID, inventory.Needs{Taken: true}, nil)...))",
-		pkg:  "./booking", tests: "TestForeignFields"},
+		pkg: "./booking", tests: "TestForeignFields"},
 	{name: "an index has the collation of its collection", file: "internal/mongodb/index.go",
 		from:  `{{Key: "locale", Value: "simple"}}`,
 		to:    `{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}`,
