@@ -168,7 +168,7 @@ func (SectionsQuery) Resolve(ctx huma.Context) []error {
 type seatingPlanQuery struct {
 	PathID
 	SectionsQuery
-	NotThese string   `header:"If-None-Match" doc:"The ETag of a former answer."`
+	NotThese string `header:"If-None-Match" doc:"The ETag of a former answer."`
 }
 
 const (

@@ -74,8 +74,9 @@ func TestSeatingPlans_AreAnsweredInBriefAndWhole(t *testing.T) {
 	if !reflect.DeepEqual(object(t, made.raw), object(t, brief)) || made.header.Get("Location") != plansPath+"/"+id {
 		t.Errorf("created %v %s, want %s", made.header, made.raw, brief)
 	}
-	if a := s.want(s.call("GET", plansPath, nil), 200, ""); !reflect.DeepEqual(object(t, a.raw)["items"], []any{map[string]any(object(t, brief))}) {
-		t.Errorf("the list is %s", a.raw)
+	listed := s.want(s.call("GET", plansPath, nil), 200, "")
+	if !reflect.DeepEqual(listed.body["items"], []any{map[string]any(object(t, brief))}) {
+		t.Errorf("the list is %s", listed.raw)
 	}
 	whole := s.want(s.call("GET", plansPath+"/"+id, nil), 200, "")
 	want := object(t, writtenPlan)
@@ -104,7 +105,8 @@ func TestSeatingPlans_AreAnsweredInBriefAndWhole(t *testing.T) {
 	delete(want, "createdAt")
 	want["sections"] = sections
 	again := s.want(s.call("POST", plansPath, want), 201, "")
-	if a := s.want(s.call("GET", plansPath+"/"+again.text("id"), nil), 200, ""); !reflect.DeepEqual(object(t, a.raw)["sections"], want["sections"]) {
+	a := s.want(s.call("GET", plansPath+"/"+again.text("id"), nil), 200, "")
+	if !reflect.DeepEqual(a.body["sections"], want["sections"]) {
 		t.Errorf("of the plan written out: %s", a.raw)
 	}
 }
@@ -143,7 +145,8 @@ func TestSeatingPlans_RefusalsSayWhereAndWhat(t *testing.T) {
 		{"a seat's ID", strings.Replace(givenPlan, `"A-1-3"`, `"-"`, 1), 422, invalid, `"body.sections[0].rows[0].seats[3].id"`},
 		{"a doubled section", strings.Replace(givenPlan, `"key":"pit"`, `"key":"A"`, 1), 422, invalid, `"body.sections[1].key"`},
 		{"no plan", `{}`, 422, invalid, `"body.sections"`},
-		{"an unknown key", strings.Replace(givenPlan, `"label":"1"`, `"Label":"1"`, 1), 422, invalid, `"body.sections[0].rows[0].seats[0].Label"`},
+		{"an unknown key", strings.Replace(givenPlan, `"label":"1"`, `"Label":"1"`, 1), 422, invalid,
+			`"body.sections[0].rows[0].seats[0].Label"`},
 		{"a repeated key", strings.Replace(givenPlan, `"label":"1"`, `"x":1`, 1), 400, malformed, "same key"},
 		{"a list", `[]`, 422, invalid, `"body"`},
 		{"null", `null`, 422, invalid, `"body"`},
