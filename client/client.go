@@ -47,6 +47,10 @@ const (
 	maxRetryDelay     = 2 * time.Second
 	// maxResponseBytes is ten times the size of a page of 500 items.
 	maxResponseBytes = 16 << 20
+	// maxPlanBytes is more than the largest seating plan, and planTimeout the time for one, in either
+	// direction, over a slow line.
+	maxPlanBytes = 256 << 20
+	planTimeout  = 5 * time.Minute
 )
 
 // New returns a client of the API at baseURL, such as http://127.0.0.1:8080.
@@ -67,6 +71,8 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         any
+	// isPlan: the body or the response may be as large as a seating plan.
+	isPlan bool
 	// notIdempotent requests are retried only if they were certainly not executed.
 	notIdempotent bool
 }
@@ -159,11 +165,19 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	if c.secret != "" {
 		req.Header.Set("Authorization", "Bearer "+c.secret)
 	}
-	response, err := c.http.Do(req)
+	sender, limit := c.http, int64(maxResponseBytes)
+	if r.isPlan {
+		forPlans := *c.http
+		if forPlans.Timeout > 0 {
+			forPlans.Timeout = max(forPlans.Timeout, planTimeout)
+		}
+		sender, limit = &forPlans, maxPlanBytes
+	}
+	response, err := sender.Do(req)
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))
+	text, err := io.ReadAll(io.LimitReader(response.Body, limit))
 	_ = response.Body.Close() // the body was read; a close error has no meaning
 	if err != nil {
 		return nil, err

@@ -10,9 +10,9 @@
 //
 // A call is retried if it gets no response, or a response that allows a retry (429,
 // 502, 503, 504). The delays grow, or follow Retry-After. Retries end with ctx or
-// after the retry timeout. They are safe: AcquireLock, CreateUser and CreateEvent send an
-// idempotency key, which the client generates if the caller gives none, and the other calls
-// have the same effect when repeated. Only UpdateEvent could undo the change of another
+// after the retry timeout. They are safe: AcquireLock, CreateUser, CreateEvent and
+// CreateSeatingPlan send an idempotency key, which the client generates if the caller gives none,
+// and the other calls have the same effect when repeated. Only UpdateEvent could undo the change of another
 // caller: it is retried only if the request was certainly not executed.
 //
 // A refusal is an *Error with a code. After an error without a code, and after

@@ -67,22 +67,21 @@ func (s *Service) readSections(ctx context.Context, of Summary, numbers []int) (
 	return sections, err
 }
 
-// join makes sections of their parts, which are in order.
+// join makes sections of their parts, which are in order. A section with all its seats has all its
+// parts.
 func join(of Summary, numbers []int, parts []bson.Raw) ([]holdfast.Section, error) {
 	sections := make([]holdfast.Section, len(numbers))
-	next := make([]int64, len(numbers)) // part of each section
 	for _, part := range parts {
 		number, n, section, err := decodePart(part)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.Index(numbers, int(number))
-		if i < 0 || n != next[i] {
+		switch i := slices.Index(numbers, int(number)); {
+		case i < 0: // the query does not match it
 			return nil, errIncomplete
-		}
-		if next[i]++; n == 0 {
+		case n == 0:
 			sections[i] = section
-		} else {
+		default:
 			sections[i].Rows = append(sections[i].Rows, section.Rows...)
 		}
 	}

@@ -1,0 +1,162 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// SeatingPlan is the plan of a hall. It never changes.
+type SeatingPlan struct {
+	ID         string     `json:"id,omitempty"` // of an answer
+	Name       string     `json:"name"`
+	Categories []Category `json:"categories"`
+	FocalPoint *Point     `json:"focalPoint,omitempty"` // what the hall looks at
+	Sections   []Section  `json:"sections"`
+	CreatedAt  time.Time  `json:"createdAt,omitzero"` // of an answer
+}
+
+// Category is a price class of seats.
+type Category struct {
+	Key   string `json:"key"`
+	Name  string `json:"name"`
+	Color string `json:"color,omitempty"` // #rrggbb
+}
+
+// Point is a position, in units of the plan's own.
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Section is a part of a hall. It has either Rows or a Capacity (general admission).
+type Section struct {
+	Key      string       `json:"key"`
+	Name     string       `json:"name"`
+	Category string       `json:"category"` // a category's key
+	Floor    string       `json:"floor,omitempty"`
+	Entrance string       `json:"entrance,omitempty"`
+	Rows     []Row        `json:"rows,omitempty"`
+	Capacity int64        `json:"capacity,omitempty"`
+	Outline  [][2]float64 `json:"outline,omitempty"`
+}
+
+// Row is a row of a section.
+type Row struct {
+	Key       string `json:"key"`
+	Label     string `json:"label,omitempty"`     // default: the key
+	Category  string `json:"category,omitempty"`  // default: the section's
+	Adjacency string `json:"adjacency,omitempty"` // LINE (default), NONE, ALL
+	// Seats are in their physical order; nil is a gap. If it is nil, the row has Count seats without
+	// gaps, whose IDs are <section>-<row>-1 and so on. An answer always has Seats.
+	Seats []*Seat `json:"-"`
+	Count int64   `json:"-"`
+}
+
+// Seat is a numbered seat.
+type Seat struct {
+	ID             string   `json:"id"`
+	Label          string   `json:"label,omitempty"`    // default: the position in the row
+	Category       string   `json:"category,omitempty"` // default: the row's
+	X              *float64 `json:"x,omitempty"`        // default: the position in the row
+	Y              *float64 `json:"y,omitempty"`        // default: the index of the row
+	Accessible     bool     `json:"accessible,omitempty"`
+	Companion      bool     `json:"companion,omitempty"`
+	RestrictedView bool     `json:"restrictedView,omitempty"`
+	Note           string   `json:"note,omitempty"`
+}
+
+// rowFields is a Row without its methods.
+type rowFields Row
+
+// MarshalJSON implements json.Marshaler.
+func (r Row) MarshalJSON() ([]byte, error) {
+	var seats any = r.Seats
+	if r.Seats == nil {
+		seats = r.Count
+	}
+	return json.Marshal(struct {
+		rowFields
+		Seats any `json:"seats"`
+	}{rowFields(r), seats})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Row) UnmarshalJSON(text []byte) error {
+	var seats struct {
+		Seats json.RawMessage `json:"seats"`
+	}
+	if err := json.Unmarshal(text, (*rowFields)(r)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &seats); err != nil {
+		return err
+	}
+	if r.Seats, r.Count = nil, 0; json.Unmarshal(seats.Seats, &r.Count) == nil {
+		return nil
+	}
+	if err := json.Unmarshal(seats.Seats, &r.Seats); err != nil {
+		return fmt.Errorf("seats of row %s: %w", r.Key, err)
+	}
+	return nil
+}
+
+// SeatingPlanSummary is a seating plan without rows and seats.
+type SeatingPlanSummary struct {
+	ID         string           `json:"id"`
+	Name       string           `json:"name"`
+	TotalSeats int64            `json:"totalSeats"`
+	Categories []Category       `json:"categories"`
+	Sections   []SectionSummary `json:"sections"`
+	CreatedAt  time.Time        `json:"createdAt"`
+	// Replayed is true if an earlier request with the same key created the plan.
+	Replayed bool `json:"-"`
+}
+
+// SectionSummary is a section of a SeatingPlanSummary.
+type SectionSummary struct {
+	Key      string `json:"key"`
+	Name     string `json:"name"`
+	Category string `json:"category"`
+	Seats    int64  `json:"seats"` // in rows, or the capacity
+}
+
+// CreateSeatingPlan creates a plan; its ID and CreatedAt are ignored, so that a plan that was read
+// can be created elsewhere. idempotencyKey makes repeated requests create one plan, for 24 h. If it
+// is "", the client generates a key for the call. A plan that is wrong is refused with
+// ValidationFailed; the Error's Errors say where.
+func (c *Client) CreateSeatingPlan(ctx context.Context, plan SeatingPlan, idempotencyKey string) (of SeatingPlanSummary, err error) {
+	plan.ID, plan.CreatedAt = "", time.Time{}
+	body := struct {
+		SeatingPlan
+		IdempotencyKey string `json:"idempotencyKey"`
+	}{plan, cmp.Or(idempotencyKey, rand.Text())}
+	header, err := c.call(ctx, request{method: http.MethodPost, path: "/api/seating-plans", body: body, isPlan: true}, &of)
+	of.Replayed = header.Get("Idempotent-Replayed") == "true"
+	return of, err
+}
+
+// GetSeatingPlan returns a plan written out: each seat has its label, category and position. If
+// sections are given, it has only the sections with these keys. A caller that needs a plan often
+// keeps it: it never changes.
+func (c *Client) GetSeatingPlan(ctx context.Context, id string, sections ...string) (plan SeatingPlan, err error) {
+	query := url.Values{}
+	for _, key := range sections {
+		query.Add("section", key)
+	}
+	_, err = c.call(ctx, request{
+		method: http.MethodGet, path: "/api/seating-plans/" + url.PathEscape(id), query: query, isPlan: true,
+	}, &plan)
+	return plan, err
+}
+
+// ListSeatingPlans iterates over all plans, as ListEvents does.
+func (c *Client) ListSeatingPlans(ctx context.Context) iter.Seq2[SeatingPlanSummary, error] {
+	return list[SeatingPlanSummary](ctx, c, "/api/seating-plans", Filter{})
+}
