@@ -338,7 +338,8 @@ func TestClient_HasEveryCode(t *testing.T) {
 		client.EventNotOnSale, client.EmailTaken, client.CapacityBelowTaken, client.LockConsumed, client.LockReleased,
 		client.LockExpired, client.BookingConfirmed, client.BookingCancelled, client.BookingNotPayable,
 		client.BookingExpired, client.JobRunning, client.ValidationFailed, client.IdempotencyKeyReused,
-		client.TooManyRequests, client.Unavailable, client.OutcomeUnknown,
+		client.TooManyRequests, client.Unavailable, client.OutcomeUnknown, client.SeatingPlanNotFound, client.SeatNotFound,
+		client.SeatOrphaned, client.SeatsNotAdjacent, client.LockHasBooking,
 	}
 	for _, code := range httpapi.Codes() {
 		if !slices.Contains(constants, client.Code(code)) {

@@ -24,11 +24,16 @@ const (
 	UserNotFound         Code = "USER_NOT_FOUND"
 	LockNotFound         Code = "LOCK_NOT_FOUND"
 	BookingNotFound      Code = "BOOKING_NOT_FOUND"
+	SeatingPlanNotFound  Code = "SEATING_PLAN_NOT_FOUND"
+	SeatNotFound         Code = "SEAT_NOT_FOUND"
 	JobNotFound          Code = "JOB_NOT_FOUND"
 	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	BodyTooLarge         Code = "BODY_TOO_LARGE"
 	UnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
-	SeatsUnavailable     Code = "SEATS_UNAVAILABLE" // Error.Requested and Available
+	SeatsUnavailable     Code = "SEATS_UNAVAILABLE"  // Error.Requested, Available and Unavailable
+	SeatOrphaned         Code = "SEAT_ORPHANED"      // Error.Orphans
+	SeatsNotAdjacent     Code = "SEATS_NOT_ADJACENT" // Error.Longest
+	LockHasBooking       Code = "LOCK_HAS_BOOKING"
 	SeatLimitReached     Code = "SEAT_LIMIT_REACHED"
 	EventNotOnSale       Code = "EVENT_NOT_ON_SALE"
 	EmailTaken           Code = "EMAIL_TAKEN"
@@ -50,15 +55,18 @@ const (
 
 // Error is a response with an error status.
 type Error struct {
-	Status     int
-	Code       Code          // "" if a proxy answered instead of the API
-	Detail     string        // an English sentence
-	Requested  int64         // seats requested, with SeatsUnavailable
-	Available  int64         // seats available, with SeatsUnavailable
-	Holder     string        // process that runs the job, with JobRunning
-	RetryAfter time.Duration // delay before a retry; 0 if the response gives none
-	RequestID  string        // in the server's log
-	Fields     []FieldError  // with ValidationFailed
+	Status      int
+	Code        Code          // "" if a proxy answered instead of the API
+	Detail      string        // an English sentence
+	Requested   int64         // seats requested, with SeatsUnavailable
+	Available   int64         // seats available, with SeatsUnavailable
+	Unavailable []string      // named seats that are not available, with SeatsUnavailable
+	Orphans     []string      // seats that would be left without a free neighbour, with SeatOrphaned
+	Longest     int64         // seats that are together, with SeatsNotAdjacent
+	Holder      string        // process that runs the job, with JobRunning
+	RetryAfter  time.Duration // delay before a retry; 0 if the response gives none
+	RequestID   string        // in the server's log
+	Fields      []FieldError  // with ValidationFailed
 }
 
 // FieldError describes one invalid part of a request.
@@ -92,12 +100,15 @@ func Is(err error, codes ...Code) bool {
 
 // problem is the body of an error response (RFC 9457).
 type problem struct {
-	Code      Code         `json:"code"`
-	Detail    string       `json:"detail"`
-	Requested int64        `json:"requested"`
-	Available int64        `json:"available"`
-	Holder    string       `json:"holder"`
-	Errors    []FieldError `json:"errors"`
+	Code        Code         `json:"code"`
+	Detail      string       `json:"detail"`
+	Requested   int64        `json:"requested"`
+	Available   int64        `json:"available"`
+	Unavailable []string     `json:"unavailable"`
+	Orphans     []string     `json:"orphans"`
+	Longest     int64        `json:"longest"`
+	Holder      string       `json:"holder"`
+	Errors      []FieldError `json:"errors"`
 }
 
 // newError reads an error response. If a proxy answered instead of the API, the
@@ -108,14 +119,17 @@ func newError(response *http.Response, body []byte) *Error {
 		p = problem{}
 	}
 	e := &Error{
-		Status:    response.StatusCode,
-		Code:      p.Code,
-		Detail:    cmp.Or(p.Detail, response.Status),
-		Requested: p.Requested,
-		Available: p.Available,
-		Holder:    p.Holder,
-		RequestID: response.Header.Get("X-Request-Id"),
-		Fields:    p.Errors,
+		Status:      response.StatusCode,
+		Code:        p.Code,
+		Detail:      cmp.Or(p.Detail, response.Status),
+		Requested:   p.Requested,
+		Available:   p.Available,
+		Unavailable: p.Unavailable,
+		Orphans:     p.Orphans,
+		Longest:     p.Longest,
+		Holder:      p.Holder,
+		RequestID:   response.Header.Get("X-Request-Id"),
+		Fields:      p.Errors,
 	}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(seconds) * time.Second

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -89,22 +88,18 @@ func (r Row) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *Row) UnmarshalJSON(text []byte) error {
-	var seats struct {
+	var row struct {
+		rowFields
 		Seats json.RawMessage `json:"seats"`
 	}
-	if err := json.Unmarshal(text, (*rowFields)(r)); err != nil {
+	if err := json.Unmarshal(text, &row); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, &seats); err != nil {
-		return err
-	}
-	if r.Seats, r.Count = nil, 0; json.Unmarshal(seats.Seats, &r.Count) == nil {
+	*r = Row(row.rowFields)
+	if json.Unmarshal(row.Seats, &r.Count) == nil {
 		return nil
 	}
-	if err := json.Unmarshal(seats.Seats, &r.Seats); err != nil {
-		return fmt.Errorf("seats of row %s: %w", r.Key, err)
-	}
-	return nil
+	return json.Unmarshal(row.Seats, &r.Seats)
 }
 
 // SeatingPlanSummary is a seating plan without rows and seats.
@@ -130,7 +125,7 @@ type SectionSummary struct {
 // CreateSeatingPlan creates a plan; its ID and CreatedAt are ignored, so that a plan that was read
 // can be created elsewhere. idempotencyKey makes repeated requests create one plan, for 24 h. If it
 // is "", the client generates a key for the call. A plan that is wrong is refused with
-// ValidationFailed; the Error's Errors say where.
+// ValidationFailed; the Error's Fields say where.
 func (c *Client) CreateSeatingPlan(ctx context.Context, plan SeatingPlan, idempotencyKey string) (of SeatingPlanSummary, err error) {
 	plan.ID, plan.CreatedAt = "", time.Time{}
 	body := struct {
