@@ -19,6 +19,8 @@ func TestChangeSeats_TakesAllOfTheNewWish(t *testing.T) {
 		{"fewer seats", "A1 A2 A3", named(0, "A2"), "A2"},
 		{"the same seats", "A1 A2", named(0, "A2 A1"), "A1 A2"},
 		{"best of as many seats keeps its own", "A1 A2", best(0, 2, holdfast.BestAvailable{}), "A1 A2"},
+		{"best keeps its own, though others are nearer", "A4 B4", best(0, 2, holdfast.BestAvailable{}), "A4 B4"},
+		{"best of a section leaves another", "C1 C2", best(0, 2, holdfast.BestAvailable{Section: "main"}), "A1 A2"},
 		{"best of more seats may have its own", "A1 A2", best(0, 4, holdfast.BestAvailable{Required: true}), "A1 A2 A3 A4"},
 		{"best of another section", "pit pit", best(0, 2, holdfast.BestAvailable{Section: "main"}), "A1 A2"},
 		{"best of another category", "A1 A2", best(0, 1, holdfast.BestAvailable{Categories: []string{"stalls"}}), "A1"},
@@ -27,7 +29,11 @@ func TestChangeSeats_TakesAllOfTheNewWish(t *testing.T) {
 		{"from standing to seats", "pit pit", named(0, "A1"), "A1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, row.from)
+			plan := hallOf("A1 A2 A3 A4", "B1 B2 B3 B4")
+			plan.Sections = append(plan.Sections, holdfast.Section{Key: "side", Name: "Side", Category: "stalls", Rows: []holdfast.Row{
+				{Key: "1", Seats: []*holdfast.Seat{{ID: "C1"}, {ID: "C2"}}},
+			}})
+			s := newSeated(t, plan).holds(t, 1, row.from)
 			expires := s.locks[lockID(1)].ExpiresAt
 			s.now = s.now.Add(time.Minute)
 			r := s.one(t, changeTo(row.to))
@@ -114,6 +120,21 @@ func TestChangeSeats_ReclaimsDueLocks(t *testing.T) {
 	wantCode(t, s.one(t, changeTo(named(0, "A2 A3"))), "")
 	s.wantLock(t, 2, holdfast.LockExpired)
 	s.wantTaken(t, "A2 A3")
+}
+
+// The seats that a change adds or gives back count for the next request of the batch.
+func TestChangeSeats_CountsForItsUserAtOnce(t *testing.T) {
+	for _, row := range []struct {
+		to   string
+		code holdfast.Code
+	}{{"A1", ""}, {"A1 A2", "SEAT_LIMIT_REACHED"}, {"A1 A2 A3", "SEAT_LIMIT_REACHED"}} {
+		s := newSeated(t, hallOf("A1 A2 A3 A4 A5")).holds(t, 1, "A1 A2")
+		s.event.MaxSeatsPerUser = 3
+		p := &pipeline{store: s, rules: theRules}
+		results := p.batch(t, changeTo(named(0, row.to)), named(2, "A4 A5"))
+		wantCode(t, results[0], "")
+		wantCode(t, results[1], row.code)
+	}
 }
 
 // One batch changes a lock twice and then ends it, repeats its request, or gives its seats to others.

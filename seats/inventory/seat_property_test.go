@@ -28,19 +28,24 @@ func TestDecide_AgreesWithTheModelOfAHall(t *testing.T) {
 		{"the event is unseated", newUnseatedGenerator, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				g := row.draw(t)
-				r := &hallComparison{
-					pipeline: &pipeline{store: g.store, rules: g.rules, remember: row.remember},
-					model:    seatModelOf(g.store, g.rules, nil),
-				}
-				for range g.number("batches", 1, 6) {
-					r.step(g)
-				}
-			})
+			for range histories {
+				rapid.Check(t, func(t *rapid.T) {
+					g := row.draw(t)
+					r := &hallComparison{
+						pipeline: &pipeline{store: g.store, rules: g.rules, remember: row.remember},
+						model:    seatModelOf(g.store, g.rules, nil),
+					}
+					for range g.number("batches", 1, 6) {
+						r.step(g)
+					}
+				})
+			}
 		})
 	}
 }
+
+// histories are hundreds of histories, by default. Few of them are like the one that finds a mistake.
+const histories = 20
 
 // hallComparison carries out the same commands in the pipeline and in the model.
 type hallComparison struct {

@@ -149,3 +149,22 @@ func TestDecide_ASoldDueLockKeepsItsSeats(t *testing.T) {
 		})
 	}
 }
+
+// What a process remembers may be old, although the counter is the same: another process has moved a lock.
+func TestDecide_AnOldMapGrantsNothing(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1 A2")
+	old := &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event), seats: s.seats.occupancy()}
+	wantCode(t, s.one(t, changeTo(named(0, "A3 A4"))), "")
+	wantDetails(t, old.batch(t, named(2, "A3 A4"))[0], "SEATS_UNAVAILABLE", unavailable(2, 0, "A3", "A4"))
+	s.wantTaken(t, "A3 A4")
+}
+
+// A process that knows nothing of an event presumes that it sells seats by number.
+func TestAcquire_ByNumberFromAnEventThatIsPresumedUnseated(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4"))
+	p := &pipeline{store: s, rules: theRules, remember: true, remembered: presumed()}
+	wantCode(t, p.batch(t, acquire(1, 2))[0], "VALIDATION_FAILED")
+	p.remembered = presumed()
+	wantCode(t, p.batch(t, named(2, "A1 A2"))[0], "")
+	s.wantTaken(t, "A1 A2")
+}
