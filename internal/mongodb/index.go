@@ -85,6 +85,25 @@ func DropRetired(ctx context.Context, db *DB, known ...Collection) error {
 	return nil
 }
 
+// DropIndexes drops the indexes of some collections, under any name.
+func DropIndexes(ctx context.Context, db *DB, collections ...Collection) error {
+	for _, c := range collections {
+		have, err := db.indexesOf(ctx, c.Name)
+		if err != nil {
+			return Translate(err)
+		}
+		for name, definition := range have {
+			if !slices.ContainsFunc(c.Indexes, func(i Index) bool { return i.matches(definition) }) {
+				continue
+			}
+			if err := db.dropIndex(ctx, c.Name, name); err != nil {
+				return Translate(err)
+			}
+		}
+	}
+	return nil
+}
+
 func (db *DB) dropIndex(ctx context.Context, collection, name string) error {
 	err := db.Collection(collection).Indexes().DropOne(ctx, name)
 	if hasCode(err, codeIndexNotFound) { // another process was faster

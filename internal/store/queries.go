@@ -174,10 +174,10 @@ type EventSummary struct {
 	Locked int64 // their seats
 }
 
-// Sold is the taken seats that are not locked: the seats of CONSUMED locks, if the counter
-// agrees with the locks. Summing these locks would cost more with every sale.
+// Sold is the taken seats that are neither locked nor blocked: the seats of CONSUMED locks, if the
+// counter agrees with the locks. Summing these locks would cost more with every sale.
 func (s EventSummary) Sold() int64 {
-	return max(0, s.TotalSeats-s.AvailableSeats+s.Oversold-s.Locked)
+	return max(0, s.TotalSeats-s.AvailableSeats+s.Oversold-s.Locked-s.Seating.BlockedSeats)
 }
 
 // EventSummaries reads up to limit events, newest first, after a position; the zero ID is

@@ -107,7 +107,7 @@ func (s *Store) proveUnchanged(ctx context.Context, event inventory.Event, seal 
 }
 
 // prove looks for what contradicts an event without open locks and bookings: in its counter, its
-// taking locks and its CONFIRMED bookings. It returns "" if nothing does.
+// map, its taking locks and its CONFIRMED bookings. It returns "" if nothing does.
 func (s *Store) prove(ctx context.Context, event inventory.Event) (contradiction string, err error) {
 	taken, contradiction, err := s.proveLocks(ctx, event.ID)
 	if err == nil && contradiction == "" {
@@ -115,6 +115,9 @@ func (s *Store) prove(ctx context.Context, event inventory.Event) (contradiction
 	}
 	if err == nil && contradiction == "" && event.Drift(taken) != 0 {
 		contradiction = "its counter does not agree with its locks"
+	}
+	if err == nil && contradiction == "" && !event.Seating.PlanID.IsZero() {
+		contradiction, err = s.proveMap(ctx, event.ID)
 	}
 	return contradiction, mongodb.Translate(err)
 }

@@ -234,3 +234,50 @@ func TestSeated_LocksOfOtherSoftware(t *testing.T) {
 		}
 	}
 }
+
+// An event that is over is sealed with its blocks, if its map agrees with its locks.
+func TestSeated_SealProvesTheMap(t *testing.T) {
+	t.Parallel()
+	f := newSeated(t, testenv.New(t))
+	f.mustApply(f.take(f.load(needsSeats), f.blockOf("a-1-1")))
+	f.Set("events", f.event, bson.D{field("eventDate", time.Now().Add(-time.Hour))})
+	right := f.document("events", f.event)["internal.map"]
+	seal := func() store.SealResult {
+		t.Helper()
+		result, err := f.store.Seal(f.Ctx(), *f.load(inventory.Needs{Event: true}).Event, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	for name, damage := range map[string]bson.D{
+		"a seat too many":       {field("internal.map.0", bson.Binary{Data: []byte{0xc0, 0}})},
+		"a map of no kind":      {field("internal.map.0", 7)},
+		"too many blocked ones": {field("internal.map", right), field("blockedSeats", 2)},
+	} {
+		f.Set("events", f.event, damage)
+		if r := seal(); r.Sealed || r.Contradiction != "its map of seats does not agree with its locks" {
+			t.Errorf("%s: %+v", name, r)
+		}
+		f.Set("events", f.event, bson.D{field("internal.map", right), field("blockedSeats", 1)})
+	}
+	if r := seal(); !r.Sealed {
+		t.Errorf("got %+v", r)
+	}
+	sealed := *f.load(inventory.Needs{Event: true}).Event
+	if contradiction, err := f.store.ProveSeal(f.Ctx(), sealed); err != nil || contradiction != "" {
+		t.Errorf("got %q, %v", contradiction, err)
+	}
+	if summaries, err := f.store.EventSummaries(f.Ctx(), holdfast.ID{}, 1); err != nil || summaries[0].Sold() != 0 {
+		t.Errorf("blocked seats count as sold: %+v, %v", summaries, err)
+	}
+	f.withoutSeatIndex()
+	double := f.blockOf("a-1-1")
+	f.Insert("seatlocks", bson.D{field("_id", double.ID), field("eventId", f.event), field("seats", 1), field("seatIds", bson.A{"a-1-1"}),
+		field("status", "BLOCKED")})
+	f.Set("events", f.event, bson.D{field("availableSeats", 30)})
+	sealed.AvailableSeats = 30
+	if contradiction, err := f.store.ProveSeal(f.Ctx(), sealed); err != nil || contradiction != "several of its locks have the same seat" {
+		t.Errorf("got %q, %v", contradiction, err)
+	}
+}

@@ -91,3 +91,18 @@ func addToUnion(u *inventory.Union, doubles map[string]bool, lock holdfast.Lock)
 		u.Blocked += lock.Seats
 	}
 }
+
+// proveMap compares the map of a seated event with its locks. It returns "" if they agree.
+func (s *Store) proveMap(ctx context.Context, eventID ID) (contradiction string, err error) {
+	state, err := s.Load(ctx, eventID, inventory.Needs{Seats: true, Union: true})
+	switch {
+	case err != nil || state.Seats == nil: // it is not there any more, or has no plan any more
+		return "", err
+	case len(state.Union.Doubles) > 0:
+		return "several of its locks have the same seat", nil
+	case state.Seats.Become(state.Union.Seats) != 0 || state.Union.Blocked != state.Event.Seating.BlockedSeats:
+		return "its map of seats does not agree with its locks", nil
+	default:
+		return "", nil
+	}
+}
