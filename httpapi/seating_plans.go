@@ -172,8 +172,8 @@ type seatingPlanQuery struct {
 }
 
 const (
-	// maxPlansSent bounds the memory of plans that are being sent: some MB each.
-	maxPlansSent = 64
+	// maxPlansSent bounds the memory of plans that are being sent: up to 10 MB each.
+	maxPlansSent = 32
 	// planWriteTimeout ends an answer whose client reads less than a section in it.
 	planWriteTimeout = 30 * time.Second
 	planCacheControl = "public, max-age=31536000, immutable"

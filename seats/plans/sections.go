@@ -44,8 +44,8 @@ func (s *Service) Sections(ctx context.Context, of Summary, numbers ...int) iter
 	}
 }
 
-// seatsPerRead is how many seats one read returns, or the seats of one section more: some 4 MiB.
-const seatsPerRead = holdfast.MaxSectionSeats
+// seatsPerRead is how many seats one read returns, or the seats of one section more: some MiB.
+const seatsPerRead = 5_000
 
 // readSections reads sections by one command. A part that is missing may be committed, and not yet
 // known to a primary that was just elected, so that this is confirmed.
