@@ -37,6 +37,9 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		used = settingsOf[command.Name]
 	}
 	used = append([]string{"MONGODB_*"}, used...)
+	if isOffline(ctx.Selected()) {
+		used = nil
+	}
 	general := &kong.Group{Key: "general", Title: "Flags of every command:"}
 	settings := &kong.Group{Key: "settings", Title: "Settings:"}
 	for _, flag := range ctx.Model.Flags {
@@ -52,4 +55,13 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	}
 	options.FlagsLast = true
 	return kong.DefaultHelpPrinter(options, ctx)
+}
+
+// isOffline reports whether a command uses no settings.
+func isOffline(node *kong.Node) bool {
+	if node == nil {
+		return false
+	}
+	_, is := node.Target.Addr().Interface().(offlineCommand)
+	return is
 }

@@ -41,7 +41,13 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"locks":    database,
 		"bookings": database,
 		"export":   database,
-		"import":   database,
+		// A check uses no database.
+		"plans":        database,
+		"plans check":  {},
+		"plans import": database,
+		"plans export": database,
+		"plans list":   database,
+		"import":       database,
 		"jobs": with(leases, "LOCK_EXPIRY_INTERVAL", "BOOKING_EXPIRY_INTERVAL", "RECONCILE_INTERVAL",
 			"ENDED_RETENTION"),
 		"doctor": with(leases, "LOCK_EXPIRY_INTERVAL", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION",
@@ -89,6 +95,7 @@ func TestHelp_BeginsWithTheFlagsOfTheCommand(t *testing.T) {
 		"":            {"Commands:", "doctor", "Flags of every command:", "--help", "--version", "--output", "Settings:", "--mongodb-uri"},
 		"locks":       {"Flags:", "--event", "--user", "--status", "--limit", "Flags of every command:", "Settings:", "--mongodb-uri"},
 		"recover":     {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
+		"plans check": {"Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
 		"leases free": {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},
 	} {
 		t.Run(command, func(t *testing.T) {

@@ -40,6 +40,7 @@ type commands struct {
 	Events    eventsCmd    `cmd:"" help:"List events."`
 	Locks     locksCmd     `cmd:"" help:"List locks."`
 	Bookings  bookingsCmd  `cmd:"" help:"List bookings."`
+	Plans     plansCmd     `cmd:"" help:"Check, import, export and list seating plans."`
 	Export    exportCmd    `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
 	Import    importCmd    `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`
 }
@@ -47,6 +48,12 @@ type commands struct {
 // command is a command of seatctl. code is the exit code if err is nil.
 type command interface {
 	run(ctx context.Context, s *session) (code int, err error)
+}
+
+// offlineCommand is a command that needs no database, and no settings. Its session has no services.
+type offlineCommand interface {
+	command
+	runOffline(s *session) (code int, err error)
 }
 
 // session has the services and streams of a command.
@@ -72,12 +79,16 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if ended >= 0 {
 		return ended
 	}
-	if err != nil {
+	var chosen command
+	if parsed != nil {
+		chosen, _ = parsed.Selected().Target.Addr().Interface().(command)
+	}
+	_, isOffline := chosen.(offlineCommand)
+	switch {
+	case err != nil && !isOffline: // without settings, an offline command works all the same
 		printError(errs, err)
 		return exitUsage
-	}
-	chosen, ok := parsed.Selected().Target.Addr().Interface().(command)
-	if !ok {
+	case chosen == nil:
 		printError(errs, errors.New("no such command; see --help"))
 		return exitUsage
 	}
@@ -97,6 +108,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 func run(ctx context.Context, c *commands, chosen command, in io.Reader, out, errs io.Writer) (code int, err error) {
 	log := telemetry.NewLog(errs, c.Config.LogLevel, c.Config.LogFormat)
 	s := &session{out: printer{w: out, format: c.Output}, in: in, errs: errs}
+	if offline, is := chosen.(offlineCommand); is {
+		return offline.runOffline(s)
+	}
 	if s.App, err = app.Connect(ctx, &c.Config, logFor(chosen, log)); err != nil {
 		if d, ok := chosen.(*doctorCmd); ok {
 			return d.unreachable(s, err)

@@ -209,6 +209,15 @@ func TestRead_KeepsNothingBeyondTheLimits(t *testing.T) {
 	}
 }
 
+func TestWrite_ALineForEachRow(t *testing.T) {
+	t.Parallel()
+	plan, _, _ := planjson.Read([]byte(example))
+	text, err := planjson.Write(plan)
+	if err != nil || strings.Count(string(text), "\n") != 12 || !strings.Contains(string(text), "\n   {\"key\":\"2\",\"seats\":40}]}") {
+		t.Errorf("%s %v", text, err)
+	}
+}
+
 // What is written is read back, and says nothing more than the plan.
 func TestOf_IsReadBack(t *testing.T) {
 	t.Parallel()
@@ -224,6 +233,12 @@ func TestOf_IsReadBack(t *testing.T) {
 		}
 		text, err := json.Marshal(planjson.Of(plan))
 		if err != nil {
+			t.Fatal(err)
+		}
+		if got, problems, err := planjson.Read(text); err != nil || len(problems) > 0 || !reflect.DeepEqual(got, plan) {
+			t.Fatalf("%s: %v, %v", text, problems, err)
+		}
+		if text, err = planjson.Write(plan); err != nil {
 			t.Fatal(err)
 		}
 		if got, problems, err := planjson.Read(text); err != nil || len(problems) > 0 || !reflect.DeepEqual(got, plan) {

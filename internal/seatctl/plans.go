@@ -1,0 +1,198 @@
+package seatctl
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/plans"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+	"github.com/holdfast-dev/holdfast/seats/seating/convert"
+	"github.com/holdfast-dev/holdfast/seats/seating/plancsv"
+	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+)
+
+// plansCmd has the commands on seating plans.
+type plansCmd struct {
+	Check  checkPlanCmd  `cmd:"" help:"Check a file with a seating plan, without a database: what it has, or what is wrong with it."`
+	Import importPlanCmd `cmd:"" help:"Create a seating plan from a file, and print its ID."`
+	Export exportPlanCmd `cmd:"" help:"Write a seating plan to a file, as import reads it."`
+	List   listPlansCmd  `cmd:"" help:"List the seating plans."`
+}
+
+// checkPlanCmd checks a file.
+type checkPlanCmd struct {
+	planFile `embed:""`
+}
+
+// planLine is what a file has.
+type planLine struct {
+	Name        string         `json:"name"`
+	Format      string         `json:"format"`
+	Sections    int            `json:"sections"`
+	Rows        int            `json:"rows"`
+	Seats       int64          `json:"seats"` // in rows
+	Standing    int64          `json:"generalAdmission"`
+	Categories  int            `json:"categories"`
+	Total       int64          `json:"totalSeats"`
+	Differences convert.Report `json:"differences,omitempty"`
+}
+
+func newPlanLine(c planContent) planLine {
+	l := planLine{
+		Name: c.plan.Name, Format: c.format, Sections: len(c.plan.Sections), Categories: len(c.plan.Categories),
+		Total: c.plan.TotalSeats(), Differences: c.report,
+	}
+	for _, section := range c.plan.Sections {
+		l.Rows += len(section.Rows)
+		l.Standing += section.Capacity
+	}
+	l.Seats = l.Total - l.Standing
+	return l
+}
+
+// run is not called: see runOffline.
+func (c *checkPlanCmd) run(_ context.Context, s *session) (int, error) { return c.runOffline(s) }
+
+func (c *checkPlanCmd) runOffline(s *session) (int, error) {
+	content, err := c.read(s)
+	if err != nil {
+		return exitFailed, err
+	}
+	if len(content.problems) > 0 {
+		return exitFailed, s.refusePlan(c.String(), content.problems)
+	}
+	columns := []any{"name", "format", "sections", "rows", "seats in rows", "general admission", "total", "categories"}
+	return exitOK, printRows(s.out, []planLine{newPlanLine(content)}, columns, func(l planLine) []any {
+		return []any{l.Name, l.Format, l.Sections, l.Rows, l.Seats, l.Standing, l.Total, l.Categories}
+	})
+}
+
+// refusePlan prints the problems of a file, and returns the error of the command.
+func (s *session) refusePlan(file string, problems []holdfast.FieldError) error {
+	err := printRows(s.out, problems, []any{"where", "problem"}, func(p holdfast.FieldError) []any { return []any{p.Where, p.What} })
+	switch {
+	case err != nil:
+		return err
+	case len(problems) == seating.MaxProblems:
+		return fmt.Errorf("%s has no valid seating plan; these are the first %d problems", file, seating.MaxProblems)
+	case len(problems) == 1:
+		return fmt.Errorf("%s has no valid seating plan: there is 1 problem", file)
+	default:
+		return fmt.Errorf("%s has no valid seating plan: there are %d problems", file, len(problems))
+	}
+}
+
+// importPlanCmd creates a plan.
+type importPlanCmd struct {
+	planFile `embed:""`
+
+	Key string `help:"Idempotency key: the same file with the same key is the same plan for 24 h. Without it, each import is a new plan."`
+}
+
+// Validate is called by the parser.
+func (i *importPlanCmd) Validate() error {
+	if err := holdfast.CheckText("", i.Key, holdfast.MaxKeyLength); err != nil {
+		return fmt.Errorf("--key is not a valid key: %w", err)
+	}
+	return i.planFile.Validate()
+}
+
+func (i *importPlanCmd) run(ctx context.Context, s *session) (int, error) {
+	content, err := i.read(s)
+	if err != nil {
+		return exitFailed, err
+	}
+	if len(content.problems) > 0 {
+		return exitFailed, s.refusePlan(i.String(), content.problems)
+	}
+	created, replayed, err := s.Plans.Create(ctx, content.plan, holdfast.CreationKey{Caller: "seatctl", Key: i.Key})
+	if err != nil {
+		return exitFailed, err
+	}
+	if s.out.format == formatJSON {
+		return exitOK, s.out.printJSON(struct {
+			ID       string `json:"id"`
+			Name     string `json:"name"`
+			Total    int64  `json:"totalSeats"`
+			Replayed bool   `json:"replayed"`
+		}{created.ID.String(), created.Name, created.TotalSeats, replayed}, "  ")
+	}
+	if replayed {
+		if _, err := fmt.Fprintln(s.errs, "The plan was created by an import before, with the same key."); err != nil {
+			return exitFailed, err
+		}
+	}
+	_, err = fmt.Fprintln(s.out.w, created.ID)
+	return exitOK, err
+}
+
+// exportPlanCmd writes a plan.
+type exportPlanCmd struct {
+	ID     string `arg:"" help:"ID of the plan."`
+	File   string `arg:"" optional:"" default:"-" help:"A file, or - for the standard output, which is the default."`
+	Format string `enum:",json,csv" default:"" help:"json or csv; by default what the file's name says, or else json."`
+}
+
+func (e *exportPlanCmd) run(ctx context.Context, s *session) (int, error) {
+	id, err := parseID("ID", &e.ID)
+	if err != nil {
+		return exitUsage, err
+	}
+	plan, err := s.Plans.Get(ctx, *id)
+	if err != nil {
+		return exitFailed, err
+	}
+	text, err := e.write(s, plan)
+	if err != nil {
+		return exitFailed, err
+	}
+	if e.File != standardStream {
+		const permissions = 0o644 // a plan is no secret
+		return exitOK, os.WriteFile(e.File, text, permissions)
+	}
+	_, err = s.out.w.Write(text)
+	return exitOK, err
+}
+
+func (e *exportPlanCmd) write(s *session, plan holdfast.SeatingPlan) ([]byte, error) {
+	if e.Format == planCSV || e.Format == "" && strings.EqualFold(filepath.Ext(e.File), ".csv") {
+		text, report := plancsv.Write(plan)
+		return text, s.printReport(report)
+	}
+	text, err := planjson.Write(plan)
+	return []byte(visibleLines(string(text))), err // only texts have what is escaped: it stays the same JSON
+}
+
+// listPlansCmd lists the plans.
+type listPlansCmd struct {
+	Limit limit `default:"50" help:"Maximum number of items; 0 for all."`
+}
+
+func (l *listPlansCmd) run(ctx context.Context, s *session) (int, error) {
+	all, err := readPages(l.Limit, func(p holdfast.Page) ([]plans.Summary, string, error) { return s.Plans.List(ctx, p) })
+	if err != nil {
+		return exitFailed, err
+	}
+	type line struct {
+		ID         string    `json:"id"`
+		Name       string    `json:"name"`
+		Total      int64     `json:"totalSeats"`
+		Sections   int       `json:"sections"`
+		Categories int       `json:"categories"`
+		CreatedAt  time.Time `json:"createdAt"`
+	}
+	var lines []line
+	for _, p := range all {
+		lines = append(lines, line{
+			ID: p.ID.String(), Name: p.Name, Total: p.TotalSeats, Sections: len(p.Sections), Categories: len(p.Categories), CreatedAt: p.CreatedAt,
+		})
+	}
+	return exitOK, printRows(s.out, lines, []any{"id", "name", "seats", "sections", "categories", "created"}, func(l line) []any {
+		return []any{l.ID, l.Name, l.Total, l.Sections, l.Categories, formatTime(l.CreatedAt)}
+	})
+}
