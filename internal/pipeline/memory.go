@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast"
@@ -22,6 +21,8 @@ type memory struct {
 	mu     sync.Mutex
 	events map[ID]remembered
 	seats  int // of the occupancies
+	// contested are the seated events that other processes write too.
+	contested map[ID]bool
 }
 
 // remembered is an event. If it is seated, it may come with its occupancy, of the same revision.
@@ -54,25 +55,6 @@ func (m *memory) recall(id ID) (*inventory.Event, *seating.Occupancy) {
 }
 
 const plenty = 1 << 40
-
-// isPresumed reports whether an event was not remembered.
-func isPresumed(e inventory.Event) bool { return e.TotalSeats == plenty }
-
-// wishesSeats reports whether commands name seats of a seated event: it is not presumed to be unseated.
-func wishesSeats(commands []inventory.Command) bool {
-	return slices.ContainsFunc(commands, func(c inventory.Command) bool {
-		switch c := c.(type) {
-		case inventory.Acquire:
-			return !c.Wish.IsZero()
-		case inventory.ChangeSeats:
-			return !c.Wish.IsZero()
-		case inventory.Block, inventory.Unblock:
-			return true
-		default:
-			return false
-		}
-	})
-}
 
 func presumed(id ID) inventory.Event {
 	return inventory.Event{
@@ -111,6 +93,36 @@ func (m *memory) forget(id ID) {
 	defer m.mu.Unlock()
 	m.seats -= sizeOf(m.events[id].seats)
 	delete(m.events, id)
+}
+
+// contend notes whether other processes write a seated event too.
+func (m *memory) contend(id ID, do bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case !do:
+		delete(m.contested, id)
+	case m.off:
+	case m.contested == nil || len(m.contested) >= maxRemembered:
+		m.contested = map[ID]bool{id: true}
+	default:
+		m.contested[id] = true
+	}
+}
+
+// isContested reports whether other processes wrote the event lately.
+func (m *memory) isContested(id ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.contested[id]
+}
+
+// revision is that of the remembered event; known is false if there is none.
+func (m *memory) revision(id ID) (revision int64, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.events[id]
+	return r.Revision, known
 }
 
 // set replaces an entry.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -25,8 +24,6 @@ const (
 	runTimeout = 15 * time.Second
 	// maxSpares is how many due locks a run finds out that MongoDB does not end, one by one.
 	maxSpares = 20
-	// maxWrongMaps is how often a map may be wrong: once as it is remembered, and once as it is stored.
-	maxWrongMaps = 2
 	// maxLoads bounds how often a decision asks for more.
 	maxLoads = 8
 	// fenceTimeout bounds a read that begins with a fence. A dead process's transaction
@@ -94,6 +91,7 @@ func (e readError) Unwrap() error { return e.cause }
 func (r *run) do(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
+	r.holdContested()
 	for {
 		db := r.pipeline.store.DB()
 		db.LearnUpgrade(ctx)
@@ -113,6 +111,7 @@ func (r *run) do(ctx context.Context) error {
 			if r.hold {
 				r.heldConflicts++
 			}
+			r.contend()
 			if r.heldConflicts >= maxHeldConflicts {
 				return errUnmatchable
 			}
@@ -171,29 +170,6 @@ func (r *run) spares(err error) bool {
 	return false
 }
 
-// mend handles a map that is damaged, or that has seats as free which are in a lock: the unique index of seats
-// has refused a plan. The next attempt reads the map. If that was read already, it is repaired first. If that
-// does not help either, mend returns an error.
-func (r *run) mend(ctx context.Context, cause error) error {
-	r.wrongMaps++
-	isStored := errors.Is(cause, store.ErrMap) || r.conflicts > 0 || r.hold
-	if isStored && r.wrongMaps <= maxWrongMaps {
-		for _, t := range r.tasks {
-			repair := taskOf(t.eventID, inventory.RepairSeats{})
-			if err := (&run{pipeline: r.pipeline, hold: true, wrongMaps: maxWrongMaps, tasks: []*task{repair}}).do(ctx); err != nil {
-				return err
-			}
-			r.pipeline.store.DB().Log().WarnContext(ctx, "Repaired the map of an event's seats, which did not agree with its locks",
-				slog.Any("eventId", t.eventID), slog.Int64("seats", repair.results[0].Corrected))
-		}
-	}
-	if r.wrongMaps > maxWrongMaps {
-		return holdfast.Refuse(holdfast.CodeUnavailable,
-			"The event's map of seats contradicts its locks. Nothing was changed; report the time to the operator.").By(cause)
-	}
-	return nil
-}
-
 // reclaimed are the locks that the plan ends for their seats: no command names them.
 func (t *task) reclaimed() (ids []ID) {
 	if !t.needs.Reclaim && len(t.needs.Holders) == 0 {
@@ -210,6 +186,7 @@ func (t *task) reclaimed() (ids []ID) {
 // remember keeps the events as they were written or, where nothing was written, read.
 func (r *run) remember() {
 	for _, t := range r.tasks {
+		r.settleContest(t)
 		event, seats := cmp.Or(t.applied.Event, t.read), t.seats
 		switch {
 		case seats != nil && event == nil: // the plan does not write the event

@@ -447,3 +447,41 @@ func TestSeated_UnionOfTheLocks(t *testing.T) {
 		t.Errorf("an unseated event: %+v, %v", state, err)
 	}
 }
+
+// While other processes write a seated event, a process holds it before it reads: a map that it remembers would
+// be out of date each time. It remembers again when it is alone.
+func TestSeated_AContestedEventIsHeldFirst(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var r recorder
+	eventID := newSeated(t, w)
+	p, other := newProcess(t, watched(t, w, r.monitor())), newProcess(t, w)
+	seat := 0
+	next := func(p *pipeline.Pipeline) []string {
+		t.Helper()
+		seat++
+		return r.of(func() { submit(t, p, eventID, named(eventID, fmt.Sprintf("a-%d-%d", seat/10+1, seat%10+1))) })
+	}
+	remembers, holds := []string{write, insert, commit}, []string{update, read, write, insert, commit}
+	next(p)
+	if got := next(p); !slices.Equal(got, remembers) {
+		t.Fatalf("alone: %v", got)
+	}
+	for round := range 3 {
+		next(other)
+		want := holds
+		if round == 0 {
+			want = slices.Concat([]string{write, abort}, holds)
+		}
+		if got := next(p); !slices.Equal(got, want) {
+			t.Errorf("round %d beside another process: %v, want %v", round, got, want)
+		}
+	}
+	if got := next(p); !slices.Equal(got, holds) {
+		t.Errorf("alone for the first time: %v, want %v", got, holds)
+	}
+	if got := next(p); !slices.Equal(got, remembers) {
+		t.Errorf("alone again: %v, want %v", got, remembers)
+	}
+	checkMap(t, w, eventID)
+}

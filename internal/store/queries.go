@@ -113,8 +113,10 @@ func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, 
 // Locks lists locks by ID, and the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
 	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses())
-	filter.Match = mongodb.And(filter.Match, notLifted)
-	if f.EventID == nil && f.Status == "" {
+	if f.UserID == nil { // blocks have no user
+		filter.Match = mongodb.And(filter.Match, notLifted)
+	}
+	if f.UserID == nil && f.EventID == nil && f.Status == "" {
 		filter.Match = mongodb.And(filter.Match, notBlocked)
 	}
 	docs, next, err := mongodb.List(ctx, s.locks(), filter, page, func(d lockDoc) ID { return d.ID })

@@ -122,7 +122,7 @@ const liftedBlock = internalName + ".block"
 
 var (
 	notBlocked = bson.D{{Key: "status", Value: bson.D{{Key: "$ne", Value: string(holdfast.LockBlocked)}}}}
-	notLifted  = mongodb.Is(liftedBlock, nil)
+	notLifted  = bson.D{{Key: liftedBlock, Value: bson.D{{Key: "$ne", Value: true}}}}
 	endDate    = bson.E{Key: "$currentDate", Value: bson.D{{Key: "updatedAt", Value: true}, {Key: "expiresAt", Value: true}}}
 )
 
