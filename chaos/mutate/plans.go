@@ -1,0 +1,33 @@
+package main
+
+// planMutations remove guards of seating plans.
+var planMutations = []mutation{
+	{name: "a seating plan is stored outside of its transaction", file: "seats/plans/service.go",
+		from:  "s.insert(ctx, of, parts) }})",
+		to:    "s.insert(context.Background(), of, parts) }})",
+		tests: "TestCreate_IsAllOrNothing"},
+	{name: "a damaged seating plan is read with fewer seats", file: "seats/plans/sections.go",
+		from:  " || section.TotalSeats() != summary.Seats",
+		to:    "",
+		tests: "TestGet_FailsOnDamage"},
+	{name: "a document of other software is a seating plan", file: "seats/plans/documents.go",
+		from:  `isPlan = mongodb.Is("internal.format", format)`,
+		to:    "isPlan = bson.D{}",
+		tests: "TestPlans_WorkBeside"},
+	{name: "a caller that gives up fails the callers that wait for the same hall", file: "seats/plans/halls.go",
+		from:  "c.givenUp = c.err != nil && ctx.Err() != nil",
+		to:    "c.givenUp = false",
+		tests: "TestHalls_AFailure"},
+	{name: "half a seating plan ends as if it were whole", file: "httpapi/server.go",
+		from:  "\t\t\tif aborted {",
+		to:    "\t\t\tif false {",
+		tests: "TestSeatingPlans_Damage"},
+	{name: "the number of large bodies is not limited", file: "httpapi/large_bodies.go",
+		from:  "into.place = a.largeBodies",
+		to:    "a.largeBodies.release()",
+		tests: "TestLargeBodies_AreLimited"},
+	{name: "a slow seating plan meets the time of small bodies", file: "httpapi/large_bodies.go",
+		from:  "control.SetReadDeadline(clock.Deadline(largeBodyStepTimeout))",
+		to:    "error(nil)",
+		tests: "TestLargeBodies_MayBeSlow"},
+}
