@@ -39,6 +39,7 @@ func (p Plan) Findings() []Finding {
 			Kind: Repairable, What: "sealed events that other software changed", Count: int64(len(p.BrokenSeals)),
 			Action: "remove their seals and check them",
 		},
+		{Kind: Repairable, What: "maps of seats that don't agree with their locks", Count: int64(len(p.WrongMaps)), Action: "correct them"},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
 		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended, or that name none", Count: int64(len(p.EndedSales)), Action: manual},
 		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: manual},
@@ -47,6 +48,8 @@ func (p Plan) Findings() []Finding {
 		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: manual},
 		{Kind: Manual, What: "events and users whose _id is no ObjectID", Count: p.Foreign, Action: manual},
 		{Kind: Manual, What: "events whose locks have too many seats to add up", Count: int64(len(p.Uncountable)), Action: manual},
+		{Kind: Manual, What: "seats that several locks have", Count: p.DoubleSeats, Action: manual},
+		{Kind: Manual, What: "locks whose seats are in no place of the seating plan", Count: p.UnplacedLocks, Action: manual},
 		{
 			Kind: Manual, What: "oversold events",
 			Count:  p.Oversold,

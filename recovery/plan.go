@@ -25,6 +25,9 @@ type Plan struct {
 	PoisonEvents   []holdfast.ID          // their totalSeats is no whole number ≥ 0: reported
 	Foreign        int64                  // events and users whose _id is no ObjectID, up to 100 each: reported
 	Uncountable    []holdfast.ID          // their locks have too many seats to add up: reported
+	WrongMaps      []holdfast.ID          // seated events whose map does not agree with their locks: corrected
+	DoubleSeats    int64                  // seats that several locks have: reported
+	UnplacedLocks  int64                  // their seats are in no place of the plan: reported
 	Oversold       int64                  // events with seats taken beyond their total: reported
 	EventsMeasured int64
 	BrokenSeals    []holdfast.ID // sealed events that other software changed: unsealed, and measured
@@ -76,6 +79,9 @@ func (r *Recovery) plan(ctx context.Context, all bool) (p Plan, err error) {
 		return page.err
 	}))
 	if err != nil {
+		return p, err
+	}
+	if err := reads.planMaps(ctx, &p); err != nil {
 		return p, err
 	}
 	events, users, err := r.findForeign(ctx, &foreignTurns{})

@@ -82,6 +82,7 @@ func (p *pass) runSteps(ctx context.Context) (Report, error) {
 		{"expire stale locks", p.expireLocks},
 		{"expire stale bookings", p.expireBookings},
 		{"check the counters", p.checkCounters},
+		{"check the maps of seats", p.checkMaps},
 		{"count INITIATED bookings", p.countInitiated},
 	}
 	for i, step := range steps {
@@ -113,6 +114,9 @@ func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger
 	err := p.consumeActive(ctx)
 	if err == nil {
 		err = p.checkCounters(ctx)
+	}
+	if err == nil {
+		err = p.checkMaps(ctx)
 	}
 	if err == nil && p.report.Errors > 0 {
 		err = fmt.Errorf("%d events %w", p.report.Errors, ErrLeftOver)

@@ -115,6 +115,36 @@ func (p *Pipeline) repairHeld(ctx context.Context, eventID ID, c inventory.Repai
 	return result.Correction, err
 }
 
+// RepairSeats compares the map of a seated event with its locks, and corrects it if it is wrong. The
+// result has what was found, and how many seats of the map were wrong.
+//
+// It is compared at a snapshot, and the correction is guarded by the revision. While an event changes all the
+// time, a transaction that holds it compares.
+func (p *Pipeline) RepairSeats(ctx context.Context, eventID ID, runID string) (result inventory.Result, isCorrected bool, err error) {
+	c := inventory.RepairSeats{RunID: runID}
+	for range maxRepairs {
+		state, err := p.store.MeasureSeats(ctx, eventID)
+		if err != nil {
+			return result, false, err
+		}
+		plan, found := p.Preview(state, c)
+		if plan.IsEmpty() {
+			return found, false, found.Err
+		}
+		if plan.Event.IfUnchanged.Unguarded {
+			break
+		}
+		_, err = p.store.Apply(ctx, []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
+		if !errors.Is(err, store.ErrStale) {
+			p.memory.forget(eventID)
+			return found, err == nil, mongodb.Translate(err)
+		}
+	}
+	t := taskOf(eventID, c)
+	result, err = p.carryOut(ctx, t, c, holdFirst)
+	return result, !t.plan.IsEmpty(), err
+}
+
 // Preview decides a command on a state that was read, and changes nothing.
 func (p *Pipeline) Preview(s inventory.State, c inventory.Command) (inventory.Plan, inventory.Result) {
 	plan, results, needs := inventory.Decide(s, []inventory.Command{c}, p.rules)

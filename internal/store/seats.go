@@ -353,6 +353,22 @@ func mapDoc(o *seating.Occupancy) bson.D {
 	return doc
 }
 
+// setMaps replaces the maps of sections.
+func setMaps(set bson.D, w inventory.EventWrite) bson.D {
+	all := bson.D{}
+	for _, m := range w.Maps {
+		if w.AllMaps { // what is there may be no document
+			all = append(all, bson.E{Key: strconv.Itoa(m.Section), Value: sectionValue(m)})
+		} else {
+			set = append(set, bson.E{Key: mapOf(m.Section), Value: sectionValue(m)})
+		}
+	}
+	if w.AllMaps {
+		set = append(set, bson.E{Key: mapName, Value: all})
+	}
+	return set
+}
+
 // sectionValue is a section's map as it is stored.
 func sectionValue(m inventory.SectionMap) any {
 	if m.Bits == nil {

@@ -83,7 +83,7 @@ func (f seated) free(s inventory.State, writes []inventory.LockWrite, blocked in
 	}
 	n := int64(len(seatIDs))
 	return inventory.Plan{Locks: writes, Event: &inventory.EventWrite{
-		IfUnchanged: s.Event, Available: n, Blocked: -blocked, Maps: f.maps(s.Seats, mark),
+		IfUnchanged: s.Event, Available: n, Blocked: new(s.Event.Seating.BlockedSeats - blocked), Maps: f.maps(s.Seats, mark),
 	}}
 }
 

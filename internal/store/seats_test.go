@@ -114,7 +114,7 @@ func (f seated) take(s inventory.State, locks ...holdfast.Lock) inventory.Plan {
 			s.Seats.TakeGeneral(n, l.Seats)
 		}
 		if l.Status == holdfast.LockBlocked {
-			plan.Event.Blocked += l.Seats
+			plan.Event.Blocked = new(s.Event.Seating.BlockedSeats + l.Seats)
 		}
 		plan.Event.Available -= l.Seats
 		plan.Acquired, plan.TTL = append(plan.Acquired, l), append(plan.TTL, time.Hour)

@@ -90,10 +90,10 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	}
 	addTo("availableSeats", w.Available)
 	addTo("oversold", w.Oversold)
-	addTo("blockedSeats", w.Blocked)
-	for _, m := range w.Maps {
-		set = append(set, bson.E{Key: mapOf(m.Section), Value: sectionValue(m)})
+	if w.Blocked != nil {
+		set = append(set, bson.E{Key: "blockedSeats", Value: *w.Blocked})
 	}
+	set = setMaps(set, w)
 	if w.Counter != nil {
 		set = append(set, bson.E{Key: "availableSeats", Value: w.Counter.AvailableSeats})
 		inc = raise(inc, shared, fixes, formerFixes)

@@ -15,6 +15,27 @@ import (
 // unionPage is the number of locks in one read of a union.
 const unionPage = 5000
 
+// SeatedEvents returns the events with a seating plan, of a scope.
+func (s *Store) SeatedEvents(ctx context.Context, scope Scope) ([]ID, error) {
+	filters := []bson.D{{{Key: planField, Value: bson.D{{Key: "$type", Value: "objectId"}}}}, namedByUs}
+	if scope == Unsealed {
+		filters = append(filters, mongodb.Is(sealFlag, nil))
+	}
+	docs, err := mongodb.All[struct {
+		ID ID `bson:"_id"`
+	}](ctx, s.events(), mongo.Pipeline{mongodb.Match(filters...), mongodb.Only("_id")})
+	found := make([]ID, 0, len(docs))
+	for _, d := range docs {
+		found = append(found, d.ID)
+	}
+	return found, mongodb.Translate(err)
+}
+
+// MeasureSeats compares the map of an event with its locks, at one snapshot.
+func (s *Store) MeasureSeats(ctx context.Context, id ID) (inventory.State, error) {
+	return s.Load(ctx, id, inventory.Needs{Event: true, Union: true})
+}
+
 // loadUnion reads an event with its map, and all of its locks that take seats, in one snapshot. A section
 // whose map is damaged is as wrong as it can be, so that every repair writes it.
 func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
@@ -45,6 +66,7 @@ func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (i
 	if state.Union, err = s.union(ctx, eventID, found.Seats.empty(hall)); err != nil {
 		return state, err
 	}
+	state.Union.NoMap = found.Seats.Map == nil
 	state.Seats = found.Seats.orWrong(hall, state.Union.Seats)
 	return state, nil
 }

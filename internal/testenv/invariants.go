@@ -3,6 +3,7 @@ package testenv
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -47,6 +48,11 @@ type eventDoc struct {
 	Total     float64     `bson:"totalSeats"`
 	Available float64     `bson:"availableSeats"`
 	Oversold  float64     `bson:"oversold"`
+
+	Plan     any `bson:"seatingPlanId"`
+	Internal struct {
+		Map map[string]any `bson:"map"`
+	} `bson:"internal"`
 }
 
 type lockDoc struct {
@@ -54,6 +60,8 @@ type lockDoc struct {
 	EventID holdfast.ID `bson:"eventId"`
 	Seats   float64     `bson:"seats"`
 	Status  string      `bson:"status"`
+	SeatIDs []string    `bson:"seatIds"`
+	Section string      `bson:"section"`
 }
 
 type bookingDoc struct {
@@ -83,10 +91,11 @@ func findViolations(events []eventDoc, locks []lockDoc, bookings []bookingDoc) (
 	taken, status := map[holdfast.ID]float64{}, map[holdfast.ID]string{}
 	for _, l := range locks {
 		status[l.ID] = l.Status
-		if l.Status == "ACTIVE" || l.Status == "CONSUMED" || l.Status == "BLOCKED" {
+		if l.takes() {
 			taken[l.EventID] += l.Seats
 		}
 	}
+	findSeatViolations(events, locks, report)
 	for _, e := range events {
 		if e.Available < 0 || e.Available > e.Total || e.Oversold < 0 || (e.Available > 0 && e.Oversold > 0) {
 			report("event %s: available %v, oversold %v of %v", e.ID, e.Available, e.Oversold, e.Total)
@@ -115,6 +124,53 @@ func findViolations(events []eventDoc, locks []lockDoc, bookings []bookingDoc) (
 		}
 	}
 	return violations
+}
+
+func (l lockDoc) takes() bool {
+	return l.Status == "ACTIVE" || l.Status == "CONSUMED" || l.Status == "BLOCKED"
+}
+
+// findSeatViolations compares the maps of seated events with their locks: no seat is in two locks, and as many
+// are taken. Recovery's comparison knows which.
+func findSeatViolations(events []eventDoc, locks []lockDoc, report func(string, ...any)) {
+	type seat struct {
+		event holdfast.ID
+		id    string
+	}
+	holders, placed := map[seat]int{}, map[holdfast.ID]int{}
+	for _, l := range locks {
+		if !l.takes() {
+			continue
+		}
+		for _, id := range l.SeatIDs {
+			if holders[seat{l.EventID, id}]++; holders[seat{l.EventID, id}] > 1 {
+				report("event %s: several locks have the seat %s", l.EventID, id)
+			}
+		}
+		placed[l.EventID] += len(l.SeatIDs)
+		if len(l.SeatIDs) == 0 && l.Section != "" {
+			placed[l.EventID] += int(l.Seats)
+		}
+	}
+	for _, e := range events {
+		if e.Plan == nil {
+			continue
+		}
+		inMap := 0
+		for _, section := range e.Internal.Map {
+			switch m := section.(type) {
+			case bson.Binary:
+				for _, b := range m.Data {
+					inMap += bits.OnesCount8(b)
+				}
+			case int64:
+				inMap += int(m)
+			}
+		}
+		if inMap != placed[e.ID] {
+			report("event %s: %d seats are taken in its map, %d by its locks", e.ID, inMap, placed[e.ID])
+		}
+	}
 }
 
 func readAll[T any](ctx context.Context, db *mongo.Database, collection string) ([]T, error) {

@@ -190,7 +190,10 @@ func (d *decision) closeEvent() {
 		write = &EventWrite{}
 		d.plan.Event = write
 	}
-	write.Maps, write.Blocked = maps, d.event.Seating.BlockedSeats-before.Seating.BlockedSeats
+	write.Maps = maps
+	if blocked := d.event.Seating.BlockedSeats; blocked != before.Seating.BlockedSeats {
+		write.Blocked = &blocked
+	}
 	switch {
 	case write.Drift != nil:
 		return

@@ -101,9 +101,9 @@ func (c RepairSeats) decide(d *decision) Result {
 	blocked := d.event.Seating.BlockedSeats != d.state.Union.Blocked
 	if wrong > 0 || blocked {
 		d.event.Seating.BlockedSeats = d.state.Union.Blocked
-		d.plan.Event = &EventWrite{RunID: c.RunID}
+		d.plan.Event = &EventWrite{RunID: c.RunID, AllMaps: d.state.Union.NoMap}
 	}
-	return Result{Corrected: wrong}
+	return Result{Corrected: wrong, Union: d.state.Union}
 }
 
 // Repair compares the event's counter with its locks, and corrects it if it is wrong. A

@@ -36,9 +36,10 @@ type EventWrite struct {
 	// user, and has at least this many available seats. The guard of a Drift is in Drift.
 	AtLeast int64
 
-	Available, Oversold int64 // added to the counter
-	Blocked             int64 // added to the seats that the venue has blocked
+	Available, Oversold int64  // added to the counter
+	Blocked             *int64 // replaces the number of seats that the venue has blocked
 	Maps                []SectionMap
+	AllMaps             bool // Maps has all sections, and replaces what is there
 	Counter             *Counter
 	Drift               *Drift
 	Fields              holdfast.EventChange
@@ -133,6 +134,7 @@ type Result struct {
 	Busy       bool        // other processes wrote the event since the previous sweep
 	Correction *Correction // by a repair
 	Corrected  int64       // seats of a map, by a repair
+	Union      *Union      // by a repair of a map
 
 	acquired int // 1 + the index in Plan.Acquired
 }

@@ -187,9 +187,11 @@ func (s *store) dueLock(l *inventory.Lock) inventory.DueLock {
 
 // writeMaps carries out the part of an event's write that is about seats.
 func (s *store) writeMaps(w inventory.EventWrite) error {
-	s.event.Seating.BlockedSeats += w.Blocked
+	if w.Blocked != nil {
+		s.event.Seating.BlockedSeats = *w.Blocked
+	}
 	if s.seats == nil {
-		if len(w.Maps) > 0 || w.Blocked != 0 {
+		if len(w.Maps) > 0 || w.Blocked != nil {
 			return fmt.Errorf("the write %+v is of an unseated event", w)
 		}
 		return nil

@@ -45,8 +45,9 @@ type State struct {
 
 // Union is what the ACTIVE, CONSUMED and BLOCKED locks of a seated event take.
 type Union struct {
-	Seats   *seating.Occupancy
-	Blocked int64 // seats of BLOCKED locks
+	Seats   *seating.Occupancy // nil: the event is unseated
+	NoMap   bool               // the event has no map at all
+	Blocked int64              // seats of BLOCKED locks
 	// What contradicts, which is reported and never changed: seats that several locks have, and locks that do
 	// not say where their seats are, or name places that the plan does not have.
 	Doubles  []string

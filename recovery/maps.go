@@ -1,0 +1,97 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// maxMapsAtOnce is how many maps of seats are compared at a time.
+const maxMapsAtOnce = 4
+
+// checkMaps corrects the maps of seated events that do not agree with their locks, and reports what
+// contradicts.
+func (p *pass) checkMaps(ctx context.Context) error {
+	return p.eachSeated(ctx, func(ctx context.Context, id holdfast.ID) error {
+		result, isCorrected, err := p.Pipeline.RepairSeats(ctx, id, p.runID)
+		switch {
+		case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
+			return nil
+		case err != nil:
+			return p.leave(ctx, err, "[RECOVERY] Could not repair an event's map of seats", slog.Any("eventId", id))
+		case isCorrected:
+			p.count(Report{Corrections: 1, Report: expiry.Report{Found: 1, Applied: 1}})
+			p.log.WarnContext(ctx, fmt.Sprintf("[RECOVERY] Corrected the map of event %s: %d seats", id, result.Corrected))
+		}
+		union := result.Union
+		if len(union.Doubles) > 0 {
+			p.contradiction(ctx, "Seats that several locks have; left as they are", slog.Any("eventId", id),
+				slog.Int("seats", len(union.Doubles)), slog.Any("first", few(union.Doubles)))
+		}
+		if len(union.Unplaced) > 0 {
+			p.contradiction(ctx, "Locks whose seats are in no place of the plan; they count in the event alone", slog.Any("eventId", id),
+				slog.Int("locks", len(union.Unplaced)), slog.Any("first", few(union.Unplaced)))
+		}
+		return nil
+	})
+}
+
+// planMaps adds what a pass would find in the maps of seated events.
+func (p *pass) planMaps(ctx context.Context, plan *Plan) error {
+	var mu sync.Mutex
+	return p.eachSeated(ctx, func(ctx context.Context, id holdfast.ID) error {
+		state, err := p.store().MeasureSeats(ctx, id)
+		if err != nil {
+			return p.leaveUnread(ctx, err)
+		}
+		union := state.Union
+		mu.Lock()
+		defer mu.Unlock()
+		if isWrong, _ := p.Pipeline.Preview(state, inventory.RepairSeats{}); !isWrong.IsEmpty() {
+			plan.WrongMaps = append(plan.WrongMaps, id)
+		}
+		plan.DoubleSeats += int64(len(union.Doubles))
+		plan.UnplacedLocks += int64(len(union.Unplaced))
+		return nil
+	})
+}
+
+// leaveUnread passes an event that can't be read, unless the database does not answer.
+func (p *pass) leaveUnread(ctx context.Context, err error) error {
+	if ctx.Err() != nil || p.store().DB().Ping(ctx) != nil {
+		return err
+	}
+	return nil
+}
+
+// eachSeated calls handle with the seated events of the pass, several at a time.
+func (p *pass) eachSeated(ctx context.Context, handle func(context.Context, holdfast.ID) error) error {
+	events, err := p.store().SeatedEvents(ctx, p.scope)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	done := p.progress("Checking maps of seats", int64(len(events)))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxMapsAtOnce)
+	for _, id := range events {
+		group.Go(func() error {
+			defer done(ctx, 1)
+			return handle(ctx, id)
+		})
+	}
+	return group.Wait()
+}
+
+// few are the first of many, for a log line.
+func few[T any](all []T) []T {
+	const most = 10
+	return slices.Clone(all[:min(len(all), most)])
+}
