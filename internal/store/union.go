@@ -33,7 +33,7 @@ func (s *Store) SeatedEvents(ctx context.Context, scope Scope) ([]ID, error) {
 
 // MeasureSeats compares the map of an event with its locks, at one snapshot.
 func (s *Store) MeasureSeats(ctx context.Context, id ID) (inventory.State, error) {
-	return s.Load(ctx, id, inventory.Needs{Event: true, Union: true})
+	return s.Load(ctx, id, inventory.Needs{Event: true, Seats: true, Union: true})
 }
 
 // loadUnion reads an event with its map, and all of its locks that take seats, in one snapshot. A section

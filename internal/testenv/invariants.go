@@ -163,6 +163,8 @@ func findSeatViolations(events []eventDoc, locks []lockDoc, report func(string, 
 				for _, b := range m.Data {
 					inMap += bits.OnesCount8(b)
 				}
+			case int32:
+				inMap += int(m)
 			case int64:
 				inMap += int(m)
 			}
