@@ -33,6 +33,10 @@ func (c Block) decide(d *decision) Result {
 	}
 	claimed, result, ok := d.take(wished{seats: int64(len(wanted)), named: wanted, byVenue: true}, nil, UserKey{})
 	if !ok {
+		if details, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](result.Err); ok {
+			details.Requested = int64(len(places))
+			result.Err = holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Not all of the seats are available.").With(details)
+		}
 		if result.Err != nil {
 			return d.refuseFirmly(result.Err)
 		}
@@ -68,6 +72,10 @@ func (c Unblock) decide(d *decision) Result {
 	if !d.needs.None() {
 		return Result{}
 	}
+	if slices.ContainsFunc(blocks, d.isNew) { // a lock is not written twice in one transaction
+		d.deferRest = true
+		return Result{Undecided: true}
+	}
 	for _, block := range blocks {
 		ids := freed[block.ID]
 		rest := slices.DeleteFunc(slices.Clone(block.SeatIDs), func(id string) bool { return slices.Contains(ids, id) })
@@ -80,6 +88,11 @@ func (c Unblock) decide(d *decision) Result {
 		d.event.Seating.BlockedSeats -= int64(len(ids))
 	}
 	return d.eventResult()
+}
+
+// isNew reports whether this batch makes the lock.
+func (d *decision) isNew(lock *Lock) bool {
+	return slices.ContainsFunc(d.plan.Acquired, func(l holdfast.Lock) bool { return l.ID == lock.ID })
 }
 
 // placesToBlock finds seats, once the event, its map and its counter are known. If ready is false, the

@@ -11,17 +11,23 @@ import (
 // and read is false if it has to be read first.
 func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
 	if changed, ok := d.locks[id]; ok {
-		return changed, true, true
+		return changed, !isBlock(changed.Lock), true
 	}
 	found, read := d.state.Locks[id]
 	if !read {
 		d.needs.Locks = append(d.needs.Locks, id)
 		return Lock{}, false, false
 	}
-	if found == nil || found.Status == holdfast.LockBlocked { // no customer can name a block
+	if found == nil || isBlock(found.Lock) { // no customer can name a block
 		return Lock{}, false, true
 	}
 	return *found, true, true
+}
+
+// isBlock reports whether the lock is, or was, the venue's: it has no user and no expiry.
+func isBlock(lock holdfast.Lock) bool {
+	wasBlock := lock.Status == holdfast.LockReleased && lock.UserID.IsZero() && lock.ExpiresAt.IsZero()
+	return lock.Status == holdfast.LockBlocked || wasBlock
 }
 
 // write plans a change of a lock. It replaces an earlier write of the same lock, such as a

@@ -127,7 +127,7 @@ func (s *store) wantTaken(t testing.TB, want string) {
 func wantDetails(t testing.TB, r reply, code holdfast.Code, want any) {
 	t.Helper()
 	wantCode(t, r, code)
-	got := hallOutcomeOf(nil, r).details
+	got := hallOutcomeOf(inventory.Acquire{}, r).details
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("refused with %+v, want %+v", got, want)
 	}

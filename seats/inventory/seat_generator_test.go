@@ -236,9 +236,6 @@ func (g *seatGenerator) best() (w holdfast.Wish, seats int64) {
 func (g *seatGenerator) request(n int) inventory.Acquire {
 	c := g.generator.request(n)
 	c.Wish, c.Seats = g.wish()
-	if !c.Until.At.IsZero() && !c.Until.At.After(g.store.now) { // a lock that is due at once has tests of its own
-		c.Until = holdfast.Until{}
-	}
 	return c
 }
 

@@ -82,6 +82,10 @@ func (d *decision) pickNamed(w wished, old []seating.Place, key UserKey) ([]seat
 	if !known {
 		return nil, d.refuse(seatsTaken(places, nil), key)
 	}
+	if slices.ContainsFunc(unavailable, d.isMadeDue) { // the next batch can end its lock
+		d.deferRest = true
+		return nil, Result{Undecided: true}
+	}
 	if len(unavailable) > 0 {
 		return nil, d.refuse(seatsTaken(places, d.seatIDs(unavailable)), key)
 	}
@@ -124,6 +128,14 @@ func (d *decision) holdersOf(places []seating.Place) (holders []DueLock, unavail
 		}
 	}
 	return holders, unavailable, known
+}
+
+// isMadeDue reports whether a new lock of this batch, which is due at once, has the place.
+func (d *decision) isMadeDue(p seating.Place) bool {
+	id := d.state.Seats.Hall().Seat(p).ID
+	return d.madeDue && slices.ContainsFunc(d.plan.Acquired, func(l holdfast.Lock) bool {
+		return l.Status == holdfast.LockActive && !l.ExpiresAt.IsZero() && l.Due(d.state.Now) && slices.Contains(l.SeatIDs, id)
+	})
 }
 
 // hasEnded reports whether this batch has ended a lock.
