@@ -184,6 +184,7 @@ var wrong = []struct{ table, old, new, where, what string }{
 	{example, `Stalls,A,2`, `,A,2`, "line 3", "section is missing"},
 	{example, `Stalls,A,2`, `Stalls,,2`, "line 3", "row is missing"},
 	{example, `Stalls,A,2`, `Stalls,A,`, "line 3", "seat is missing"},
+	{example, `Balcony,A,1`, `Balcony,A,`, "line 4", "seat is missing"},
 	{example, `2,first`, `2,`, "line 3", "category is missing"},
 	{example, `Stalls,A,2`, `Stalls,A,1`, "line 3", `"1" of this row is also on line 2`},
 	{example, `Stalls,A,3`, `Stalls,A,2`, "line 6", `"2" of this row is also on line 3`},
@@ -242,7 +243,7 @@ func TestRead_NamesTheLineOfEachProblem(t *testing.T) {
 	}
 	for text, where := range map[string]string{
 		"": "line 1", "\n\n": "line 1", "a;b\n": "line 1", "section,row,seat,category\n": "line 1", "sep=|\na|b": "line 1",
-		"section,row,seat,category\nA,1,,\nA,1,,\nA,2,1,c": "line 2",
+		"section,row,seat,category\nA,1,,\nA,1,,\nA,2,1,c": "line 2", "section,row,seat,category\nA,1,1,\n": "line 2",
 	} {
 		if _, _, problems := plancsv.Read([]byte(text), "file"); len(problems) != 1 || problems[0].Where != where {
 			t.Errorf("%q: %v", text, problems)
@@ -281,22 +282,25 @@ func TestRead_IsBounded(t *testing.T) {
 		}
 		return b.String()
 	}
-	for name, text := range map[string]string{
-		"sections":   numbered("%d,1,1,c\n", 1_000_000),
-		"rows":       numbered("A,%d,,\n", 1_000_000),
-		"seats":      numbered("A,1,%d,c\n", 1_000_000),
-		"categories": numbered("A,1,,c%d\n", 1_000_000),
-		"gaps":       header + strings.Repeat("A,1,,\n", 3_000_000),
-		"cells":      strings.Repeat(",", 5_000_000),
-		"columns":    header + strings.Repeat(",", 5_000_000),
+	for name, c := range map[string]struct{ text, what string }{
+		"sections":   {numbered("%d,1,1,c\n", 1_000_000), "at most 500 sections"},
+		"rows":       {numbered("A,%d,,\n", 1_000_000), "at most 400000 seats and gaps"},
+		"seats":      {numbered("A,1,%d,c\n", 1_000_000), "at most 200000 seats in rows"},
+		"categories": {numbered("A,1,%d,c%[1]d\n", 1_000_000), "at most 64 categories"},
+		"gaps":       {header + strings.Repeat("A,1,,\n", 3_000_000), "at most 400000 seats and gaps"},
+		"cells":      {strings.Repeat(",", 5_000_000), "more than 100000 bytes"},
+		"columns":    {header + strings.Repeat(",", 5_000_000), "more than 100000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, _, problems := plancsv.Read([]byte(text), "file")
+			_, _, problems := plancsv.Read([]byte(c.text), "file")
 			runtime.ReadMemStats(&after)
-			if len(problems) == 0 || len(problems) > seating.MaxProblems || after.TotalAlloc-before.TotalAlloc > 250<<20 {
-				t.Errorf("%d problems, %d bytes", len(problems), after.TotalAlloc-before.TotalAlloc)
+			if n := len(problems); n == 0 || n > seating.MaxProblems || !strings.Contains(problems[n-1].What, c.what) {
+				t.Errorf("%d problems: %v", n, problems)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 250<<20 {
+				t.Errorf("%d bytes", used)
 			}
 		})
 	}
