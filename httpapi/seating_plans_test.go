@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -108,6 +109,41 @@ func TestSeatingPlans_AreAnsweredInBriefAndWhole(t *testing.T) {
 	a := s.want(s.call("GET", plansPath+"/"+again.text("id"), nil), 200, "")
 	if !reflect.DeepEqual(a.body["sections"], want["sections"]) {
 		t.Errorf("of the plan written out: %s", a.raw)
+	}
+}
+
+// The example of the OpenAPI document can be sent as it is, and each key of a plan is described.
+func TestSeatingPlans_AreDescribed(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var document struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct {
+					Schema  schema
+					Example json.RawMessage
+				}
+			}
+		}
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal([]byte(s.call("GET", "/openapi.json", nil).raw), &document); err != nil {
+		t.Fatal(err)
+	}
+	body := document.Paths[plansPath]["post"].RequestBody.Content["application/json"]
+	s.want(s.call("POST", plansPath, string(body.Example)), 201, "")
+	for name, keys := range map[string][]string{
+		"SeatingPlanSection": {"capacity", "category", "entrance", "floor", "key", "name", "outline", "rows"},
+		"SeatingPlanRow":     {"adjacency", "category", "key", "label", "seats"},
+		"SeatingPlanSeat":    {"accessible", "category", "companion", "id", "label", "note", "restrictedView", "x", "y"},
+		strings.TrimPrefix(body.Schema.Ref, "#/components/schemas/"): {"categories", "focalPoint", "idempotencyKey", "name", "sections"},
+	} {
+		if got := slices.Sorted(maps.Keys(document.Components.Schemas[name].Properties)); !slices.Equal(got, keys) {
+			t.Errorf("%s has %v, want %v", name, got, keys)
+		}
+	}
+	if seats := document.Components.Schemas["SeatingPlanRow"].Properties["seats"]; len(seats.OneOf) != 2 {
+		t.Errorf("seats are %+v", seats)
 	}
 }
 
