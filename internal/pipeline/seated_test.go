@@ -316,6 +316,10 @@ func TestSeated_ADamagedMapIsRepairedFromTheLocks(t *testing.T) {
 		}
 		wantTaken(t, w, eventID, "a-1-1", "a-2-1", "a-3-1", "a-3-2")
 	}
+	eventID := newSeated(t, w) // no lock says anything of the section
+	w.Set("events", eventID, bson.D{{Key: "internal.map.1", Value: "x"}})
+	submit(t, newProcess(t, w), eventID, named(eventID, "a-1-1"))
+	wantTaken(t, w, eventID, "a-1-1")
 }
 
 // While a process of the former version may change locks without the map, no seat of a seated event moves.
