@@ -84,15 +84,9 @@ func TestLargeBodies_AreLimited(t *testing.T) {
 			t.Errorf("not JSON: %d %s", status, text)
 		}
 	}
-	slow, give := io.Pipe()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.upload(ctx, s.server.URL, slow)
-	}()
-	if _, err := give.Write([]byte(planOf(1 << 20))); err != nil { // the server reads: the place is taken
-		t.Fatal(err)
+	slow := s.begin(t, strings.Replace(headOf("POST "+plansPath, "none", 1<<20), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1))
+	if line, err := slow.response.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") { // it has the place
+		t.Fatal(line, err)
 	}
 	if status, text := s.upload(t.Context(), s.server.URL, strings.NewReader(planOf(1000))); status != 201 {
 		t.Errorf("a small plan beside a large one: %d %s", status, text)
@@ -101,9 +95,9 @@ func TestLargeBodies_AreLimited(t *testing.T) {
 	if status != 503 || !strings.Contains(text, `"UNAVAILABLE"`) {
 		t.Errorf("a second large plan: %d %s", status, text)
 	}
-	cancel()
-	_ = give.Close()
-	<-ended
+	if err := slow.conn.Close(); err != nil {
+		t.Error(err)
+	}
 	if status, text := s.upload(t.Context(), s.server.URL, strings.NewReader(planOf(1<<20))); status != 201 {
 		t.Errorf("after the first one has left: %d %s", status, text)
 	}
