@@ -70,6 +70,7 @@ type Booking struct {
 	UpdatedAt        time.Time
 	SeatIDs          []string // of its lock, see Lock
 	Section          string   // of its lock
+	Revision         int64    // raised by every change; 0: as it was made
 }
 
 // WindowPassed reports whether the payment window has ended at now, by the

@@ -26,7 +26,11 @@ func (n NewEvent) Hash() string {
 func (n NewUser) Hash() string { return requestHash("%q|%q", n.Name, n.Email) }
 
 func requestHash(format string, values ...any) string {
+	return hashOf(fmt.Appendf(nil, format, values...))
+}
+
+func hashOf(text []byte) string {
 	const hashBytes = 16
-	sum := sha256.Sum256(fmt.Appendf(nil, format, values...))
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:hashBytes])
 }

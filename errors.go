@@ -33,6 +33,8 @@ const (
 	CodeLockReleased Code = "LOCK_RELEASED"
 	CodeLockExpired  Code = "LOCK_EXPIRED"
 
+	CodeChangesGone Code = "CHANGES_GONE"
+
 	CodeBookingConfirmed  Code = "BOOKING_CONFIRMED"
 	CodeBookingCancelled  Code = "BOOKING_CANCELLED"
 	CodeBookingNotPayable Code = "BOOKING_NOT_PAYABLE"
@@ -55,8 +57,8 @@ func Codes() []Code {
 		CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatingPlanNotFound, CodeSeatNotFound,
 		CodeSeatsUnavailable, CodeSeatOrphaned, CodeSeatsNotAdjacent, CodeLockHasBooking, CodeSeatLimitReached,
 		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
-		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeInvalid,
-		CodeUnavailable, CodeOutcomeUnknown,
+		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
+		CodeInvalid, CodeUnavailable, CodeOutcomeUnknown,
 	}
 }
 
@@ -86,7 +88,7 @@ type (
 		Limit int64
 		Held  *int64
 	}
-	// CapacityBelowTaken says how many seats of the event are taken.
+	// CapacityBelowTaken says how many seats are taken: of the event, or of the section that the refusal names.
 	CapacityBelowTaken struct{ Taken int64 }
 	// UnknownLock names the lock that may have been made.
 	UnknownLock struct{ LockID ID }
@@ -148,8 +150,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // CodeOf returns the code of err, or "" if it has none.
 func CodeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok { // without an allocation: every refusal comes by here
 		return e.Code
 	}
 	return ""
@@ -160,8 +161,7 @@ func HasCode(err error, code Code) bool { return err != nil && CodeOf(err) == co
 
 // DetailsOf returns the details of err if they are of type T.
 func DetailsOf[T any](err error) (details T, ok bool) {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, has := errors.AsType[*Error](err); has {
 		details, ok = e.Details.(T)
 	}
 	return details, ok

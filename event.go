@@ -1,6 +1,10 @@
 package holdfast
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // EventStatus says whether an event sells.
 type EventStatus string
@@ -36,6 +40,15 @@ type Event struct {
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	Seating         Seating
+	// Sections are the areas of general admission of a seated event, with the capacities that they have in
+	// this event, in the plan's order; nil: there are none. The list is never changed, only replaced.
+	Sections []SectionCapacity
+}
+
+// SectionCapacity is how many seats an area of general admission has.
+type SectionCapacity struct {
+	Key      string // of the section
+	Capacity int64  // ≥ 1
 }
 
 // Seating is what a seated event has beside an unseated one.
@@ -103,13 +116,19 @@ type EventChange struct {
 	// Of seated events.
 	OrphanRule       *OrphanRule
 	AccessiblePolicy *AccessiblePolicy
+	SeatingPlanID    *ID               // a plan that has every seat that is taken
+	Sections         []SectionCapacity // new capacities of areas of general admission; the others stay
 }
+
+// SectionField is the path of a field of the i-th of EventChange.Sections in a request.
+func SectionField(i int, name string) string { return fmt.Sprintf("body.sections[%d].%s", i, name) }
 
 // Clone returns the change with copies of the values that its pointers refer to.
 func (c EventChange) Clone() EventChange {
 	return EventChange{
 		Name: clone(c.Name), TotalSeats: clone(c.TotalSeats), EventDate: clone(c.EventDate), Status: clone(c.Status),
 		MaxSeatsPerUser: clone(c.MaxSeatsPerUser), OrphanRule: clone(c.OrphanRule), AccessiblePolicy: clone(c.AccessiblePolicy),
+		SeatingPlanID: clone(c.SeatingPlanID), Sections: slices.Clone(c.Sections),
 	}
 }
 

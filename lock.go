@@ -1,6 +1,9 @@
 package holdfast
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // LockStatus is the state of a lock.
 type LockStatus string
@@ -110,10 +113,14 @@ type LockRequest struct {
 
 // Hash is different for different requests with one idempotency key.
 func (r LockRequest) Hash() string {
-	if r.Wish.IsZero() {
-		return requestHash("%d|%d|%d", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds())
+	const usual = 256 // bytes, for four named seats
+	text := strconv.AppendInt(make([]byte, 0, usual), r.Seats, 10)
+	text = strconv.AppendInt(append(text, '|'), r.Until.At.UnixMilli(), 10)
+	text = strconv.AppendInt(append(text, '|'), r.Until.For.Milliseconds(), 10)
+	if !r.Wish.IsZero() {
+		text = r.Wish.appendCanonical(append(text, '|'))
 	}
-	return requestHash("%d|%d|%d|%s", r.Seats, r.Until.At.UnixMilli(), r.Until.For.Milliseconds(), r.Wish.canonical())
+	return hashOf(text)
 }
 
 // Made reports whether this request made the lock. A lock of other software has no

@@ -126,6 +126,11 @@ func TestLockRequest_HashStaysTheSame(t *testing.T) {
 		{"empty", holdfast.LockRequest{}, "c80d87985e80f363c17347ff4893465d"},
 		{"a duration", holdfast.LockRequest{Seats: 2, Until: holdfast.Until{For: 90 * time.Second}}, "0ec8fd2cfd73ac4446f3d208ef72a051"},
 		{"a time", holdfast.LockRequest{Seats: 2, Until: holdfast.Until{At: now}}, "769a6290c12a3658197d8c3b5b34be19"},
+		{"named seats, in any order", holdfast.LockRequest{Seats: 2, Wish: holdfast.Wish{SeatIDs: []string{"A-1-2", "A-1-1"}, Accessible: 1}},
+			"3a6e6412fb8d42e5f5bae73cd04fe3cc"},
+		{"general admission", holdfast.LockRequest{Seats: 3, Wish: holdfast.Wish{Section: `floor "left"`}}, "2bfab61e846e24408cc939d49a3918aa"},
+		{"best available", holdfast.LockRequest{Seats: 2, Wish: holdfast.Wish{Best: &holdfast.BestAvailable{
+			Categories: []string{"best", "good"}, Section: "A", Accessible: 1, Required: true}}}, "69b4b700c64f49e876158f8257765331"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if got := row.request.Hash(); got != row.want {

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Wish says which seats of a seated event are asked for, in one of three forms: named seats, the best
@@ -57,7 +58,11 @@ func (w Wish) Count(seats int64) (int64, error) {
 		return 0, RefuseInput("body.seats", "Between 1 and %d seats can be locked.", most)
 	}
 	if a := w.accessible(); a < 0 || a > seats {
-		return 0, RefuseInput("body.accessibleSeats", "Of the seats, 0 to all can be accessible.")
+		field := "body.accessibleSeats"
+		if w.Best != nil {
+			field = "body.bestAvailable.accessibleSeats"
+		}
+		return 0, RefuseInput(field, "Of the seats, 0 to all can be accessible.")
 	}
 	return seats, nil
 }
@@ -93,11 +98,27 @@ func (w Wish) Field() string {
 	}
 }
 
-// canonical is different for different wishes. The order of named seats makes no difference.
-func (w Wish) canonical() string {
-	ids := slices.Sorted(slices.Values(w.SeatIDs))
+// appendCanonical appends what is different for different wishes. The order of named seats makes no difference.
+// A hot event has thousands of named wishes a second, so they are not formatted by reflection.
+func (w Wish) appendCanonical(text []byte) []byte {
 	if w.Best == nil {
-		return fmt.Sprintf("%q|%d|%q", ids, w.Accessible, w.Section)
+		text = append(text, '[')
+		for i, id := range w.sortedIDs() {
+			if i > 0 {
+				text = append(text, ' ')
+			}
+			text = strconv.AppendQuote(text, id)
+		}
+		text = strconv.AppendInt(append(text, "]|"...), w.Accessible, 10)
+		return strconv.AppendQuote(append(text, '|'), w.Section)
 	}
-	return fmt.Sprintf("best|%q|%q|%d|%t", w.Best.Categories, w.Best.Section, w.Best.Accessible, w.Best.Required)
+	return fmt.Appendf(text, "best|%q|%q|%d|%t", w.Best.Categories, w.Best.Section, w.Best.Accessible, w.Best.Required)
+}
+
+// sortedIDs are the named seats in alphabetical order: the wish's own slice if it is sorted.
+func (w Wish) sortedIDs() []string {
+	if slices.IsSorted(w.SeatIDs) {
+		return w.SeatIDs
+	}
+	return slices.Sorted(slices.Values(w.SeatIDs))
 }

@@ -1,0 +1,118 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ChangeType says what has changed, and how.
+type ChangeType string
+
+// The types of changes.
+const (
+	ChangeLockCreated  ChangeType = "holdfast.lock.created"
+	ChangeLockChanged  ChangeType = "holdfast.lock.changed" // other seats, or another booking
+	ChangeLockExtended ChangeType = "holdfast.lock.extended"
+	ChangeLockConsumed ChangeType = "holdfast.lock.consumed"
+	ChangeLockReleased ChangeType = "holdfast.lock.released"
+	ChangeLockExpired  ChangeType = "holdfast.lock.expired"
+
+	ChangeBookingCreated   ChangeType = "holdfast.booking.created"
+	ChangeBookingPending   ChangeType = "holdfast.booking.payment_pending"
+	ChangeBookingConfirmed ChangeType = "holdfast.booking.confirmed"
+	ChangeBookingCancelled ChangeType = "holdfast.booking.cancelled"
+	ChangeBookingExpired   ChangeType = "holdfast.booking.expired"
+
+	ChangeEventCreated   ChangeType = "holdfast.event.created"
+	ChangeEventChanged   ChangeType = "holdfast.event.changed" // not for its counters alone
+	ChangeEventCancelled ChangeType = "holdfast.event.cancelled"
+	ChangeEventSoldOut   ChangeType = "holdfast.event.sold_out"  // no seat is available any more
+	ChangeEventAvailable ChangeType = "holdfast.event.available" // of a sold-out event, seats are available again
+	ChangeSeatsBlocked   ChangeType = "holdfast.event.seats_blocked"
+
+	ChangePlanCreated ChangeType = "holdfast.seating_plan.created"
+)
+
+// ChangeTypes returns all of them, in a new slice.
+func ChangeTypes() []ChangeType {
+	return []ChangeType{
+		ChangeLockCreated, ChangeLockChanged, ChangeLockExtended, ChangeLockConsumed, ChangeLockReleased, ChangeLockExpired,
+		ChangeBookingCreated, ChangeBookingPending, ChangeBookingConfirmed, ChangeBookingCancelled, ChangeBookingExpired,
+		ChangeEventCreated, ChangeEventChanged, ChangeEventCancelled, ChangeEventSoldOut, ChangeEventAvailable, ChangeSeatsBlocked,
+		ChangePlanCreated,
+	}
+}
+
+// Name is the type without the name of this project, such as lock.created.
+func (t ChangeType) Name() string { return strings.TrimPrefix(string(t), "holdfast.") }
+
+// Change is one committed change of a lock, a booking, an event or a seating plan. One of Lock, Booking and
+// Event has the resource as it was right after the change; none of them: it is the seating plan PlanID, which
+// never changes.
+type Change struct {
+	Type     ChangeType
+	Revision int64 // of the resource: a later change has a higher one
+	At       time.Time
+	Origin
+
+	EventID ID // zero: of a plan
+	PlanID  ID // the seating plan of a seated event at that time
+	Lock    *Lock
+	Booking *Booking
+	Event   *Event
+	// Repairs tells changes of an event apart that have one revision: a repair of a counter raises none.
+	Repairs int64
+}
+
+// Subject names the resource, such as locks/<id>.
+func (c Change) Subject() string {
+	switch {
+	case c.Lock != nil:
+		return "locks/" + c.Lock.ID.String()
+	case c.Booking != nil:
+		return "bookings/" + c.Booking.ID.String()
+	case c.Event != nil:
+		return "events/" + c.Event.ID.String()
+	default:
+		return "seating-plans/" + c.PlanID.String()
+	}
+}
+
+// ID is the same whenever the change is told, and of no other change.
+func (c Change) ID() string {
+	id := fmt.Sprintf("%s/%d/%s", c.Subject(), c.Revision, c.Type.Name())
+	if c.Repairs > 0 {
+		id = fmt.Sprintf("%s/%d", id, c.Repairs)
+	}
+	return strings.ReplaceAll(id, "/", "-")
+}
+
+// Origin says who asked for a change, as its record tells.
+type Origin struct {
+	Actor     string // the name of the key, the user of a customer's token, or the job
+	RequestID string // of the HTTP request
+	RunID     string // of the job's run
+}
+
+// Originator knows the origin of what is done in a context.
+type Originator interface{ Origin() Origin }
+
+// Origin implements Originator.
+func (o Origin) Origin() Origin { return o }
+
+type originKey struct{}
+
+// WithOrigin returns a context whose changes have an origin. It replaces an earlier one.
+func WithOrigin(ctx context.Context, o Originator) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// OriginOf returns the origin of changes that are made in a context.
+func OriginOf(ctx context.Context) Origin {
+	if o, ok := ctx.Value(originKey{}).(Originator); ok {
+		return o.Origin()
+	}
+	return Origin{}
+}
