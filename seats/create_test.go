@@ -1,6 +1,7 @@
 package seats_test
 
 import (
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestCreateEvent_AnswersWithoutReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stored, err := w.Seats.GetEvent(w.Ctx(), made.ID); err != nil || stored != made {
+	if stored, err := w.Seats.GetEvent(w.Ctx(), made.ID); err != nil || !reflect.DeepEqual(stored, made) {
 		t.Errorf("answered %+v, stored is %+v, %v", made, stored, err)
 	}
 }

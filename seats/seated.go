@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
@@ -23,32 +24,46 @@ type Halls interface {
 const MaxBlockedAtOnce = 10_000
 
 // seat completes a request for an event: a seated one has the seats of its plan, and the default rules
-// where it names none.
-func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) error {
-	seating := &n.Seating
+// where it names none. It returns the plan's general admission.
+func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.SectionCapacity, error) {
+	rules := &n.Seating
 	switch {
-	case seating.PlanID.IsZero() && *seating != (holdfast.Seating{}):
-		return holdfast.RefuseInput("body.seatingPlanId", "The rules for seats are of events with a seating plan: give its ID.")
-	case seating.PlanID.IsZero():
-		return nil
+	case rules.PlanID.IsZero() && *rules != (holdfast.Seating{}):
+		return nil, holdfast.RefuseInput("body.seatingPlanId", "The rules for seats are of events with a seating plan: give its ID.")
+	case rules.PlanID.IsZero():
+		return nil, nil
 	case n.TotalSeats != 0:
-		return holdfast.RefuseInput("body.totalSeats", "Give either totalSeats or seatingPlanId. An event has the seats of its plan.")
+		return nil, holdfast.RefuseInput("body.totalSeats", "Give either totalSeats or seatingPlanId. An event has the seats of its plan.")
 	case s.store.DB().Shared():
-		return holdfast.Refuse(holdfast.CodeUnavailable,
+		return nil, holdfast.Refuse(holdfast.CodeUnavailable,
 			"Events with a seating plan need a finished upgrade: stop the processes of the former version, then run seatctl upgrade finish.")
 	}
-	seating.OrphanRule = cmp.Or(seating.OrphanRule, holdfast.OrphansAllowed)
-	seating.AccessiblePolicy = cmp.Or(seating.AccessiblePolicy, holdfast.AccessibleReserved)
-	rules := holdfast.EventChange{OrphanRule: &seating.OrphanRule, AccessiblePolicy: &seating.AccessiblePolicy}
-	if err := checkChange(rules); err != nil {
-		return err
+	rules.OrphanRule = cmp.Or(rules.OrphanRule, holdfast.OrphansAllowed)
+	rules.AccessiblePolicy = cmp.Or(rules.AccessiblePolicy, holdfast.AccessibleReserved)
+	given := holdfast.EventChange{OrphanRule: &rules.OrphanRule, AccessiblePolicy: &rules.AccessiblePolicy}
+	if err := checkChange(given); err != nil {
+		return nil, err
 	}
-	hall, err := s.halls.Hall(ctx, seating.PlanID)
+	hall, err := s.halls.Hall(ctx, rules.PlanID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n.TotalSeats = hall.TotalSeats()
-	return nil
+	return seating.NewOccupancy(hall).Capacities(), nil
+}
+
+// findPlan compiles the plan that an event is to have, before a transaction holds the event. It refuses with
+// EVENT_NOT_FOUND, SEATING_PLAN_NOT_FOUND, or VALIDATION_FAILED for an event without a plan.
+func (s *Service) findPlan(ctx context.Context, eventID ID, c holdfast.EventChange) error {
+	if c.SeatingPlanID == nil {
+		return nil
+	}
+	e, err := s.store.Event(ctx, eventID)
+	if err != nil || e.Seating.PlanID.IsZero() {
+		return err // the decision refuses an event without a plan
+	}
+	_, err = s.halls.Hall(ctx, *c.SeatingPlanID)
+	return err
 }
 
 // ChangeSeats replaces the seats of a lock: by all of the wish, or the lock stays as it is. seats is the
@@ -100,25 +115,15 @@ func checkBlock(seatIDs []string) error {
 }
 
 // SeatMap is what is taken of a seated event at one revision.
-type SeatMap struct {
-	PlanID   ID
-	Revision int64
-	Seats    *seating.Occupancy // of this caller alone
-}
+type SeatMap = store.SeatMap
 
-// SeatMap reads the map of a seated event. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an
-// event without a plan.
+// SeatMap reads the map of a seated event, as it is when SeatMap is called or later: concurrent callers share
+// a read. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an event without a plan.
 func (s *Service) SeatMap(ctx context.Context, eventID ID) (SeatMap, error) {
-	state, err := s.store.Load(ctx, eventID, inventory.Needs{Event: true, Seats: true})
-	switch {
-	case err != nil:
-		return SeatMap{}, err
-	case state.Event == nil:
-		return SeatMap{}, holdfast.NotFound(holdfast.CodeEventNotFound)
-	case state.Seats == nil:
-		return SeatMap{}, errNoPlan()
-	}
-	return SeatMap{PlanID: state.Event.Seating.PlanID, Revision: state.Event.Revision, Seats: state.Seats}, nil
+	return s.maps.get(ctx, eventID, func(ctx context.Context) (SeatMap, error) {
+		m, _, err := s.store.SeatsAt(ctx, eventID)
+		return m, err
+	})
 }
 
 func errNoPlan() error { return holdfast.RefuseInput("path.id", "The event has no seating plan.") }
@@ -156,8 +161,30 @@ func (s *Service) Places(ctx context.Context, eventID ID, seatIDs []string, sect
 	if err != nil || hall == nil {
 		return nil, err
 	}
+	if !hasAll(hall, seatIDs) { // the plan may have changed
+		s.plans.forget(eventID)
+		if hall, err = s.hallOf(ctx, eventID); err != nil || hall == nil {
+			return nil, err
+		}
+	}
+	return placesIn(hall, seatIDs, section), nil
+}
+
+// PlacesIn is Places in a certain plan.
+func (s *Service) PlacesIn(ctx context.Context, planID ID, seatIDs []string, section string) ([]holdfast.Place, error) {
+	if planID.IsZero() || len(seatIDs) == 0 && section == "" {
+		return nil, nil
+	}
+	hall, err := s.halls.Hall(ctx, planID)
+	if err != nil {
+		return nil, err
+	}
+	return placesIn(hall, seatIDs, section), nil
+}
+
+func placesIn(hall *seating.Hall, seatIDs []string, section string) []holdfast.Place {
 	if len(seatIDs) == 0 {
-		return generalPlaces(hall, section), nil
+		return generalPlaces(hall, section)
 	}
 	var found []seating.Place
 	var unknown []holdfast.Place
@@ -173,7 +200,14 @@ func (s *Service) Places(ctx context.Context, eventID ID, seatIDs []string, sect
 	for _, at := range found {
 		places = append(places, placeOf(hall, at))
 	}
-	return append(places, unknown...), nil
+	return append(places, unknown...)
+}
+
+func hasAll(hall *seating.Hall, seatIDs []string) bool {
+	return !slices.ContainsFunc(seatIDs, func(id string) bool {
+		_, found := hall.Find(id)
+		return !found
+	})
 }
 
 func generalPlaces(hall *seating.Hall, key string) []holdfast.Place {
@@ -191,8 +225,8 @@ func placeOf(hall *seating.Hall, at seating.Place) holdfast.Place {
 	}
 }
 
-// planTTL is how long the plan of an event is remembered for answers. A change of plan keeps every seat
-// that a lock has.
+// planTTL is how long the plan of an event is remembered for answers. A new plan has every seat that a lock
+// has, but it may have it in another row: other processes learn that within this time.
 const planTTL = 10 * time.Second
 
 // maxPlans bounds the remembered plans. A forgotten one costs a read.
@@ -234,6 +268,12 @@ func (c *planCache) recall(eventID ID, now time.Time) (planID ID, known bool) {
 	}
 	planID, known = c.plans[eventID]
 	return planID, known
+}
+
+func (c *planCache) forget(eventID ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.plans, eventID)
 }
 
 func (c *planCache) keep(eventID, planID ID, now time.Time) {

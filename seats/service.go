@@ -22,6 +22,7 @@ type Service struct {
 	store    *store.Store
 	halls    Halls
 	plans    planCache
+	maps     reads[ID, SeatMap]
 	maxTTL   time.Duration
 	now      func() time.Time
 }
@@ -114,7 +115,8 @@ func (s *Service) CreateEventOnce(
 	ctx context.Context, n holdfast.NewEvent, key holdfast.CreationKey,
 ) (e holdfast.Event, replayed bool, err error) {
 	hash := n.Hash()
-	if err := s.seat(ctx, &n); err != nil {
+	sections, err := s.seat(ctx, &n)
+	if err != nil {
 		return holdfast.Event{}, false, err
 	}
 	given := holdfast.EventChange{Name: &n.Name, TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser}
@@ -131,7 +133,7 @@ func (s *Service) CreateEventOnce(
 	e = holdfast.Event{
 		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: n.EventDate.UTC().Truncate(time.Millisecond),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
-		Seating: n.Seating,
+		Seating: n.Seating, Sections: sections,
 	}
 	if e.ID.IsZero() {
 		e.ID = ids.New()
@@ -147,14 +149,23 @@ func (s *Service) CreateEventOnce(
 }
 
 // UpdateEvent changes an event, also during its sale: taken seats stay taken. It refuses
-// with EVENT_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE if a cancelled event is
-// to sell again.
+// with EVENT_NOT_FOUND, SEATING_PLAN_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE if a
+// cancelled event is to sell again.
+//
+// A new seating plan has every seat and every area of general admission that is taken. Capacities that
+// the event has set stay where the new plan has the section and they suffice; Sections apply to the new plan.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
 	c = c.Clone() // the caller may change its values after the check
 	if err := checkChange(c); err != nil {
 		return holdfast.Event{}, err
 	}
+	if err := s.findPlan(ctx, id, c); err != nil {
+		return holdfast.Event{}, err
+	}
 	result, err := s.pipeline.Change(ctx, id, inventory.ChangeEvent{EventChange: c})
+	if c.SeatingPlanID != nil {
+		s.plans.forget(id)
+	}
 	return orZero(result.Event).Answer(), err
 }
 
@@ -182,8 +193,32 @@ func checkChange(c holdfast.EventChange) error {
 	if p := c.AccessiblePolicy; p != nil && !slices.Contains(holdfast.AccessiblePolicies(), *p) {
 		return holdfast.RefuseInput("body.accessiblePolicy", "A policy is RESERVED or OPEN.")
 	}
+	if p := c.SeatingPlanID; p != nil && p.IsZero() {
+		return holdfast.RefuseInput("body.seatingPlanId", "Give the ID of a seating plan.")
+	}
+	if err := checkSections(c.Sections); err != nil {
+		return err
+	}
 	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses(), *s) {
 		return holdfast.RefuseInput("body.status", "A status is ON_SALE, CLOSED or CANCELLED.")
+	}
+	return nil
+}
+
+// checkSections refuses capacities that no section can have, and sections that are named twice.
+func checkSections(sections []holdfast.SectionCapacity) error {
+	if len(sections) > holdfast.MaxPlanSections {
+		return holdfast.RefuseInput("body.sections", "Give %d sections at most.", holdfast.MaxPlanSections)
+	}
+	seen := make(map[string]bool, len(sections))
+	for i, s := range sections {
+		if s.Capacity < 1 || s.Capacity > holdfast.MaxSeats {
+			return holdfast.RefuseInput(holdfast.SectionField(i, "capacity"), "A section has between 1 and %d seats.", holdfast.MaxSeats)
+		}
+		if seen[s.Key] {
+			return holdfast.RefuseInput(holdfast.SectionField(i, "key"), "The section is named twice.")
+		}
+		seen[s.Key] = true
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration, wish wi
 	if !d.ensureCounter() {
 		return Result{}
 	}
-	claimed, result, ok := d.take(wish, nil, c.userKey())
+	claimed, result, ok := d.take(wish, had{}, c.userKey())
 	if !ok {
 		return result
 	}
@@ -210,8 +210,10 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration, wish wi
 func (d *decision) acquire(lock holdfast.Lock, ttl time.Duration) int {
 	if d.plan.Acquired == nil {
 		d.plan.Acquired, d.plan.TTL = make([]holdfast.Lock, 0, d.commands), make([]time.Duration, 0, d.commands)
+		d.made = make([]int, 0, d.commands)
 	}
 	d.plan.Acquired, d.plan.TTL = append(d.plan.Acquired, lock), append(d.plan.TTL, ttl)
+	d.made = append(d.made, d.command)
 	return len(d.plan.Acquired)
 }
 

@@ -16,6 +16,9 @@ func (s *store) apply(p inventory.Plan) error {
 			return err
 		}
 	}
+	if err := s.checkChanges(tx, p); err != nil {
+		return fmt.Errorf("the changes: %w", err)
+	}
 	*s = *tx
 	return nil
 }
@@ -82,6 +85,9 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 	if c.AccessiblePolicy != nil {
 		e.Seating.AccessiblePolicy = *c.AccessiblePolicy
 	}
+	if c.SeatingPlanID != nil {
+		e.Seating.PlanID = *c.SeatingPlanID
+	}
 	if c.MaxSeatsPerUser != nil {
 		e.MaxSeatsPerUser, e.BadLimit, e.Incomparable = *c.MaxSeatsPerUser, false, false
 	}
@@ -99,7 +105,7 @@ func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
 		return e.Revision == before.Revision && same(e.Repairs, before.Repairs)
 	default:
 		return e.Revision == before.Revision && e.TotalSeats == before.TotalSeats && e.AvailableSeats == before.AvailableSeats &&
-			e.Oversold == before.Oversold && e.Status == before.Status
+			e.Oversold == before.Oversold && e.Status == before.Status && e.Seating.PlanID == before.Seating.PlanID
 	}
 }
 
@@ -139,7 +145,7 @@ func (s *store) writeLocks(p inventory.Plan) error {
 func (s *store) lockGuardHolds(lock inventory.Lock, w inventory.LockWrite) bool {
 	switch w.Guard {
 	case inventory.IsDue:
-		return lock.Due(s.now) && (w.To != holdfast.LockExpired || s.sales(lock.ID) == 0)
+		return same(lock.Revision, w.Revision) && lock.Due(s.now) && (w.To != holdfast.LockExpired || s.sales(lock.ID) == 0)
 	case inventory.AtRevision:
 		return same(lock.Revision, w.Revision)
 	case inventory.LiveAtRevision:
@@ -172,7 +178,7 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		if b == nil || b.Status != w.From || (w.WindowOpen && !b.PaymentExpiresAt.After(s.now)) {
 			return errStale
 		}
-		b.Status = w.To
+		b.Status, b.Revision = w.To, b.Revision+1
 		if !w.PaymentExpiresAt.IsZero() {
 			b.PaymentExpiresAt = w.PaymentExpiresAt
 		}

@@ -25,13 +25,13 @@ func (c Block) decide(d *decision) Result {
 	wanted := slices.DeleteFunc(slices.Clone(places), func(p seating.Place) bool {
 		return d.state.Seats.Taken(p) && d.block(p) != nil
 	})
-	if !d.needs.None() {
+	if len(d.needs.Blocks) > 0 {
 		return Result{}
 	}
 	if len(wanted) == 0 {
 		return d.eventResult()
 	}
-	claimed, result, ok := d.take(wished{seats: int64(len(wanted)), named: wanted, byVenue: true}, nil, UserKey{})
+	claimed, result, ok := d.take(wished{seats: int64(len(wanted)), named: wanted, byVenue: true}, had{}, UserKey{})
 	if !ok {
 		if details, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](result.Err); ok {
 			details.Requested = int64(len(places))
@@ -46,6 +46,7 @@ func (c Block) decide(d *decision) Result {
 		ID: c.LockID, EventID: d.event.ID, Seats: claimed.Seats, SeatIDs: claimed.SeatIDs, Status: holdfast.LockBlocked,
 	}, 0)
 	d.event.Seating.BlockedSeats += claimed.Seats
+	d.movesBlocks, d.eventBy = true, d.command
 	return d.eventResult()
 }
 
@@ -69,7 +70,7 @@ func (c Unblock) decide(d *decision) Result {
 		}
 		freed[block.ID] = append(freed[block.ID], d.state.Seats.Hall().Seat(p).ID)
 	}
-	if !d.needs.None() {
+	if len(d.needs.Blocks) > 0 {
 		return Result{}
 	}
 	if slices.ContainsFunc(blocks, d.isNew) { // a lock is not written twice in one transaction
@@ -86,6 +87,7 @@ func (c Unblock) decide(d *decision) Result {
 		d.giveBack(int64(len(ids)), ids, "")
 		d.write(*block, write)
 		d.event.Seating.BlockedSeats -= int64(len(ids))
+		d.movesBlocks, d.eventBy = true, d.command
 	}
 	return d.eventResult()
 }

@@ -15,8 +15,8 @@ type ChangeSeats struct {
 	Wish   holdfast.Wish
 }
 
-// decide has the order of checks: the lock, its booking, the wish's form, the customer's limits, the
-// event, the seats. Every refusal is fenced: a client repeats this request without a key.
+// decide has the order of checks: the lock, its booking, the customer's limits, the event, the wish's form, the
+// seats. Every refusal is fenced: a client repeats this request without a key.
 func (c ChangeSeats) decide(d *decision) Result {
 	lock, exists, read := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
@@ -39,10 +39,6 @@ func (c ChangeSeats) decide(d *decision) Result {
 	if !d.ensureSeats() {
 		return Result{}
 	}
-	wish, invalid := d.inHall(c.Seats, c.Wish)
-	if invalid != nil {
-		return d.refuseFirmly(invalid)
-	}
 	if refusal, known := d.beyondLimits(lock.UserID, c.Seats, c.Seats-lock.Seats, 0); !known {
 		return Result{}
 	} else if refusal != nil {
@@ -50,6 +46,10 @@ func (c ChangeSeats) decide(d *decision) Result {
 	}
 	if s := d.event.Status; s == holdfast.Cancelled || s != holdfast.OnSale && c.Seats > lock.Seats {
 		return d.refuseFirmly(errNotOnSale())
+	}
+	wish, invalid := d.inHall(c.Seats, c.Wish)
+	if invalid != nil {
+		return d.refuseFirmly(invalid)
 	}
 	if d.deferRest {
 		return Result{Undecided: true}
@@ -66,9 +66,9 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	if !d.ensureCounter() {
 		return Result{}
 	}
-	old, section := d.placesOf(lock.SeatIDs), d.generalSection(lock.Section)
+	old, section := d.placesOf(lock.SeatIDs), d.sectionOf(lock.Lock)
 	d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
-	claimed, result, ok := d.take(wish, old, UserKey{})
+	claimed, result, ok := d.take(wish, had{lock.Seats, old}, UserKey{})
 	if !ok {
 		d.counter.takeAgain(lock.Seats)
 		d.takePlaces(old)
@@ -99,16 +99,12 @@ func (d *decision) placesOf(seatIDs []string) (places []seating.Place) {
 	return places
 }
 
-// generalSection is the number of a section of general admission; -1: it is none.
-func (d *decision) generalSection(key string) int {
-	if d.state.Seats == nil || key == "" {
+// sectionOf is the number of the section of general admission that a lock is in; -1: it is in none.
+func (d *decision) sectionOf(lock holdfast.Lock) int {
+	if d.state.Seats == nil || lock.Section == "" {
 		return -1
 	}
-	n, found := d.state.Seats.Hall().FindSection(key)
-	if !found || !d.state.Seats.Hall().Sections()[n].GeneralAdmission() {
-		return -1
-	}
-	return n
+	return generalSection(d.state.Seats.Hall(), lock.Section)
 }
 
 // isAsWished reports whether a lock has what is wished for already: the named seats, as many of a
@@ -119,7 +115,7 @@ func (d *decision) isAsWished(lock holdfast.Lock, w wished) bool {
 	}
 	switch {
 	case w.general:
-		return d.generalSection(lock.Section) == w.section
+		return d.sectionOf(lock) == w.section
 	case w.named != nil:
 		places := d.placesOf(lock.SeatIDs)
 		slices.SortFunc(places, seating.Place.Compare)

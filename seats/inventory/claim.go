@@ -103,7 +103,7 @@ func (c Book) decide(d *decision) Result {
 		}
 	}
 	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, BookingID: b.ID, ExpiresAt: later(lock.ExpiresAt, b.PaymentExpiresAt)})
-	d.plan.NewBookings = append(d.plan.NewBookings, b)
+	d.plan.NewBookings, d.moved = append(d.plan.NewBookings, b), append(d.moved, seenBooking{b, d.command})
 	return Result{Booking: &b}
 }
 

@@ -19,7 +19,7 @@ func (c *counter) restore(n int64) {
 	c.available += n - paid
 }
 
-// takeAgain undoes a restore.
+// takeAgain undoes a restore, or a part of it: seats that do not fit are oversold.
 func (c *counter) takeAgain(n int64) {
 	c.available -= n
 	if c.available < 0 {

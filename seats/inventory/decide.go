@@ -14,7 +14,8 @@ type Command interface {
 }
 
 // Decide carries out the commands in order of arrival. If needs is not None, plan and
-// results are not valid: load the needs, and call Decide again.
+// results are not valid: load the needs, and call Decide again. The plan's Unproven is read
+// while the plan is written.
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
 	d := &decision{
 		state: s, rules: rules, commands: len(commands),
@@ -24,7 +25,15 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 	d.openEvent()
 	results = make([]Result, len(commands))
 	for i, c := range commands {
+		d.command = i
 		results[i] = c.decide(d)
+	}
+	d.needs.Fence = d.fence && !d.isFence()
+	if d.canProveLater() {
+		d.plan.Unproven, d.needs, d.plan.UnprovenAt = d.needs, Needs{}, s.Event.Revision
+		if s.Held { // the transaction has raised it
+			d.plan.UnprovenAt--
+		}
 	}
 	if !d.needs.None() {
 		if s.Seats != nil {
@@ -33,6 +42,7 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		return Plan{}, nil, d.needs
 	}
 	d.closeEvent()
+	d.closeChanges()
 	for i := range results {
 		if n := results[i].acquired; n > 0 {
 			results[i].Lock = &d.plan.Acquired[n-1]
@@ -62,11 +72,23 @@ type decision struct {
 
 	mark int // of State.Seats, at the beginning
 
+	command int       // the index of the command that is decided
+	made    []int     // parallel to plan.Acquired: the command
+	written []written // parallel to plan.Locks
+	moved   []seenBooking
+	// changesEvent: a command changed the event itself; the last one has the index eventBy.
+	changesEvent bool
+	eventBy      int
+	movesBlocks  bool // the venue's blocks changed, even if their number did not
+	countedBy    int  // the last command that moved the counter
+
 	due []DueLock // the locks that are left to reclaim
 	// madeDue: a new lock of this batch is due at once. The next batch can reclaim it.
 	madeDue bool
 	// deferRest: a request for seats waits for the next batch, and so do all later ones.
 	deferRest bool
+	// fence: a refusal relies on a write of the event, be it the plan's.
+	fence bool
 	// ifUnchanged: the plan is right only if the event is unchanged at the write.
 	ifUnchanged bool
 }
@@ -128,6 +150,7 @@ func (d *decision) restore(seats int64) {
 	if d.state.Event == nil || !d.ensureCounter() {
 		return
 	}
+	d.countedBy = d.command
 	d.ifUnchanged = true
 	d.counter.restore(seats)
 	d.ensureCounter() // if more seats come back than were taken, the counter was wrong before
@@ -155,7 +178,7 @@ func (d *decision) refuse(err error, key UserKey) Result {
 		d.needs.Keys = append(d.needs.Keys, key)
 	}
 	if !d.state.Fenced && (key.Key != "" || !saysTooFew(err)) {
-		d.needs.Fence = true
+		d.fence = true
 	}
 	d.ifUnchanged = true
 	return Result{Err: err}
@@ -164,7 +187,7 @@ func (d *decision) refuse(err error, key UserKey) Result {
 // refuseFirmly is refuse for a command that a client repeats without a key. It is always fenced.
 func (d *decision) refuseFirmly(err error) Result {
 	if d.state.Event != nil && !d.state.Fenced {
-		d.needs.Fence = true
+		d.fence = true
 	}
 	return d.refuse(err, UserKey{})
 }
@@ -181,17 +204,16 @@ func saysTooFew(err error) bool {
 
 // closeEvent plans the write of the event, if the event has to be written.
 func (d *decision) closeEvent() {
-	before, write, maps := d.state.Event, d.plan.Event, d.changedMaps()
-	moves := write != nil || len(d.plan.Acquired)+len(maps) > 0 || d.counter != d.startCounter() || d.ends()
-	if before == nil || !moves {
+	before, write := d.state.Event, d.plan.Event
+	if before == nil || !d.moves() {
 		return
 	}
 	if write == nil {
 		write = &EventWrite{}
 		d.plan.Event = write
 	}
-	write.Maps = maps
-	if blocked := d.event.Seating.BlockedSeats; blocked != before.Seating.BlockedSeats {
+	d.writeMaps(write)
+	if blocked := d.event.Seating.BlockedSeats; d.movesBlocks || blocked != before.Seating.BlockedSeats {
 		write.Blocked = &blocked
 	}
 	switch {
@@ -208,6 +230,24 @@ func (d *decision) closeEvent() {
 		return
 	}
 	write.AtLeast = -write.Available
+}
+
+// moves reports whether the plan writes the event, so far.
+func (d *decision) moves() bool {
+	changesMap := d.state.Seats != nil && d.state.Seats.Mark() > d.mark
+	return d.plan.Event != nil || len(d.plan.Acquired) > 0 || changesMap || d.counter != d.startCounter() || d.ends()
+}
+
+// isFence reports whether the plan's own write is the fence of its refusals.
+func (d *decision) isFence() bool { return d.isSeated() && d.moves() }
+
+// canProveLater reports whether nothing is missing but what proves refusals of named seats, on an event that is
+// remembered or held, and whose plan is guarded by its revision. What was granted does not depend on it: the proof
+// is that nothing is found.
+func (d *decision) canProveLater() bool {
+	rest := d.needs
+	rest.Event, rest.Keys, rest.Holders = false, nil, nil
+	return len(d.needs.Holders) > 0 && (d.state.Now.IsZero() || d.state.Held) && d.isFence() && rest.None()
 }
 
 func (d *decision) startCounter() counter {

@@ -25,16 +25,17 @@ func (c ChangeEvent) decide(d *decision) Result {
 		}
 		taken := d.counter.total - d.counter.available + d.counter.oversold
 		if *c.TotalSeats < taken && *c.TotalSeats != d.counter.total {
-			return d.refuse(holdfast.Refuse(holdfast.CodeCapacityBelowTaken, "More seats are taken than the capacity asked for.").
-				With(holdfast.CapacityBelowTaken{Taken: taken}), UserKey{})
+			return d.refuse(tooSmall(taken, "More seats are taken than the capacity asked for."), UserKey{})
 		}
 		d.counter, d.event.HasTotal = counterOf(*c.TotalSeats, taken), true
 	}
-	if d.plan.Event == nil {
-		d.plan.Event = &EventWrite{}
+	if refusal, known := c.changeHall(d); !known {
+		return Result{}
+	} else if refusal != nil {
+		return d.refuse(refusal, UserKey{})
 	}
-	d.ifUnchanged = true
-	d.plan.Event.change(c.EventChange, &d.event)
+	d.ifUnchanged, d.changesEvent, d.eventBy = true, true, d.command
+	d.writeOfEvent().change(c.EventChange, &d.event)
 	after := d.event.Event
 	return Result{Event: &after}
 }
@@ -48,9 +49,21 @@ func (d *decision) fitsSeating(c holdfast.EventChange) *holdfast.Error {
 		return holdfast.RefuseInput("body.orphanRule", "The event has no seating plan.")
 	case !d.isSeated() && c.AccessiblePolicy != nil:
 		return holdfast.RefuseInput("body.accessiblePolicy", "The event has no seating plan.")
+	case !d.isSeated() && c.SeatingPlanID != nil:
+		return holdfast.RefuseInput("body.seatingPlanId", "The event has no seating plan, and can't get one.")
+	case !d.isSeated() && len(c.Sections) > 0:
+		return holdfast.RefuseInput("body.sections", "The event has no seating plan.")
 	default:
 		return nil
 	}
+}
+
+// writeOfEvent is the planned write of the event, which it makes if there is none.
+func (d *decision) writeOfEvent() *EventWrite {
+	if d.plan.Event == nil {
+		d.plan.Event = &EventWrite{}
+	}
+	return d.plan.Event
 }
 
 // change adds a change to the write, after earlier changes of the batch, and applies it to e.
@@ -103,7 +116,12 @@ func (c RepairSeats) decide(d *decision) Result {
 		d.event.Seating.BlockedSeats = d.state.Union.Blocked
 		d.plan.Event = &EventWrite{RunID: c.RunID, AllMaps: d.state.Union.NoMap}
 	}
-	return Result{Corrected: wrong, Union: d.state.Union}
+	return Result{Corrected: wrong, Union: d.state.Union, IsSuspect: d.state.Event.isSuspect(d.state.Union)}
+}
+
+// isSuspect reports whether the counter may have to be repaired too.
+func (e Event) isSuspect(u *Union) bool {
+	return u.Uneven || !e.HasTotal || !e.Valid() || e.Drift(u.Taken) != 0
 }
 
 // Repair compares the event's counter with its locks, and corrects it if it is wrong. A

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func TestChangeEvent_TheSeatsTakenStayTaken(t *testing.T) {
 					}
 					return
 				}
-				if r.Event != s.event.Event || s.event.TotalSeats != row.to {
+				if !reflect.DeepEqual(r.Event, s.event.Event) || s.event.TotalSeats != row.to {
 					t.Errorf("answered %+v, stored %+v", r.Event, s.event.Event)
 				}
 			})
@@ -102,7 +103,7 @@ func TestChangeEvent_ChangesFieldsThatAreNotNil(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(5)
-			if r := s.one(t, change(row.c)); r.Err != nil || r.Event != row.want || s.event.Event != row.want {
+			if r := s.one(t, change(row.c)); r.Err != nil || !reflect.DeepEqual(r.Event, row.want) || !reflect.DeepEqual(s.event.Event, row.want) {
 				t.Errorf("answered %+v, %v, stored %+v", r.Event, r.Err, s.event.Event)
 			}
 			if s.event.Revision != 1 {

@@ -40,14 +40,17 @@ func (d *decision) write(lock Lock, w LockWrite) {
 		if w.Seats == nil {
 			w.Seats = before.Seats
 		}
-		d.plan.Locks[i] = w
+		d.plan.Locks[i], d.written[i].by = w, d.command
 	} else {
 		d.planned[lock.ID] = len(d.plan.Locks)
 		w.From = lock.Status
+		if w.Guard == IsDue {
+			w.Revision = lock.Revision
+		}
 		if w.Guard == AtRevision || w.Guard == LiveAtRevision {
 			w.Revision, w.Former = lock.Revision, lock.Former
 		}
-		d.plan.Locks = append(d.plan.Locks, w)
+		d.plan.Locks, d.written = append(d.plan.Locks, w), append(d.written, written{lock, d.command})
 	}
 	d.locks[lock.ID] = w.applyTo(lock)
 }
@@ -83,11 +86,7 @@ func (d *decision) release(lock Lock) Lock {
 // began in time may have confirmed it meanwhile. If this transaction has read the lock, such a
 // change of it conflicts with the write.
 func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expired bool) {
-	lock := Lock{Lock: holdfast.Lock{ID: due.ID, EventID: d.event.ID, Seats: due.Seats, Status: holdfast.LockActive,
-		SeatIDs: due.SeatIDs, Section: due.Section}}
-	if read := d.state.Locks[due.ID]; read != nil {
-		lock = *read
-	}
+	lock := due.Lock
 	guard := IsDue
 	if d.state.Held { // the transaction has read the due locks
 		guard = AnyRevision
@@ -174,7 +173,7 @@ func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w B
 	w.To, _ = b.Status.Next(a)
 	w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
 	d.plan.Bookings = append(d.plan.Bookings, w)
-	b.Status, b.UpdatedAt = w.To, w.UpdatedAt
+	b.Status, b.UpdatedAt, b.Revision = w.To, w.UpdatedAt, b.Revision+1
 	if w.PaymentReference != "" {
 		b.PaymentReference = w.PaymentReference
 	}
@@ -182,6 +181,7 @@ func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w B
 		b.PaymentExpiresAt = w.PaymentExpiresAt
 	}
 	d.bookings[b.ID] = b
+	d.moved = append(d.moved, seenBooking{b, d.command})
 	return b
 }
 

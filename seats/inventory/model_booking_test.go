@@ -13,7 +13,7 @@ import (
 
 func answer(b *holdfast.Booking) outcome {
 	shown := *b
-	shown.UpdatedAt = time.Time{}
+	shown.UpdatedAt, shown.Revision = time.Time{}, 0
 	return outcome{booking: shown}
 }
 

@@ -51,6 +51,11 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 		if p.beforeApply != nil && !p.hold {
 			p.beforeApply(p.plan)
 		}
+		if unproven := p.plan.Unproven; !unproven.None() && !p.plan.IsProven(p.store.load(unproven)) {
+			needs = needs.And(unproven)
+			p.remembered, p.seats = nil, nil
+			continue
+		}
 		before := p.store.clone()
 		err := p.store.apply(p.plan)
 		switch {
@@ -77,6 +82,10 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 func (p *pipeline) settle(t rapid.TB) {
 	t.Helper()
 	if p.seats == nil || p.plan.Event == nil {
+		p.seats = nil
+		return
+	}
+	if p.plan.Event.Fields.SeatingPlanID != nil { // the map is of another hall
 		p.seats = nil
 		return
 	}

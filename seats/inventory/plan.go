@@ -19,6 +19,46 @@ type Plan struct {
 	// NotBefore and Before are guards: the database's clock at the write of the event is not
 	// earlier than the first and, unless it is zero, earlier than the second.
 	NotBefore, Before time.Time
+	// Unproven has what refusals of the plan rely on but is not read: that there is no lock with their keys, and
+	// no due lock on their seats. Read it before the transaction commits, outside of it, and see IsProven.
+	Unproven Needs
+	// UnprovenAt is the revision of the event that the read must find.
+	UnprovenAt int64
+
+	// Changes are what can be seen from outside of the writes above, in their order; see also EventChanges.
+	Changes []Change
+	// Told are the changes of the event, but for those that follow from its counter.
+	Told []holdfast.ChangeType
+	// ToldBy is the command that made the changes of the event, by its index.
+	ToldBy int
+	// DecidedAt is the database's clock at the decision; zero if it was decided from memory.
+	DecidedAt time.Time
+	// PlanID is the seating plan of the event, as the plan leaves it.
+	PlanID ID
+}
+
+// IsProven reports whether a read of Unproven proves the refusals: it found nothing, and the event is as it was
+// when the plan was decided, or before its transaction held it. The plan's guard sees to it that it stays so.
+func (p Plan) IsProven(s State) bool {
+	if s.Event == nil || p.Event == nil || p.Event.IfUnchanged == nil {
+		return false
+	}
+	for _, lock := range s.Keys {
+		if lock != nil {
+			return false
+		}
+	}
+	for _, lock := range p.Acquired { // the seats of one that is due at once are not taken
+		if !lock.ExpiresAt.IsZero() && lock.Due(s.Now) {
+			return false
+		}
+	}
+	for _, lock := range s.Holders {
+		if lock != nil {
+			return false
+		}
+	}
+	return !s.Event.Unguarded && s.Event.Revision == p.UnprovenAt
 }
 
 // IsEmpty reports whether there is nothing to write.
@@ -35,11 +75,15 @@ type EventWrite struct {
 	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, has no limit per
 	// user, and has at least this many available seats. The guard of a Drift is in Drift.
 	AtLeast int64
+	// Fence: the write raises the revision and changes nothing else, not even the event's updatedAt. It is of a
+	// refusal.
+	Fence bool
 
 	Available, Oversold int64  // added to the counter
 	Blocked             *int64 // replaces the number of seats that the venue has blocked
 	Maps                []SectionMap
-	AllMaps             bool // Maps has all sections, and replaces what is there
+	AllMaps             bool                        // Maps has all sections, and replaces what is there
+	Sections            *[]holdfast.SectionCapacity // replaces the capacities of general admission
 	Counter             *Counter
 	Drift               *Drift
 	Fields              holdfast.EventChange
@@ -64,6 +108,9 @@ type Drift struct {
 	// Repairs is the guard: the event was not repaired since the drift was measured.
 	Repairs *int64
 	Former  Former
+	// Quiet is a guard too: the event has available seats before and after, or neither. Otherwise it would have to
+	// be told.
+	Quiet bool
 }
 
 // LockWrite changes a lock that has the status From.
@@ -72,8 +119,8 @@ type LockWrite struct {
 	EventID      ID // of the lock as it was read; zero if it names none
 	From, To     holdfast.LockStatus
 	Guard        LockGuard
-	Revision     *int64    // for AtRevision and LiveAtRevision
-	Former       Former    // with Revision
+	Revision     *int64    // for all guards but AnyRevision
+	Former       Former    // for AtRevision and LiveAtRevision
 	Before       time.Time // for LiveAtRevision: the clock at the write is before this; zero: at any time
 	ExpiresAt    time.Time // zero: unchanged
 	BookingID    ID        // zero: unchanged
@@ -96,7 +143,7 @@ type LockGuard int
 // The guards of a lock. A guard by time is evaluated by the database's clock at the write.
 const (
 	AnyRevision    LockGuard = iota // the status is enough, because the transaction has read the lock
-	IsDue                           // the lock is due
+	IsDue                           // the lock is due, and has not changed since it was read
 	AtRevision                      // the lock has not changed since it was read
 	LiveAtRevision                  // the lock has not changed, and is not due
 )
@@ -135,6 +182,7 @@ type Result struct {
 	Correction *Correction // by a repair
 	Corrected  int64       // seats of a map, by a repair
 	Union      *Union      // by a repair of a map
+	IsSuspect  bool        // by a repair of a map: the counter may have to be repaired too
 
 	acquired int // 1 + the index in Plan.Acquired
 }

@@ -89,7 +89,7 @@ func TestPlan_GuardsTheEvent(t *testing.T) {
 			if p.hold {
 				read.Revision++
 			}
-			if row.ifUnchanged && *w.IfUnchanged != read {
+			if row.ifUnchanged && !reflect.DeepEqual(*w.IfUnchanged, read) {
 				t.Errorf("it is guarded by %+v, want %+v", *w.IfUnchanged, read)
 			}
 		})
@@ -131,7 +131,7 @@ func TestComplete_FillsInTheClockAndTheEvent(t *testing.T) {
 	if !reflect.DeepEqual(plan.Acquired, want) {
 		t.Errorf("got %+v, want %+v", plan.Acquired, want)
 	}
-	if *results[0].Event != after || results[1].Event != nil {
+	if !reflect.DeepEqual(*results[0].Event, after) || results[1].Event != nil {
 		t.Errorf("got %+v", results)
 	}
 }

@@ -164,7 +164,7 @@ func TestRefusal_ChangesNothing(t *testing.T) {
 	before := s.clone()
 	p := &pipeline{store: s, rules: theRules}
 	p.batch(t, keyed(2, 2, "k"), inventory.Release{LockID: lockID(7)}, acquire(3, 5))
-	if !p.plan.IsEmpty() || !reflect.DeepEqual(s.locks, before.locks) || *s.event != *before.event {
+	if !p.plan.IsEmpty() || !reflect.DeepEqual(s.locks, before.locks) || !reflect.DeepEqual(*s.event, *before.event) {
 		t.Errorf("the plan is %+v", p.plan)
 	}
 }

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
@@ -20,21 +21,55 @@ func (p *pipeline) batches(t *testing.T, commands ...inventory.Command) []reply 
 	return results
 }
 
+// remembering is a pipeline that remembers the event and its map.
+func remembering(s *store) *pipeline {
+	return &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event), seats: s.seats.occupancy()}
+}
+
 // A lock may be due as soon as it is made. Its seats are free for the next request all the same.
 func TestDecide_SeatsOfALockThatIsDueAtOnce(t *testing.T) {
 	for name, c := range map[string]inventory.Command{
 		"named": named(2, "A1"), "block": block(2, "A1"), "best": best(2, 1, holdfast.BestAvailable{}),
 	} {
+		for memory, pipelineOf := range map[string]func(*store) *pipeline{
+			"read":       func(s *store) *pipeline { return &pipeline{store: s, rules: theRules} },
+			"remembered": remembering,
+		} {
+			t.Run(name+" "+memory, func(t *testing.T) {
+				s := newSeated(t, hallOf("A1"))
+				dueAtOnce := named(1, "A1")
+				dueAtOnce.Until = holdfast.Until{At: begin}
+				for _, r := range pipelineOf(s).batches(t, dueAtOnce, c) {
+					wantCode(t, r, "")
+				}
+				s.wantLock(t, 1, holdfast.LockExpired)
+				s.wantTaken(t, "A1")
+			})
+		}
+	}
+}
+
+// What the refusal of another request still has to read does not keep the venue's request from its answer.
+func TestBlock_BesideARefusalThatIsProvedLater(t *testing.T) {
+	for name, row := range map[string]struct {
+		command inventory.Command
+		blocked int64
+		taken   string
+	}{
+		"block":                   {block(9, "A3"), 2, "A1 A2 A3 A4"},
+		"unblock":                 {unblock("A2"), 0, "A1 A4"},
+		"block of a blocked seat": {block(9, "A2"), 1, "A1 A2 A4"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSeated(t, hallOf("A1"))
-			dueAtOnce := named(1, "A1")
-			dueAtOnce.Until = holdfast.Until{At: begin}
-			p := &pipeline{store: s, rules: theRules}
-			for _, r := range p.batches(t, dueAtOnce, c) {
-				wantCode(t, r, "")
+			s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1").blocks(t, 2, "A2")
+			results := remembering(s).batches(t, named(7, "A1"), row.command, named(8, "A4"))
+			wantCode(t, results[0], holdfast.CodeSeatsUnavailable)
+			wantCode(t, results[1], "")
+			wantCode(t, results[2], "")
+			if got := results[1].Event.Seating.BlockedSeats; got != row.blocked {
+				t.Errorf("answers %d blocked seats, want %d", got, row.blocked)
 			}
-			s.wantLock(t, 1, holdfast.LockExpired)
-			s.wantTaken(t, "A1")
+			s.wantTaken(t, row.taken)
 		})
 	}
 }
@@ -47,6 +82,27 @@ func TestUnblock_InTheBatchOfItsBlock(t *testing.T) {
 			wantCode(t, r, "")
 		}
 		s.wantTaken(t, row.taken)
+	}
+}
+
+// Blocks that another command of the batch makes up for in number are told all the same, once.
+func TestBlock_IsToldWhateverTheirNumber(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3")).blocks(t, 1, "A1")
+	p := &pipeline{store: s, rules: theRules}
+	p.batches(t, unblock("A1"), block(2, "A2"))
+	if !slices.Equal(p.plan.Told, []holdfast.ChangeType{holdfast.ChangeSeatsBlocked}) || p.plan.ToldBy != 1 {
+		t.Errorf("told %v of command %d", p.plan.Told, p.plan.ToldBy)
+	}
+}
+
+// A sold-out event is told to be of the command that took the last seats.
+func TestChanges_SoldOutIsOfTheLastSale(t *testing.T) {
+	s := newStore(3)
+	p := &pipeline{store: s, rules: theRules}
+	p.batch(t, acquire(1, 5), acquire(2, 1), acquire(3, 2), acquire(4, 1))
+	told := p.plan.EventChanges(s.event.Event)
+	if !slices.Contains(told, holdfast.ChangeEventSoldOut) || p.plan.ToldBy != 2 {
+		t.Errorf("told %v of command %d, want that of command 2", told, p.plan.ToldBy)
 	}
 }
 

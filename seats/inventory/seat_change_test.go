@@ -253,3 +253,23 @@ func TestAcquire_SeatsThatOtherSoftwareTookSomewhere(t *testing.T) {
 		s.wantCounter(t, 4, 0)
 	})
 }
+
+// A lock that gets no more seats than it has fits an event that other software has oversold. What it gives
+// back is paid down first.
+func TestChangeSeats_FewerSeatsFitAnOversoldEvent(t *testing.T) {
+	for _, row := range []struct {
+		seats               int64
+		code                holdfast.Code
+		available, oversold int64
+	}{{1, "", 0, 2}, {2, "", 0, 3}, {3, "", 0, 4}, {4, "SEATS_UNAVAILABLE", 0, 4}} {
+		s := newStore(4).withLock(1, 3, holdfast.LockActive, in(minutes(10))).withLock(2, 5, holdfast.LockActive, in(minutes(10)))
+		s.event.AvailableSeats, s.event.Oversold = 0, 4
+		wantCode(t, s.one(t, inventory.ChangeSeats{LockID: lockID(1), Seats: row.seats}), row.code)
+		s.wantCounter(t, row.available, row.oversold)
+	}
+	s := newSeated(t, hallOf("A1 A2 A3")).holds(t, 1, "A1 A2").withLock(2, 7, holdfast.LockActive, in(minutes(10)))
+	s.event.AvailableSeats, s.event.Oversold = 0, 2
+	wantCode(t, s.one(t, changeTo(named(1, "A3"))), "")
+	s.wantCounter(t, 0, 1)
+	s.wantTaken(t, "A3")
+}

@@ -113,9 +113,9 @@ func (s *store) wantSeats(t testing.TB, n int, status holdfast.LockStatus, want 
 func (s *store) wantTaken(t testing.TB, want string) {
 	t.Helper()
 	var taken []string
-	for _, seat := range s.seats.model.seats {
-		if s.seats.bits[seat.section][seat.inSection/8]&(0x80>>(seat.inSection%8)) != 0 {
-			taken = append(taken, seat.id)
+	for _, seat := range s.seats.model.Seats {
+		if s.seats.bits[seat.Section][seat.InSection/8]&(0x80>>(seat.InSection%8)) != 0 {
+			taken = append(taken, seat.ID)
 		}
 	}
 	if got := strings.Join(taken, " "); got != want {

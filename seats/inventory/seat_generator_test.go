@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/hallmodel"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -29,11 +30,9 @@ func newUnseatedGenerator(t *rapid.T) *seatGenerator {
 
 func newSeatGenerator(t *rapid.T) *seatGenerator {
 	g := &seatGenerator{generator: &generator{T: t, rules: theRules}}
-	g.plan = g.hall()
-	g.store = newSeated(t, g.plan)
-	for _, s := range g.store.seats.model.seats {
-		g.seats = append(g.seats, s.id)
-	}
+	plan := g.hall()
+	g.store = newSeated(t, plan, g.otherHall(plan), g.otherHall(plan))
+	g.refresh()
 	g.rules.MaxSeatsPerLock = draw(g.generator, "MaxSeatsPerLock", int64(0), 0, 0, 3)
 	g.rules.MaxLocksPerUser = draw(g.generator, "MaxLocksPerUser", int64(0), 0, 0, 2)
 	e := g.store.event
@@ -45,17 +44,44 @@ func newSeatGenerator(t *rapid.T) *seatGenerator {
 	for range draw(g.generator, "locks", 0, 1, 2, 3, 4, 5, 6) {
 		g.lock()
 	}
-	if g.soldActive() {
-		e.MaxSeatsPerUser = 0
-	}
 	g.known = g.last
 	return g
 }
 
-// soldActive reports whether other software left a sold lock ACTIVE. Whether it counts for its user
-// depends on whether a sweep has seen it.
-func (g *seatGenerator) soldActive() bool {
-	return len(g.store.ofEvent(func(l *inventory.Lock) bool { return l.Status == "ACTIVE" && g.store.sales(l.ID) > 0 })) > 0
+// refresh notes the plan that the event has.
+func (g *seatGenerator) refresh() {
+	if g.store.seats == nil || g.store.event == nil {
+		return
+	}
+	g.plan, g.seats = g.store.seats.plans[g.store.event.Seating.PlanID], nil
+	for _, s := range g.store.seats.model.Seats {
+		g.seats = append(g.seats, s.ID)
+	}
+}
+
+// otherHall draws another plan, with many seats of a plan in other places.
+func (g *seatGenerator) otherHall(than holdfast.SeatingPlan) holdfast.SeatingPlan {
+	var ids []string
+	for _, s := range hallmodel.Of(than).Seats {
+		ids = append(ids, s.ID)
+	}
+	for n := range 18 {
+		ids = append(ids, fmt.Sprintf("new-%d", n))
+	}
+	if g.oneOf("any seats", 3) {
+		ids = rapid.Permutation(ids).Draw(g.T, "seats of another plan")
+	}
+	plan := g.hall()
+	for _, section := range plan.Sections {
+		for _, row := range section.Rows {
+			for _, seat := range row.Seats {
+				if seat != nil {
+					seat.ID, ids = ids[0], ids[1:]
+				}
+			}
+		}
+	}
+	return plan
 }
 
 // hall draws a plan. Its coordinates have few values, so that distances are often equal.
@@ -120,9 +146,9 @@ func (g *seatGenerator) lock() {
 			seats = append(seats, id)
 		}
 	}
-	general := g.store.seats.model.section(standing)
+	general := g.store.seats.model.Section(standing)
 	if general != nil && g.oneOf("standing", 4) {
-		free := general.capacity - g.store.seats.general[general.number]
+		free := general.Capacity - g.store.seats.general[general.Number]
 		seats = slices.Repeat([]string{standing}, min(int(free), 2))
 	}
 	status := draw(g.generator, "lock status", "ACTIVE", "ACTIVE", "ACTIVE", "CONSUMED", "EXPIRED", "BLOCKED", holdfast.LockReleased)
@@ -190,7 +216,7 @@ func (g *seatGenerator) wish() (w holdfast.Wish, seats int64) {
 	case "named":
 		w.SeatIDs = g.ids(4)
 		for _, id := range w.SeatIDs {
-			if g.store.seats.model.byID[id].accessible && !g.oneOf("not told", 8) {
+			if g.store.seats.model.ByID[id].Accessible && !g.oneOf("not told", 8) {
 				w.Accessible++
 			}
 		}
@@ -198,7 +224,7 @@ func (g *seatGenerator) wish() (w holdfast.Wish, seats int64) {
 	case "best":
 		return g.best()
 	case "section":
-		if pit := g.store.seats.model.section(standing); pit == nil && !g.oneOf("odd section", 8) {
+		if pit := g.store.seats.model.Section(standing); pit == nil && !g.oneOf("odd section", 8) {
 			return g.best()
 		}
 		w.Section = draw(g.generator, "section", standing, standing, standing, standing, "s0", "nowhere")
@@ -278,13 +304,27 @@ func (g *seatGenerator) toBlock() []string {
 	return ids
 }
 
+// newHall draws a change of the plan, at times with capacities.
+func (g *seatGenerator) newHall() inventory.ChangeEvent {
+	var c inventory.ChangeEvent
+	c.SeatingPlanID = pointer(planNumber(g.number("new plan", 0, 2)))
+	if g.oneOf("capacities too", 3) {
+		c.Sections = g.capacities()
+	}
+	return c
+}
+
+func (g *seatGenerator) capacities() []holdfast.SectionCapacity {
+	key := draw(g.generator, "section to change", standing, standing, standing, standing, "s0", "nowhere")
+	return []holdfast.SectionCapacity{{Key: key, Capacity: int64(g.number("new capacity", 1, 8))}}
+}
+
 func (g *seatGenerator) setting() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
-	switch draw(g.generator, "setting", "status", "status", "limit", "orphanRule", "accessiblePolicy", "seats") {
+	switch draw(g.generator, "setting", "status", "status", "limit", "orphanRule", "accessiblePolicy", "seats", "sections", "sections") {
+	case "sections":
+		c.Sections = g.capacities()
 	case "limit":
-		if g.soldActive() {
-			break
-		}
 		c.MaxSeatsPerUser = pointer(draw(g.generator, "new limit", int64(0), 0, 4))
 	case "orphanRule":
 		c.OrphanRule = pointer(draw(g.generator, "new orphanRule", holdfast.OrphansAllowed, holdfast.OrphansRefused))

@@ -3,7 +3,10 @@ package inventory_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/hallmodel"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -24,9 +27,6 @@ func (m *seatModel) changeSeats(c inventory.ChangeSeats) outcome {
 	if m.event == nil {
 		return refused("EVENT_NOT_FOUND")
 	}
-	if !m.fits(c.Wish) {
-		return refused("VALIDATION_FAILED")
-	}
 	held, _ := m.holding(lock.UserID)
 	if most := m.rules.MaxSeatsPerLock; most > 0 && c.Seats > most {
 		return refused("SEAT_LIMIT_REACHED")
@@ -36,6 +36,9 @@ func (m *seatModel) changeSeats(c inventory.ChangeSeats) outcome {
 	}
 	if m.event.Status == "CANCELLED" || m.event.Status != "ON_SALE" && c.Seats > lock.Seats {
 		return refused("EVENT_NOT_ON_SALE")
+	}
+	if !m.fits(c.Wish) {
+		return refused("VALIDATION_FAILED")
 	}
 	found, refusal := m.find(c.Wish, c.Seats, lock)
 	if refusal.code != "" {
@@ -50,9 +53,17 @@ func (m *seatModel) change(c inventory.ChangeEvent) outcome {
 	if m.event != nil && m.event.Status == "CANCELLED" && c.Status != nil && *c.Status != "CANCELLED" {
 		return refused("EVENT_NOT_ON_SALE")
 	}
-	rules := c.OrphanRule != nil || c.AccessiblePolicy != nil
-	if m.event != nil && (m.hall != nil && c.TotalSeats != nil || m.hall == nil && rules) {
+	ofSeated := c.OrphanRule != nil || c.AccessiblePolicy != nil || c.SeatingPlanID != nil || len(c.Sections) > 0
+	if m.event != nil && (m.hall != nil && c.TotalSeats != nil || m.hall == nil && ofSeated) {
 		return refused("VALIDATION_FAILED")
+	}
+	if m.event != nil && m.hall != nil {
+		next, refusal := m.changed(c)
+		if refusal.code != "" {
+			return refusal
+		}
+		m.hall = next
+		m.event.TotalSeats, m.event.Sections = next.TotalSeats(), next.GeneralAdmission()
 	}
 	o := m.model.change(c)
 	if o.code == "" && c.OrphanRule != nil {
@@ -61,7 +72,81 @@ func (m *seatModel) change(c inventory.ChangeEvent) outcome {
 	if o.code == "" && c.AccessiblePolicy != nil {
 		m.event.Seating.AccessiblePolicy = *c.AccessiblePolicy
 	}
+	if o.code == "" && c.SeatingPlanID != nil {
+		m.event.Seating.PlanID = *c.SeatingPlanID
+	}
 	return o
+}
+
+// changed is the hall that the event is to have.
+func (m *seatModel) changed(c inventory.ChangeEvent) (next *hallmodel.Hall, refusal outcome) {
+	next = m.hall
+	isNew := c.SeatingPlanID != nil && *c.SeatingPlanID != m.event.Seating.PlanID
+	if isNew {
+		next = m.newHall(*c.SeatingPlanID)
+	}
+	for _, s := range c.Sections {
+		if section := next.Section(s.Key); section == nil || section.Capacity == 0 {
+			return nil, refused("VALIDATION_FAILED")
+		}
+	}
+	next = next.WithCapacities(c.Sections)
+	all := m.taken() + int64(len(m.blocked))
+	if isNew && !m.hasTaken(next) {
+		return nil, belowTaken(all)
+	}
+	for _, s := range next.Sections {
+		before := m.hall.Section(s.Key)
+		stays := !isNew && before.Capacity == s.Capacity
+		if taken := m.takenOf(s.Key); s.Capacity > 0 && s.Capacity < taken && !stays {
+			return nil, belowTaken(taken)
+		}
+	}
+	if next.TotalSeats() < all && next.TotalSeats() != m.event.TotalSeats {
+		return nil, belowTaken(all)
+	}
+	return next, outcome{}
+}
+
+func belowTaken(taken int64) outcome {
+	return outcome{code: "CAPACITY_BELOW_TAKEN", details: holdfast.CapacityBelowTaken{Taken: taken}}
+}
+
+// newHall is the hall of another plan, with the capacities that were set for the event, where they suffice.
+func (m *seatModel) newHall(id ID) *hallmodel.Hall {
+	present, next := hallmodel.Of(m.plans[m.event.Seating.PlanID]), hallmodel.Of(m.plans[id])
+	var kept []holdfast.SectionCapacity
+	for _, s := range m.event.Sections {
+		to := next.Section(s.Key)
+		isSet := present.Section(s.Key).Capacity != s.Capacity
+		if isSet && to != nil && to.Capacity > 0 && s.Capacity >= m.takenOf(s.Key) {
+			kept = append(kept, s)
+		}
+	}
+	return next.WithCapacities(kept)
+}
+
+// hasTaken reports whether a hall has all that locks and blocks have.
+func (m *seatModel) hasTaken(hall *hallmodel.Hall) bool {
+	for id := range m.blocked {
+		if hall.ByID[id] == nil {
+			return false
+		}
+	}
+	for _, l := range m.locks {
+		if l.Status != "ACTIVE" && l.Status != "CONSUMED" {
+			continue
+		}
+		for _, id := range l.SeatIDs {
+			if hall.ByID[id] == nil {
+				return false
+			}
+		}
+		if section := hall.Section(l.Section); l.Section != "" && (section == nil || section.Capacity == 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // block takes all of the seats out of sale, or none.
@@ -69,21 +154,21 @@ func (m *seatModel) block(ids []string) outcome {
 	if o, ok := m.canBlock(ids); !ok {
 		return o
 	}
-	seats, _ := m.named(ids)
+	seats, _ := m.hall.Named(ids)
 	var unavailable []string
 	for _, s := range seats {
-		if holder := m.holder(s.id); holder != nil && !m.isOver(holder) {
-			unavailable = append(unavailable, s.id)
+		if holder := m.holder(s.ID); holder != nil && !m.isOver(holder) {
+			unavailable = append(unavailable, s.ID)
 		}
 	}
 	if unavailable != nil {
 		return tooFew(0, 0, unavailable)
 	}
 	for _, s := range seats {
-		if holder := m.holder(s.id); holder != nil {
+		if holder := m.holder(s.ID); holder != nil {
 			m.expire(holder)
 		}
-		m.blocked[s.id] = true
+		m.blocked[s.ID] = true
 	}
 	return outcome{}
 }
@@ -105,7 +190,7 @@ func (m *seatModel) canBlock(ids []string) (o outcome, ok bool) {
 	if m.hall == nil {
 		return refused("VALIDATION_FAILED"), false
 	}
-	if _, ok := m.named(ids); !ok {
+	if _, ok := m.hall.Named(ids); !ok {
 		return refused("VALIDATION_FAILED"), false
 	}
 	return outcome{}, true
@@ -135,7 +220,7 @@ func (m *seatModel) difference(s *store) string {
 		want := *m.event
 		taken := m.taken() + int64(len(m.blocked))
 		want.AvailableSeats, want.Oversold, want.Seating.BlockedSeats = m.available(), max(0, taken-m.event.TotalSeats), int64(len(m.blocked))
-		if s.event.Event != want {
+		if !reflect.DeepEqual(s.event.Event, want) {
 			return fmt.Sprintf("the event is\n%+v, want\n%+v", s.event.Event, want)
 		}
 		documents.event = nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/hallmodel"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -11,14 +12,15 @@ import (
 type seatModel struct {
 	*model
 
-	hall    *modelHall // nil: the event is unseated
+	hall    *hallmodel.Hall // nil: the event is unseated
+	plans   map[ID]holdfast.SeatingPlan
 	blocked map[string]bool
 }
 
 func seatModelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *seatModel {
 	m := &seatModel{model: modelOf(s, rules, unknown), blocked: map[string]bool{}}
 	if s.seats != nil {
-		m.hall = s.seats.model
+		m.hall, m.plans = s.seats.model, s.seats.plans
 	}
 	for id, l := range m.locks {
 		if l.Status == "BLOCKED" {
@@ -71,9 +73,9 @@ func (m *seatModel) isOver(l *modelLock) bool {
 func (m *seatModel) expire(l *modelLock) { l.Status, l.by = "EXPIRED", "reclaim" }
 
 // free reports whether no lock has the seat, but for the one whose seats are to be replaced.
-func (m *seatModel) free(own []string) func(*modelSeat) bool {
-	return func(s *modelSeat) bool {
-		return slices.Contains(own, s.id) || !m.blocked[s.id] && m.holder(s.id) == nil
+func (m *seatModel) free(own []string) func(*hallmodel.Seat) bool {
+	return func(s *hallmodel.Seat) bool {
+		return slices.Contains(own, s.ID) || !m.blocked[s.ID] && m.holder(s.ID) == nil
 	}
 }
 
@@ -89,37 +91,24 @@ func (m *seatModel) takenOf(section string) (n int64) {
 
 func (m *seatModel) reserved() bool { return m.event.Seating.AccessiblePolicy != "OPEN" }
 
-// named are the seats with the IDs, in plan order; false: the plan does not have one, or it is
-// named twice.
-func (m *seatModel) named(ids []string) (seats pick, ok bool) {
-	for _, id := range ids {
-		s := m.hall.byID[id]
-		if s == nil || slices.Contains(seats, s) {
-			return nil, false
-		}
-		seats = append(seats, s)
-	}
-	return seats.sorted(), true
-}
-
 // fits reports whether the hall has what is wished for: the 422 of the contract.
 func (m *seatModel) fits(w holdfast.Wish) bool {
 	switch {
 	case m.hall == nil:
 		return w.IsZero()
 	case len(w.SeatIDs) > 0:
-		seats, ok := m.named(w.SeatIDs)
-		return ok && (!m.reserved() || int64(seats.accessible()) == w.Accessible)
+		seats, ok := m.hall.Named(w.SeatIDs)
+		return ok && (!m.reserved() || int64(seats.CountAccessible()) == w.Accessible)
 	case w.Best != nil:
 		for _, c := range w.Best.Categories {
-			if !slices.Contains(m.hall.categories, c) {
+			if !slices.Contains(m.hall.Categories, c) {
 				return false
 			}
 		}
-		return w.Best.Section == "" || m.hall.section(w.Best.Section) != nil && m.hall.section(w.Best.Section).capacity == 0
+		return w.Best.Section == "" || m.hall.Section(w.Best.Section) != nil && m.hall.Section(w.Best.Section).Capacity == 0
 	case w.Section != "":
-		s := m.hall.section(w.Section)
-		return s != nil && s.capacity > 0
+		s := m.hall.Section(w.Section)
+		return s != nil && s.Capacity > 0
 	default:
 		return false
 	}
@@ -139,7 +128,7 @@ func (m *seatModel) find(w holdfast.Wish, seats int64, own *modelLock) (found wi
 		old = own.Lock
 	}
 	switch {
-	case m.hall == nil && seats == old.Seats: // nothing is taken, even of an oversold event
+	case m.hall == nil && seats <= old.Seats: // nothing is taken, even of an oversold event
 		return found, outcome{}
 	case m.hall == nil:
 		for m.event.TotalSeats-m.taken()+old.Seats < seats {
@@ -153,7 +142,7 @@ func (m *seatModel) find(w holdfast.Wish, seats int64, own *modelLock) (found wi
 	case w.Best != nil:
 		return m.findBest(w.Best, seats, old.SeatIDs)
 	default:
-		capacity := m.hall.section(w.Section).capacity
+		capacity := m.hall.Section(w.Section).Capacity
 		if old.Section == w.Section {
 			capacity += old.Seats
 		}
@@ -174,90 +163,55 @@ func tooFew(requested, available int64, unavailable []string) outcome {
 
 // findNamed ends the due locks that have one of the seats.
 func (m *seatModel) findNamed(ids, own []string) (found wished, refusal outcome) {
-	seats, _ := m.named(ids)
+	seats, _ := m.hall.Named(ids)
 	free := m.free(own)
 	var unavailable []string
 	for _, s := range seats {
-		holder := m.holder(s.id)
+		holder := m.holder(s.ID)
 		if !free(s) && (holder == nil || !m.isOver(holder)) {
-			unavailable = append(unavailable, s.id)
+			unavailable = append(unavailable, s.ID)
 		}
 	}
 	if unavailable != nil {
 		return found, tooFew(int64(len(ids)), int64(len(ids)-len(unavailable)), unavailable)
 	}
-	same := slices.Equal(seats.ids(), own) // nothing is taken
+	same := slices.Equal(seats.IDs(), own) // nothing is taken
 	if m.event.Seating.OrphanRule == "REFUSE" && !same {
-		if orphans := m.hall.orphans(seats, free, m.reserved()); orphans != nil {
+		if orphans := m.hall.Orphans(seats, free, m.reserved()); orphans != nil {
 			return found, outcome{code: "SEAT_ORPHANED", details: holdfast.SeatOrphaned{Orphans: orphans}}
 		}
 	}
 	for _, s := range seats {
-		if holder := m.holder(s.id); !free(s) {
+		if holder := m.holder(s.ID); !free(s) {
 			m.expire(holder)
 		}
 	}
-	return wished{seats: seats.ids()}, outcome{}
+	return wished{seats: seats.IDs()}, outcome{}
 }
 
 func (m *seatModel) findBest(b *holdfast.BestAvailable, seats int64, own []string) (found wished, refusal outcome) {
-	w := bestWish{
-		modelHall: m.hall, seats: int(seats), accessible: int(b.Accessible), categories: b.Categories, section: b.Section,
-		required: b.Required, reserved: m.reserved(), free: m.free(own),
+	w := hallmodel.Best{
+		Hall: m.hall, Seats: int(seats), Accessible: int(b.Accessible), Categories: b.Categories, Section: b.Section,
+		Required: b.Required, Reserved: m.reserved(), Free: m.free(own),
 	}
-	if p := m.keeps(w, own); p != nil {
-		return wished{seats: p.ids()}, outcome{}
+	if kept, _ := m.hall.Named(own); w.Keeps(kept) {
+		return wished{seats: kept.IDs()}, outcome{}
 	}
-	p, ok := m.pick(w, false)
+	p, ok := w.Pick(false)
 	if !ok {
 		for m.reclaim() {
 			continue
 		}
-		p, ok = m.pick(w, true)
+		p, ok = w.Pick(true)
 	}
 	if ok {
-		return wished{seats: p.ids()}, outcome{}
+		return wished{seats: p.IDs()}, outcome{}
 	}
-	available, enough := w.available()
-	if w.required && enough {
-		return found, outcome{code: "SEATS_NOT_ADJACENT", details: holdfast.SeatsNotAdjacent{Longest: int64(w.longest())}}
+	available, enough := w.Available()
+	if w.Required && enough {
+		return found, outcome{code: "SEATS_NOT_ADJACENT", details: holdfast.SeatsNotAdjacent{Longest: int64(w.Longest())}}
 	}
 	return found, tooFew(seats, int64(available), nil)
-}
-
-// pick makes a pick of the first category in which it can be made. Step 3 needs that all due locks
-// have ended.
-func (m *seatModel) pick(w bestWish, ended bool) (pick, bool) {
-	for _, category := range w.wished() {
-		if p := w.together(category); p != nil {
-			return p, true
-		}
-		if w.required || !w.has(category) {
-			continue
-		}
-		if !ended {
-			return nil, false
-		}
-		if p := w.inPieces(category); p != nil {
-			return p, true
-		}
-	}
-	return nil, false
-}
-
-// keeps are the seats that the lock has, if they are what the same wish might have got: as many
-// seats, of one of the categories, in the section.
-func (m *seatModel) keeps(w bestWish, own []string) pick {
-	seats, _ := m.named(own)
-	if len(seats) != w.seats || seats.accessible() != w.accessible && !w.anyAccessible() {
-		return nil
-	}
-	for _, s := range seats {
-		if s.category != seats[0].category || !slices.Contains(w.wished(), s.category) || !w.inSection(s.section) {
-			return nil
-		}
-	}
-	return seats
 }
 
 func (m *seatModel) acquire(c inventory.Acquire) outcome {

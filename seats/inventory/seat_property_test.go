@@ -63,11 +63,15 @@ func (r *hallComparison) step(g *seatGenerator) {
 	r.store.now = r.store.now.Add(minutes(draw(g.generator, "minutes pass", 0, 0, 1, 5, 12)))
 	r.model.now = r.store.now
 	g.known = g.last
+	g.refresh()
 	if r.remember {
 		r.recall(g)
 	}
 	r.hold, r.settling = false, false
-	switch draw(g.generator, "kind", "queue", "queue", "queue", "queue", "claim", "sweep", "repair") {
+	switch draw(g.generator, "kind", "queue", "queue", "queue", "queue", "claim", "sweep", "repair", "plan") {
+	case "plan":
+		r.hold = g.oneOf("hold", 2)
+		r.run(g.T, g.newHall())
 	case "claim":
 		r.run(g.T, g.claim())
 	case "repair":

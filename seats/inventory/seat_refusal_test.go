@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -45,6 +46,16 @@ func TestAcquire_SaysWhatIsAvailable(t *testing.T) {
 				t.Errorf("a refused lock was made")
 			}
 		})
+	}
+}
+
+// A category that is named twice counts once.
+func TestAcquire_CategoriesNamedTwice(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3")).holds(t, 1, "A2")
+	p := &pipeline{store: s, rules: theRules}
+	for _, required := range []bool{true, false} {
+		wish := best(8, 3, holdfast.BestAvailable{Categories: []string{"stalls", "stalls"}, Required: required})
+		wantDetails(t, p.batch(t, wish)[0], "SEATS_UNAVAILABLE", unavailable(3, 2))
 	}
 }
 
@@ -167,4 +178,77 @@ func TestAcquire_ByNumberFromAnEventThatIsPresumedUnseated(t *testing.T) {
 	p.remembered = presumed()
 	wantCode(t, p.batch(t, named(2, "A1 A2"))[0], "")
 	s.wantTaken(t, "A1 A2")
+}
+
+// A plan that moves seats of a seated event writes the event only if it is as it was when a refusal was decided:
+// no other fence is needed. Where nothing else moves, one is.
+func TestRefusal_HasItsFenceInThePlanOfASeatedEvent(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1")
+	refused := named(8, "A1")
+	refused.Key = "key"
+	for name, row := range map[string]struct {
+		commands []inventory.Command
+		fence    bool
+	}{
+		"alone":          {[]inventory.Command{refused}, true},
+		"beside a grant": {[]inventory.Command{refused, named(9, "A3 A4")}, false},
+		"behind a grant": {[]inventory.Command{named(9, "A3 A4"), refused}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := s.load(inventory.Needs{Seats: true, Holders: []string{"A1"}, Keys: []inventory.UserKey{{User: refused.UserID, Key: "key"}}})
+			plan, _, needs := inventory.Decide(state, row.commands, theRules)
+			if needs.Fence != row.fence || !row.fence && (!needs.None() || plan.Event == nil || plan.Event.IfUnchanged == nil) {
+				t.Errorf("needs %+v, plans %+v", needs, plan.Event)
+			}
+		})
+	}
+}
+
+// A refusal beside grants on a remembered map is proved while the grants are written: by a read that finds neither
+// its key nor a due lock, at the same revision.
+func TestRefusal_IsProvedLater(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1").held(t, 2, "A2")
+	refused := named(8, "A1 A4")
+	refused.Key = "key"
+	remembered := s.load(inventory.Needs{Seats: true})
+	remembered.Now, remembered.Keys = time.Time{}, nil
+	plan, results, needs := inventory.Decide(remembered, []inventory.Command{refused, named(9, "A3")}, theRules)
+	if !needs.None() || len(plan.Unproven.Holders) != 1 || len(plan.Unproven.Keys) != 1 {
+		t.Fatalf("needs %+v, leaves %+v unproven", needs, plan.Unproven)
+	}
+	wantDetails(t, reply{Result: results[0]}, "SEATS_UNAVAILABLE", unavailable(2, 1, "A1"))
+	read := s.load(plan.Unproven)
+	if !plan.IsProven(read) {
+		t.Error("a read that finds nothing is no proof")
+	}
+	for name, change := range map[string]func(*inventory.State){
+		"the key was used":         func(s *inventory.State) { s.Keys[inventory.UserKey{User: alice, Key: "key"}] = &inventory.Lock{} },
+		"the lock is due":          func(s *inventory.State) { s.Holders["A1"] = &inventory.DueLock{} },
+		"another revision":         func(s *inventory.State) { s.Event.Revision++ },
+		"no event":                 func(s *inventory.State) { s.Event = nil },
+		"a revision of no meaning": func(s *inventory.State) { s.Event.Unguarded = true },
+	} {
+		read := s.load(plan.Unproven)
+		if change(&read); plan.IsProven(read) {
+			t.Errorf("%s: it counts as proven", name)
+		}
+	}
+}
+
+// What could change a grant is read before it.
+func TestRefusal_IsNotProvedLater(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1")
+	for name, commands := range map[string][]inventory.Command{
+		"alone":                       {named(8, "A1")},
+		"beside a lock to be read":    {named(8, "A1"), named(9, "A3"), inventory.Release{LockID: lockID(1)}},
+		"beside a refusal of another": {named(8, "A1"), named(9, "A3"), stand(10, 5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			remembered := s.load(inventory.Needs{Seats: true})
+			remembered.Now, remembered.Due = time.Time{}, nil
+			if plan, _, needs := inventory.Decide(remembered, commands, theRules); needs.None() || !plan.Unproven.None() {
+				t.Errorf("needs %+v, leaves %+v unproven", needs, plan.Unproven)
+			}
+		})
+	}
 }

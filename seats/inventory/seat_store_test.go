@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/hallmodel"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
@@ -17,42 +19,57 @@ import (
 // storedSeats is what a store keeps of a seated event: the plan, and the map of each section as the
 // last transaction left it.
 type storedSeats struct {
-	hall    *seating.Hall // that decisions use
-	model   *modelHall    // that checks use
+	hall    *seating.Hall   // that decisions use
+	model   *hallmodel.Hall // that checks use
 	bits    map[int][]byte
 	general map[int]int64
+	plans   map[ID]holdfast.SeatingPlan // all that there are
 }
 
-var planID = numbered(0x5e, 1)
+var planID = planNumber(0)
 
-// newSeated has a seated event on sale with all its seats.
-func newSeated(t rapid.TB, plan holdfast.SeatingPlan) *store {
+// planNumber names a plan of a store: 0 is the event's first one.
+func planNumber(n int) ID { return numbered(0x5e, 1+n) }
+
+// newSeated has a seated event on sale with all its seats. There are other plans that it can have.
+func newSeated(t rapid.TB, plan holdfast.SeatingPlan, others ...holdfast.SeatingPlan) *store {
 	t.Helper()
-	hall, err := seating.NewHall(plan)
-	if err != nil {
-		t.Fatalf("%+v: %v", plan, err)
-	}
 	s := newStore(plan.TotalSeats())
 	s.event.Seating = holdfast.Seating{
 		PlanID: planID, OrphanRule: holdfast.OrphansAllowed, AccessiblePolicy: holdfast.AccessibleReserved,
 	}
-	s.seats = &storedSeats{hall: hall, model: modelHallOf(plan)}
+	s.seats = &storedSeats{plans: map[ID]holdfast.SeatingPlan{planID: plan}}
+	for n, other := range others {
+		s.seats.plans[planNumber(1+n)] = other
+	}
+	s.seats.compile(t, planID)
+	s.event.Sections = s.seats.model.GeneralAdmission()
 	s.seats.bits, s.seats.general = s.union(t)
 	return s
+}
+
+// compile makes the halls of a plan.
+func (s *storedSeats) compile(t rapid.TB, id ID) {
+	t.Helper()
+	hall, err := seating.NewHall(s.plans[id])
+	if err != nil {
+		t.Fatalf("%+v: %v", s.plans[id], err)
+	}
+	s.hall, s.model = hall, hallmodel.Of(s.plans[id])
 }
 
 func (s *storedSeats) clone() *storedSeats {
 	if s == nil {
 		return nil
 	}
-	return &storedSeats{s.hall, s.model, maps.Clone(s.bits), maps.Clone(s.general)}
+	return &storedSeats{s.hall, s.model, maps.Clone(s.bits), maps.Clone(s.general), s.plans}
 }
 
 // withSeats puts a lock with the seats into the store, as withLock does. A section's key in place
 // of a seat's ID means that section's general admission.
 func (s *store) withSeats(t rapid.TB, n int, status holdfast.LockStatus, expires time.Time, seats ...string) *store {
 	s.withLock(n, int64(len(seats)), status, expires, func(l *inventory.Lock) {
-		if s.seats.model.section(seats[0]) != nil {
+		if s.seats.model.Section(seats[0]) != nil {
 			l.Section = seats[0]
 		} else {
 			l.SeatIDs = seats
@@ -78,7 +95,7 @@ func (s *storedSeats) occupancy() *seating.Occupancy {
 		}
 	}
 	for n, taken := range s.general {
-		o.SetGeneral(n, s.model.sections[n].capacity, taken)
+		o.SetGeneral(n, s.model.Sections[n].Capacity, taken)
 	}
 	return o
 }
@@ -87,27 +104,27 @@ func (s *storedSeats) occupancy() *seating.Occupancy {
 func (s *store) union(t rapid.TB) (bits map[int][]byte, general map[int]int64) {
 	t.Helper()
 	bits, general = map[int][]byte{}, map[int]int64{}
-	for _, section := range s.seats.model.sections {
-		if section.capacity > 0 {
-			general[section.number] = 0
+	for _, section := range s.seats.model.Sections {
+		if section.Capacity > 0 {
+			general[section.Number] = 0
 		}
 	}
 	const perByte = 8
-	for _, seat := range s.seats.model.seats {
-		if seat.inSection%perByte == 0 {
-			bits[seat.section] = append(bits[seat.section], 0)
+	for _, seat := range s.seats.model.Seats {
+		if seat.InSection%perByte == 0 {
+			bits[seat.Section] = append(bits[seat.Section], 0)
 		}
 	}
 	for _, lock := range s.ofEvent(takes) {
-		if section := s.seats.model.section(lock.Section); section != nil {
-			general[section.number] += lock.Seats
+		if section := s.seats.model.Section(lock.Section); section != nil {
+			general[section.Number] += lock.Seats
 		}
 		for _, id := range lock.SeatIDs {
-			seat := s.seats.model.byID[id]
+			seat := s.seats.model.ByID[id]
 			if seat == nil { // of other software
 				continue
 			}
-			at, bit := &bits[seat.section][seat.inSection/8], byte(0x80)>>(seat.inSection%8)
+			at, bit := &bits[seat.Section][seat.InSection/8], byte(0x80)>>(seat.InSection%8)
 			if *at&bit != 0 {
 				t.Errorf("seat %s is in two live locks", id)
 			}
@@ -120,7 +137,7 @@ func (s *store) union(t rapid.TB) (bits map[int][]byte, general map[int]int64) {
 // loadSeats reads what is needed of a seated event.
 func (s *store) loadSeats(n inventory.Needs, state *inventory.State) {
 	if n.Union {
-		state.Union = s.loadUnion()
+		state.Union = s.loadUnion(n.UnionIn)
 	}
 	if s.seats == nil || s.event == nil {
 		return
@@ -143,18 +160,36 @@ func (s *store) loadSeats(n inventory.Needs, state *inventory.State) {
 	}
 }
 
-// loadUnion is what the live locks take, as far as the hall has it.
-func (s *store) loadUnion() *inventory.Union {
+// loadUnion is what the live locks take, as far as the hall has it: the event's or, with its own capacities, the
+// one of a plan.
+func (s *store) loadUnion(in ID) *inventory.Union {
 	u := &inventory.Union{}
 	if s.seats == nil || s.event == nil {
 		return u
 	}
-	made := storedSeats{hall: s.seats.hall, model: s.seats.model}
-	made.bits, made.general = s.union(quiet{})
-	u.Seats = made.occupancy()
+	made := *s
+	made.seats = s.seats.clone()
+	if !in.IsZero() {
+		made.seats.compile(quiet{}, in)
+	}
+	made.seats.bits, made.seats.general = made.union(quiet{})
+	u.PlanID, u.Seats = cmp.Or(in, s.event.Seating.PlanID), made.seats.occupancy()
+	seen := map[string]bool{}
 	for _, lock := range s.ofEvent(takes) {
+		u.Taken += lock.Seats
 		if lock.Status == holdfast.LockBlocked {
 			u.Blocked += lock.Seats
+		}
+		for _, id := range lock.SeatIDs {
+			if seen[id] {
+				u.Doubles = append(u.Doubles, id)
+			}
+			if seen[id] = true; made.seats.model.ByID[id] == nil {
+				u.Missing = append(u.Missing, id)
+			}
+		}
+		if section := made.seats.model.Section(lock.Section); lock.Section != "" && (section == nil || section.Capacity == 0) {
+			u.MissingSections = append(u.MissingSections, lock.Section)
 		}
 	}
 	return u
@@ -180,9 +215,7 @@ func (s *store) isReclaimable(l *inventory.Lock) bool {
 }
 
 func (s *store) dueLock(l *inventory.Lock) inventory.DueLock {
-	return inventory.DueLock{
-		ID: l.ID, Seats: l.Seats, Sold: s.sales(l.ID) > 0, SeatIDs: slices.Clone(l.SeatIDs), Section: l.Section,
-	}
+	return inventory.DueLock{Lock: *copyOf(l), Sold: s.sales(l.ID) > 0}
 }
 
 // writeMaps carries out the part of an event's write that is about seats.
@@ -191,7 +224,7 @@ func (s *store) writeMaps(w inventory.EventWrite) error {
 		s.event.Seating.BlockedSeats = *w.Blocked
 	}
 	if s.seats == nil {
-		if len(w.Maps) > 0 || w.Blocked != nil {
+		if len(w.Maps) > 0 || w.Blocked != nil || w.Sections != nil || w.Fields.SeatingPlanID != nil {
 			return fmt.Errorf("the write %+v is of an unseated event", w)
 		}
 		return nil
@@ -199,8 +232,18 @@ func (s *store) writeMaps(w inventory.EventWrite) error {
 	if w.IfUnchanged == nil && w.Drift == nil {
 		return fmt.Errorf("the write %+v does not guard the map", w)
 	}
+	if id := w.Fields.SeatingPlanID; id != nil {
+		s.seats.compile(quiet{}, *id)
+		if s.seats.bits, s.seats.general = map[int][]byte{}, map[int]int64{}; !w.AllMaps {
+			return fmt.Errorf("the write %+v keeps maps of another hall", w)
+		}
+	}
+	if w.Sections != nil {
+		s.event.Sections = *w.Sections
+		s.seats.model = s.seats.model.WithCapacities(*w.Sections)
+	}
 	for _, m := range w.Maps {
-		if general := s.seats.model.sections[m.Section].capacity > 0; general {
+		if general := s.seats.model.Sections[m.Section].Capacity > 0; general {
 			s.seats.general[m.Section] = m.Taken
 		} else {
 			s.seats.bits[m.Section] = slices.Clone(m.Bits)
@@ -243,25 +286,25 @@ func (s *store) checkSeats(t rapid.TB) {
 func (s *store) checkParts(t rapid.TB, o *seating.Occupancy) {
 	t.Helper()
 	inSection, ofCategory := map[int]int64{}, map[string]int64{}
-	for _, section := range s.seats.model.sections {
-		if section.capacity > 0 {
-			free := max(0, section.capacity-s.seats.general[section.number])
-			inSection[section.number] = free
-			ofCategory[section.category] += free
+	for _, section := range s.seats.model.Sections {
+		if section.Capacity > 0 {
+			free := max(0, section.Capacity-s.seats.general[section.Number])
+			inSection[section.Number] = free
+			ofCategory[section.Category] += free
 		}
 	}
-	for _, seat := range s.seats.model.seats {
-		if s.holder(seat.id) == nil {
-			inSection[seat.section]++
-			ofCategory[seat.category]++
+	for _, seat := range s.seats.model.Seats {
+		if s.holder(seat.ID) == nil {
+			inSection[seat.Section]++
+			ofCategory[seat.Category]++
 		}
 	}
-	for n := range s.seats.model.sections {
+	for n := range s.seats.model.Sections {
 		if got := o.AvailableIn(n); got != inSection[n] {
 			t.Errorf("section %d has %d available seats, want %d", n, got, inSection[n])
 		}
 	}
-	for n, category := range s.seats.model.categories {
+	for n, category := range s.seats.model.Categories {
 		if got := o.AvailableOf(n); got != ofCategory[category] {
 			t.Errorf("category %s has %d available seats, want %d", category, got, ofCategory[category])
 		}
@@ -274,11 +317,11 @@ func (s *store) checkDecided(t rapid.TB, o *seating.Occupancy) {
 	if s.seats == nil || o == nil {
 		return
 	}
-	for n, section := range s.seats.model.sections {
+	for n, section := range s.seats.model.Sections {
 		if got := o.Bytes(nil, n); !slices.Equal(got, s.seats.bits[n]) {
 			t.Errorf("the decision leaves section %d as %x, stored is %x", n, got, s.seats.bits[n])
 		}
-		if got := o.TakenGeneral(n); section.capacity > 0 && got != s.seats.general[n] {
+		if got := o.TakenGeneral(n); section.Capacity > 0 && got != s.seats.general[n] {
 			t.Errorf("the decision leaves %d of section %d taken, stored is %d", got, n, s.seats.general[n])
 		}
 	}
@@ -299,7 +342,8 @@ func wantSame(t rapid.TB, got, want *seating.Occupancy) {
 		return
 	}
 	for n := range got.Hall().Sections() {
-		if !slices.Equal(got.Bytes(nil, n), want.Bytes(nil, n)) || got.TakenGeneral(n) != want.TakenGeneral(n) {
+		if !slices.Equal(got.Bytes(nil, n), want.Bytes(nil, n)) || got.TakenGeneral(n) != want.TakenGeneral(n) ||
+			got.Capacity(n) != want.Capacity(n) {
 			t.Errorf("a decision that needs more leaves section %d changed", n)
 		}
 	}
@@ -311,27 +355,8 @@ func (s *store) describe() string {
 		return fmt.Sprintf("%+v", s.event)
 	}
 	h := s.seats.model
-	lines := []string{fmt.Sprintf("now %s, focal point %v, %+v, taken of sections %v", s.now, h.focal, s.event.Seating, s.seats.general)}
-	for _, row := range h.rows {
-		line := string(row.adjacency)
-		for _, seat := range row.cells {
-			switch {
-			case seat == nil:
-				line += " |"
-			case s.holder(seat.id) != nil:
-				line += " #" + seat.id
-			default:
-				line += " " + seat.id
-			}
-			if seat != nil && seat.accessible {
-				line += "a"
-			}
-			if seat != nil {
-				line += fmt.Sprintf("(%s %d)", seat.category, seat.distance)
-			}
-		}
-		lines = append(lines, line)
-	}
+	lines := []string{fmt.Sprintf("now %s, %+v, taken of sections %v", s.now, s.event.Seating, s.seats.general),
+		h.Describe(func(seat *hallmodel.Seat) bool { return s.holder(seat.ID) != nil })}
 	for _, lock := range s.ofEvent(takes) {
 		lines = append(lines, fmt.Sprintf("%s %s %v %s until %s, sold %d",
 			lock.ID, lock.Status, lock.SeatIDs, lock.Section, lock.ExpiresAt, s.sales(lock.ID)))

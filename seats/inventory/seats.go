@@ -13,15 +13,21 @@ type claim struct {
 	places []seating.Place // of numbered seats
 }
 
+// had is what a lock has so far, if it exchanges its seats: they are free in the map, and restored in the
+// counter.
+type had struct {
+	seats  int64
+	places []seating.Place // numbered
+}
+
 // take claims seats for a wish: it takes them from the counter and, in a seated event, from the map.
-// Due locks that are in the way end first. old are the numbered seats that the lock has so far: they are
-// free in the map, and the counter has them too. If claimed is false, the result is a refusal, or the
-// command is undecided.
-func (d *decision) take(w wished, old []seating.Place, key UserKey) (c claim, result Result, claimed bool) {
+// Due locks that are in the way end first. If claimed is false, the result is a refusal, or the command is
+// undecided. A lock that is to have no more seats than it had fits an oversold event too.
+func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result, claimed bool) {
 	c.Seats = w.seats
 	switch {
 	case w.named != nil:
-		c.places, result = d.pickNamed(w, old, key)
+		c.places, result = d.pickNamed(w, old.places, key)
 	case w.best != nil:
 		c.places, result = d.pickBest(*w.best, key)
 	case w.general:
@@ -31,10 +37,15 @@ func (d *decision) take(w wished, old []seating.Place, key UserKey) (c claim, re
 	if isDecided(result) {
 		return c, result, false
 	}
-	if result = d.makeRoom(w.seats, key, func() int64 { return d.counter.available }); isDecided(result) {
-		return c, result, false
+	if w.seats > old.seats {
+		if result = d.makeRoom(w.seats, key, func() int64 { return d.counter.available }); isDecided(result) {
+			return c, result, false
+		}
+		d.counter.acquire(w.seats)
+	} else {
+		d.counter.takeAgain(w.seats)
 	}
-	d.counter.acquire(w.seats)
+	d.countedBy = d.command
 	if w.general {
 		d.state.Seats.TakeGeneral(w.section, w.seats)
 	}
@@ -80,7 +91,7 @@ func (d *decision) pickNamed(w wished, old []seating.Place, key UserKey) ([]seat
 	places := w.named
 	holders, unavailable, known := d.holdersOf(places)
 	if !known {
-		return nil, d.refuse(seatsTaken(places, nil), key)
+		return nil, d.refuse(seatsTaken(places, d.seatIDs(unavailable)), key)
 	}
 	if slices.ContainsFunc(unavailable, d.isMadeDue) { // the next batch can end its lock
 		d.deferRest = true
@@ -107,20 +118,21 @@ func seatsTaken(places []seating.Place, unavailable []string) *holdfast.Error {
 		With(holdfast.SeatsUnavailable{Requested: n, Available: n - int64(len(unavailable)), Unavailable: unavailable})
 }
 
-// holdersOf finds the due locks that have some of the places, and the places that are not available. It
-// returns false if the locks have to be read first.
+// holdersOf finds the due locks that have some of the places, and the places that are not available. known is
+// false if the locks have to be read first: unavailable has what it is if they are not due.
 func (d *decision) holdersOf(places []seating.Place) (holders []DueLock, unavailable []seating.Place, known bool) {
 	known = true
-	for _, p := range places {
+	for i, p := range places {
 		if !d.state.Seats.Taken(p) {
 			continue
 		}
+		unavailable = slices.Grow(unavailable, len(places)-i)
 		id := d.state.Seats.Hall().Seat(p).ID
 		holder, read := d.state.Holders[id]
 		switch {
 		case !read:
-			d.needs.Holders = append(d.needs.Holders, id)
-			known = false
+			d.needHolder(id)
+			unavailable, known = append(unavailable, p), false
 		case holder == nil || holder.Sold || d.hasEnded(holder.ID):
 			unavailable = append(unavailable, p) // another command of this batch has it, if that lock has ended
 		case !slices.ContainsFunc(holders, func(h DueLock) bool { return h.ID == holder.ID }):
@@ -128,6 +140,14 @@ func (d *decision) holdersOf(places []seating.Place) (holders []DueLock, unavail
 		}
 	}
 	return holders, unavailable, known
+}
+
+// needHolder notes that the due lock of a seat is needed. Many customers of a batch often want the same few seats.
+func (d *decision) needHolder(seatID string) {
+	const compared = 16 // bounds the search
+	if list := d.needs.Holders; !slices.Contains(list[max(0, len(list)-compared):], seatID) {
+		d.needs.Holders = append(list, seatID)
+	}
 }
 
 // isMadeDue reports whether a new lock of this batch, which is due at once, has the place.
@@ -193,7 +213,7 @@ func (d *decision) giveBack(seats int64, seatIDs []string, section string) {
 		return
 	}
 	d.freePlaces(seatIDs)
-	if n, found := d.state.Seats.Hall().FindSection(section); found && d.state.Seats.Hall().Sections()[n].GeneralAdmission() {
+	if n := generalSection(d.state.Seats.Hall(), section); n >= 0 {
 		d.state.Seats.FreeGeneral(n, min(seats, d.state.Seats.TakenGeneral(n)))
 	}
 }
@@ -206,19 +226,22 @@ func (d *decision) freePlaces(seatIDs []string) {
 	}
 }
 
-// changedMaps are the maps of the sections that this decision has changed.
-func (d *decision) changedMaps() (maps []SectionMap) {
+// writeMaps plans the write of the maps of the sections that this decision has changed. If these are most of the
+// hall, it writes all: one field costs MongoDB less time than many.
+func (d *decision) writeMaps(w *EventWrite) {
 	if d.state.Seats == nil {
-		return nil
+		return
 	}
-	for _, n := range d.state.Seats.Changed(d.mark) {
-		m := SectionMap{Section: n}
-		if d.state.Seats.Hall().Sections()[n].GeneralAdmission() {
-			m.Taken = d.state.Seats.TakenGeneral(n)
-		} else {
-			m.Bits = d.state.Seats.Bytes(nil, n)
+	all, changed := d.state.Seats.Hall().Sections(), d.state.Seats.Changed(d.mark)
+	w.AllMaps = w.AllMaps || 2*len(changed) > len(all)
+	for n := range all {
+		_, isChanged := slices.BinarySearch(changed, n)
+		switch {
+		case !w.AllMaps && !isChanged:
+		case all[n].GeneralAdmission():
+			w.Maps = append(w.Maps, SectionMap{Section: n, Taken: d.state.Seats.TakenGeneral(n)})
+		default:
+			w.Maps = append(w.Maps, SectionMap{Section: n, Bits: d.state.Seats.Bytes(nil, n)})
 		}
-		maps = append(maps, m)
 	}
-	return maps
 }

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -45,9 +46,14 @@ type State struct {
 
 // Union is what the ACTIVE, CONSUMED and BLOCKED locks of a seated event take.
 type Union struct {
+	PlanID  ID                 // of the hall of Seats: the event's plan, or Needs.UnionIn
 	Seats   *seating.Occupancy // nil: the event is unseated
 	NoMap   bool               // the event has no map at all
 	Blocked int64              // seats of BLOCKED locks
+	Taken   int64              // seats of all locks, also of those that are in no place
+	Uneven  bool               // a lock has no whole number ≥ 1 of seats, or they are too many to add up
+	// What the hall does not have: seats that locks name, and sections of general admission.
+	Missing, MissingSections []string
 	// What contradicts, which is reported and never changed: seats that several locks have, and locks that do
 	// not say where their seats are, or name places that the plan does not have.
 	Doubles  []string
@@ -95,13 +101,10 @@ type Former struct {
 
 // DueLock is a due lock whose seats are a whole number ≥ 1.
 type DueLock struct {
-	ID    ID
-	Seats int64
+	Lock
+
 	// Sold: a CONFIRMED booking names it. Other software crashed before it marked the lock.
 	Sold bool
-	// Where its seats are, in a seated event. A lock of other software may say neither.
-	SeatIDs []string
-	Section string
 }
 
 // UserKey is an idempotency key, which is unique per user of an event.
@@ -140,6 +143,7 @@ type Needs struct {
 	DueAmong []ID // the locks among these that are due
 	Seats    bool // the map of the event, if it is seated
 	Union    bool
+	UnionIn  ID       // of Union: the plan whose hall it is made in; zero: the event's
 	Holders  []string // seats whose due locks are needed
 	Blocks   []string // seats whose blocks are needed
 	Sold     []ID     // locks whose CONFIRMED bookings are to be counted
@@ -157,6 +161,13 @@ func (n Needs) None() bool {
 		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong)+len(n.Sold) == 0
 }
 
+// IsMap reports whether the event and its map are needed, and nothing else.
+func (n Needs) IsMap() bool {
+	needsMap := n.Seats
+	n.Event, n.Fence, n.Seats = false, false, false
+	return needsMap && n.None()
+}
+
 // NeedsDue reports whether due locks are needed.
 func (n Needs) NeedsDue() bool { return n.Due > 0 || len(n.DueAmong) > 0 }
 
@@ -168,7 +179,8 @@ func (n Needs) And(o Needs) Needs {
 		Locks: union(n.Locks, o.Locks), LiveOf: union(n.LiveOf, o.LiveOf), Bookings: union(n.Bookings, o.Bookings),
 		Holdings: union(n.Holdings, o.Holdings), Keys: union(n.Keys, o.Keys), DueAmong: union(n.DueAmong, o.DueAmong),
 		Seats: n.Seats || o.Seats, Union: n.Union || o.Union, Holders: union(n.Holders, o.Holders), Blocks: union(n.Blocks, o.Blocks),
-		Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events), Everywhere: n.Everywhere || o.Everywhere,
+		UnionIn: cmp.Or(n.UnionIn, o.UnionIn), Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events),
+		Everywhere: n.Everywhere || o.Everywhere,
 	}
 }
 

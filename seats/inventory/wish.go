@@ -44,8 +44,8 @@ func (d *decision) inHall(seats int64, w holdfast.Wish) (wished, *holdfast.Error
 	case w.Best != nil:
 		return d.bestInHall(seats, *w.Best)
 	case w.Section != "":
-		section, found := d.state.Seats.Hall().FindSection(w.Section)
-		if !found || !d.state.Seats.Hall().Sections()[section].GeneralAdmission() {
+		section := generalSection(d.state.Seats.Hall(), w.Section)
+		if section < 0 {
 			return wished{}, holdfast.RefuseInput("body.section", "The plan has no such section of general admission.")
 		}
 		return wished{seats: seats, general: true, section: section}, nil
@@ -111,7 +111,9 @@ func (d *decision) bestInHall(seats int64, b holdfast.BestAvailable) (wished, *h
 		if !found {
 			return wished{}, holdfast.RefuseInput("body.bestAvailable.categories", "The plan has no category %q.", key)
 		}
-		wish.Categories = append(wish.Categories, category)
+		if !slices.Contains(wish.Categories, category) { // a second time it says nothing
+			wish.Categories = append(wish.Categories, category)
+		}
 	}
 	return wished{seats: seats, best: &wish}, nil
 }

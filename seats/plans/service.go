@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats/seating"
@@ -179,7 +180,9 @@ func (s *Service) insert(ctx context.Context, of Summary, parts []bson.Raw) erro
 		}
 		parts = parts[n:]
 	}
-	return nil
+	record := changes.Record{PlanID: of.ID, At: of.CreatedAt}
+	record.Add(&holdfast.Change{Type: holdfast.ChangePlanCreated, Origin: holdfast.OriginOf(ctx)})
+	return changes.Insert(ctx, s.db, &record)
 }
 
 // Summary returns a plan without rows and seats, or SEATING_PLAN_NOT_FOUND. The refusal is

@@ -120,6 +120,17 @@ func (h *Hall) Find(seatID string) (Place, bool) {
 	return p, ok
 }
 
+// FindAfter is Find for the bytes of an ID, which are not kept. If the seat is the one behind another place, it
+// is found at once: many locks have neighbours.
+func (h *Hall) FindAfter(before Place, seatID []byte) (Place, bool) {
+	next := before.Seat + 1
+	if seats := h.sections[before.Section].Seats; next < len(seats) && seats[next].ID == string(seatID) {
+		return Place{before.Section, next}, true
+	}
+	p, ok := h.places[string(seatID)]
+	return p, ok
+}
+
 // FindSection returns the number of a section.
 func (h *Hall) FindSection(key string) (int, bool) {
 	n, ok := h.numbers[key]

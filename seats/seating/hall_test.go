@@ -107,3 +107,20 @@ func TestHall_DistancesOfOneRequestFit(t *testing.T) {
 		}
 	}
 }
+
+// What was found before a seat makes finding it faster and changes nothing.
+func TestHall_FindsASeatAfterAnyOther(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, hall())
+	for section, s := range h.Sections() {
+		for seat := range max(1, len(s.Seats)) {
+			before := seating.Place{Section: section, Seat: seat}
+			for _, id := range []string{"A-1-1", "A-1-2", "A-2-1", "A-2-40", "", "pit", "A-1-3"} {
+				want, exists := h.Find(id)
+				if got, found := h.FindAfter(before, []byte(id)); got != want || found != exists {
+					t.Errorf("%s after %v is at %v, %t; want %v, %t", id, before, got, found, want, exists)
+				}
+			}
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 // Occupancy says which seats of a hall are free. Only one goroutine may use it at a time.
@@ -27,11 +29,15 @@ type Occupancy struct {
 
 // change is an entry of the log: a seat that was taken or freed, or general admission.
 type change struct {
-	place Place // Seat is -1 for general admission
+	place Place // Seat is generalAdmission, or generalCapacity for its capacity, where it is no seat
 	taken int64 // 1 for a seat that was taken, -1 for one that was freed; the amount of general admission
 }
 
-const generalAdmission = -1
+// What a change has in place of a seat's number.
+const (
+	generalAdmission = -1 - iota
+	generalCapacity
+)
 
 // NewOccupancy returns an occupancy in which all seats are free, with the capacities of the plan.
 func NewOccupancy(h *Hall) *Occupancy {
@@ -129,11 +135,14 @@ func (o *Occupancy) Mark() int { return len(o.log) }
 // Undo undoes all changes since a mark.
 func (o *Occupancy) Undo(mark int) {
 	for i := len(o.log) - 1; i >= mark; i-- {
-		c := o.log[i]
-		if c.place.Seat == generalAdmission {
+		switch c := o.log[i]; c.place.Seat {
+		case generalAdmission:
 			o.general[c.place.Section] -= c.taken
 			o.free[o.hall.sections[c.place.Section].Parts[0]] += c.taken
-		} else {
+		case generalCapacity:
+			o.capacities[c.place.Section] -= c.taken
+			o.free[o.hall.sections[c.place.Section].Parts[0]] -= c.taken
+		default:
 			o.flip(c.place, -c.taken)
 		}
 	}
@@ -167,6 +176,29 @@ func (o *Occupancy) Become(right *Occupancy) (wrong int64) {
 
 // AddGeneral adds to what is taken of general admission, also beyond the capacity.
 func (o *Occupancy) AddGeneral(section int, n int64) { o.addGeneral(section, n) }
+
+// SetCapacity replaces the capacity of general admission in a section, by the log. More may be taken than it
+// has.
+func (o *Occupancy) SetCapacity(section int, capacity int64) {
+	more := capacity - o.capacities[section]
+	if more == 0 {
+		return
+	}
+	o.capacities[section] = capacity
+	o.free[o.hall.sections[section].Parts[0]] += more
+	o.log = append(o.log, change{Place{section, generalCapacity}, more})
+}
+
+// Capacities returns the sections of general admission with their capacities, in the plan's order, in a new
+// slice; nil: there are none.
+func (o *Occupancy) Capacities() (sections []holdfast.SectionCapacity) {
+	for n := range o.hall.sections {
+		if s := &o.hall.sections[n]; s.GeneralAdmission() {
+			sections = append(sections, holdfast.SectionCapacity{Key: s.Key, Capacity: o.capacities[n]})
+		}
+	}
+	return sections
+}
 
 // Settle forgets the log: its changes can't be undone any more.
 func (o *Occupancy) Settle() { o.log = o.log[:0] }
@@ -255,6 +287,11 @@ func (o *Occupancy) SetBytes(section int, b []byte) error {
 		for i, v := range b[w*bytesPerWord : min(len(b), (w+1)*bytesPerWord)] {
 			word |= uint64(v) << (bitsPerWord - 8 - 8*i)
 		}
+		if o.index == nil && len(s.Parts) == 1 { // a process that shares an event reads its map for each commit
+			o.free[s.Parts[0]] += int64(bits.OnesCount64(words[w]) - bits.OnesCount64(word))
+			words[w] = word
+			continue
+		}
 		// What a decision knows of the seats that are as they were stays.
 		for changed := word ^ words[w]; changed != 0; {
 			n := bits.LeadingZeros64(changed)
@@ -280,6 +317,27 @@ func takenSeats(words []uint64) iter.Seq[int] {
 			}
 		}
 	}
+}
+
+// Since compares a section with an earlier occupancy of the same plan. It returns the numbers of the seats that
+// were taken since, and of those that were freed.
+func (o *Occupancy) Since(before *Occupancy, section int) (taken, freed []int) {
+	was, is := before.words(section), o.words(section)
+	if slices.Equal(was, is) {
+		return nil, nil
+	}
+	changed := make([]uint64, len(is))
+	for w := range is {
+		changed[w] = is[w] ^ was[w]
+	}
+	for seat := range takenSeats(changed) {
+		if o.Taken(Place{section, seat}) {
+			taken = append(taken, seat)
+		} else {
+			freed = append(freed, seat)
+		}
+	}
+	return taken, freed
 }
 
 // TakenSeats yields the numbers of the seats of a section that are taken, in the plan's order.

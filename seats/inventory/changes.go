@@ -1,0 +1,133 @@
+package inventory
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Change is what a plan changes of a lock or a booking that can be seen from outside.
+type Change struct {
+	Type     holdfast.ChangeType
+	By       int   // the command, by its index
+	Revision int64 // of the lock or booking, as the plan leaves it
+	// One of these three. Of a new lock the plan leaves some fields to the write; see Plan.AcquiredAt.
+	Acquired int // 1 + the index in Plan.Acquired
+	Lock     *holdfast.Lock
+	Booking  *holdfast.Booking
+}
+
+// written is a lock before the plan's write, and the command that wrote it last.
+type written struct {
+	before Lock
+	by     int
+}
+
+// seenBooking is a booking after a write, and the command.
+type seenBooking struct {
+	after holdfast.Booking
+	by    int
+}
+
+// closeChanges lists the changes of the plan. A raised revision alone is none, and the venue's blocks are
+// changes of the event.
+func (d *decision) closeChanges() {
+	p := &d.plan
+	p.DecidedAt, p.PlanID, p.ToldBy = d.state.Now, d.event.Seating.PlanID, d.countedBy
+	if d.changesEvent || d.movesBlocks {
+		p.ToldBy = d.eventBy
+	}
+	switch {
+	case !d.changesEvent:
+	case d.event.Status == holdfast.Cancelled && d.state.Event.Status != holdfast.Cancelled:
+		p.Told = append(p.Told, holdfast.ChangeEventCancelled)
+	default:
+		p.Told = append(p.Told, holdfast.ChangeEventChanged)
+	}
+	if p.Event != nil && p.Event.Blocked != nil {
+		p.Told = append(p.Told, holdfast.ChangeSeatsBlocked)
+	}
+	n := len(d.made) + len(d.written) + len(d.moved)
+	if n == 0 {
+		return
+	}
+	p.Changes = make([]Change, 0, n)
+	for i := range d.written {
+		before, by := &d.written[i].before, d.written[i].by
+		after := d.locks[before.ID].Lock
+		if what := changeOf(before.Lock, after); what != "" {
+			p.Changes = append(p.Changes, Change{Type: what, By: by, Revision: nextRevision(before.Revision), Lock: &after})
+		}
+	}
+	for i, by := range d.made {
+		if p.Acquired[i].Status != holdfast.LockBlocked {
+			p.Changes = append(p.Changes, Change{Type: holdfast.ChangeLockCreated, By: by, Acquired: i + 1})
+		}
+	}
+	for i := range d.moved {
+		b := &d.moved[i].after
+		p.Changes = append(p.Changes, Change{Type: stateOf(*b), By: d.moved[i].by, Revision: b.Revision, Booking: b})
+	}
+}
+
+// changeOf says what has become of a lock; "": nothing that can be seen.
+func changeOf(before, after holdfast.Lock) holdfast.ChangeType {
+	switch {
+	case before.Status == holdfast.LockBlocked:
+		return ""
+	case after.Status != before.Status:
+		return map[holdfast.LockStatus]holdfast.ChangeType{
+			holdfast.LockConsumed: holdfast.ChangeLockConsumed, holdfast.LockReleased: holdfast.ChangeLockReleased,
+			holdfast.LockExpired: holdfast.ChangeLockExpired,
+		}[after.Status]
+	case after.Seats != before.Seats || after.Section != before.Section || !slices.Equal(after.SeatIDs, before.SeatIDs):
+		return holdfast.ChangeLockChanged
+	case !after.ExpiresAt.Equal(before.ExpiresAt):
+		return holdfast.ChangeLockExtended
+	case after.BookingID != before.BookingID:
+		return holdfast.ChangeLockChanged
+	default:
+		return ""
+	}
+}
+
+// stateOf says what has become of a booking. A new one is created, whatever its status: its revision is 0.
+func stateOf(b holdfast.Booking) holdfast.ChangeType {
+	if b.Revision == 0 {
+		return holdfast.ChangeBookingCreated
+	}
+	return map[holdfast.BookingStatus]holdfast.ChangeType{
+		holdfast.BookingPending: holdfast.ChangeBookingPending, holdfast.BookingConfirmed: holdfast.ChangeBookingConfirmed,
+		holdfast.BookingCancelled: holdfast.ChangeBookingCancelled, holdfast.BookingExpired: holdfast.ChangeBookingExpired,
+	}[b.Status]
+}
+
+func nextRevision(revision *int64) int64 {
+	if revision == nil {
+		return 1
+	}
+	return *revision + 1
+}
+
+// EventChanges are the changes of the event that a plan has written: after is the event as the write left it.
+func (p Plan) EventChanges(after holdfast.Event) []holdfast.ChangeType {
+	if p.Event == nil {
+		return nil
+	}
+	before := after.AvailableSeats - p.Event.Available
+	if p.Event.IfUnchanged != nil {
+		before = p.Event.IfUnchanged.Answer().AvailableSeats
+	}
+	if drift := p.Event.Drift; drift != nil {
+		before = max(0, after.AvailableSeats-after.Oversold+drift.Amount)
+	}
+	now := after.Answer().AvailableSeats
+	switch {
+	case before > 0 && now == 0:
+		return append(slices.Clip(p.Told), holdfast.ChangeEventSoldOut)
+	case before <= 0 && now > 0:
+		return append(slices.Clip(p.Told), holdfast.ChangeEventAvailable)
+	default:
+		return p.Told
+	}
+}

@@ -1,0 +1,176 @@
+package inventory
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// changeHall changes the capacities of general admission, and the seating plan. The seats taken stay taken:
+// a new plan has all of them, wherever they are in it. known is false if something has to be read first.
+//
+// The map of a new plan is made of the locks. A change of the plan is the first command of its decision.
+func (c ChangeEvent) changeHall(d *decision) (refusal *holdfast.Error, known bool) {
+	isNew := c.hasNewPlan(d)
+	if !isNew && len(c.Sections) == 0 {
+		return nil, true
+	}
+	if isNew && !d.ensureUnion(*c.SeatingPlanID) || !isNew && !d.ensureSeats() {
+		return nil, false
+	}
+	next := d.state.Seats
+	if isNew {
+		next = d.state.Union.Seats
+		d.state.Taken = &d.state.Union.Taken
+	}
+	if !d.ensureCounter() {
+		return nil, false
+	}
+	capacities, refusal := c.capacities(d, next, isNew)
+	if refusal == nil && isNew {
+		refusal = d.lacksTaken()
+	}
+	if refusal == nil {
+		refusal = belowTaken(next, capacities, isNew)
+	}
+	if refusal != nil {
+		return refusal, true
+	}
+	total, taken := sum(capacities), d.counter.total-d.counter.available+d.counter.oversold
+	if total < taken && total != d.counter.total {
+		return tooSmall(taken, "More seats are taken than the event would have."), true
+	}
+	for n, capacity := range capacities {
+		if next.Hall().Sections()[n].GeneralAdmission() {
+			next.SetCapacity(n, capacity)
+		}
+	}
+	d.state.Seats, d.counter, d.event.HasTotal = next, counterOf(total, taken), true
+	d.event.TotalSeats, d.event.Sections = total, next.Capacities()
+	w := d.writeOfEvent()
+	w.Fields.TotalSeats, w.Sections = &total, &d.event.Sections
+	if isNew {
+		d.event.Seating.PlanID, d.event.Seating.BlockedSeats = *c.SeatingPlanID, d.state.Union.Blocked
+		w.Fields.SeatingPlanID, w.AllMaps = c.SeatingPlanID, true
+	}
+	return nil, true
+}
+
+// hasNewPlan reports whether the change gives the event another plan.
+func (c ChangeEvent) hasNewPlan(d *decision) bool {
+	return c.SeatingPlanID != nil && *c.SeatingPlanID != d.event.Seating.PlanID
+}
+
+// ensureUnion makes sure that what the locks take in the hall of a plan is known. It returns false if it has
+// to be read first, together with the present map: of a plan that does not exist any more there is none.
+func (d *decision) ensureUnion(planID ID) bool {
+	if d.state.Union == nil || d.state.Union.PlanID != planID {
+		d.needs.Union, d.needs.UnionIn, d.needs.Seats = true, planID, true
+		return false
+	}
+	return true
+}
+
+// capacities are the seats that the sections are to have, by number. It refuses sections that are not of
+// general admission, and more seats than an event can have.
+func (c ChangeEvent) capacities(d *decision, next *seating.Occupancy, isNew bool) ([]int64, *holdfast.Error) {
+	capacities := make([]int64, len(next.Hall().Sections()))
+	for n := range capacities {
+		capacities[n] = next.Capacity(n)
+	}
+	if isNew {
+		d.keepCapacities(next, capacities)
+	}
+	for i, s := range c.Sections {
+		n := generalSection(next.Hall(), s.Key)
+		if n < 0 {
+			return nil, holdfast.RefuseInput(holdfast.SectionField(i, "key"), "The plan has no such section of general admission.")
+		}
+		capacities[n] = s.Capacity
+	}
+	if sum(capacities) > holdfast.MaxSeats {
+		return nil, holdfast.RefuseInput("body.sections", "An event has %d seats at most, in all of its sections.", holdfast.MaxSeats)
+	}
+	return capacities, nil
+}
+
+// keepCapacities keeps the capacities that the event has set, in the sections of a new plan, if they are
+// enough. A capacity that is the present plan's was not set.
+func (d *decision) keepCapacities(next *seating.Occupancy, capacities []int64) {
+	for _, s := range d.event.Sections {
+		if d.state.Seats != nil {
+			hall := d.state.Seats.Hall()
+			if n := generalSection(hall, s.Key); n >= 0 && hall.Sections()[n].Capacity == s.Capacity {
+				continue
+			}
+		}
+		if n := generalSection(next.Hall(), s.Key); n >= 0 && s.Capacity >= next.TakenGeneral(n) {
+			capacities[n] = s.Capacity
+		}
+	}
+}
+
+// lacksTaken refuses a plan that lacks what locks have. Seats that several locks have are refused too: the
+// plan would sell them once, and the counter has them twice.
+func (d *decision) lacksTaken() *holdfast.Error {
+	u := d.state.Union
+	switch {
+	case len(u.Doubles) > 0:
+		return tooSmall(u.Taken, "The seat %q is in several locks. End all of them but one, then change the plan; "+
+			"seatctl doctor names such seats, and says how to list their locks.", u.Doubles[0])
+	case len(u.Missing) > 0:
+		return tooSmall(u.Taken, "The seat %q is taken, and the plan does not have it.", d.firstInPlan(u.Missing))
+	case len(u.MissingSections) > 0:
+		return tooSmall(u.Taken, "The section %q has seats taken, and is no general admission in the plan.", slices.Min(u.MissingSections))
+	default:
+		return nil
+	}
+}
+
+// firstInPlan is the seat that comes first in the present plan. Seats that it does not have come last.
+func (d *decision) firstInPlan(seatIDs []string) string {
+	first := slices.Min(seatIDs)
+	if d.state.Seats == nil {
+		return first
+	}
+	hall := d.state.Seats.Hall()
+	best, found := hall.Find(first)
+	for _, id := range seatIDs {
+		if at, ok := hall.Find(id); ok && (!found || at.Compare(best) < 0) {
+			first, best, found = id, at, true
+		}
+	}
+	return first
+}
+
+// belowTaken refuses a capacity below what is taken of a section. One that stays as it is is not refused,
+// unless the plan is new.
+func belowTaken(next *seating.Occupancy, capacities []int64, isNew bool) *holdfast.Error {
+	for n, capacity := range capacities {
+		if taken := next.TakenGeneral(n); capacity < taken && (isNew || capacity != next.Capacity(n)) {
+			return tooSmall(taken, "More seats of the section %q are taken than it would have.", next.Hall().Sections()[n].Key)
+		}
+	}
+	return nil
+}
+
+func tooSmall(taken int64, format string, args ...any) *holdfast.Error {
+	return holdfast.Refuse(holdfast.CodeCapacityBelowTaken, format, args...).With(holdfast.CapacityBelowTaken{Taken: taken})
+}
+
+// generalSection is the number of a section of general admission; -1: it is none.
+func generalSection(hall *seating.Hall, key string) int {
+	n, found := hall.FindSection(key)
+	if !found || !hall.Sections()[n].GeneralAdmission() {
+		return -1
+	}
+	return n
+}
+
+func sum(numbers []int64) (total int64) {
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}
