@@ -10,6 +10,8 @@ import (
 
 const (
 	metaCollection = "meta"
+	// MetaCollection has documents that other packages keep about the whole database, by their names.
+	MetaCollection = metaCollection
 	metaSchema     = "schema" // _id of its only document
 )
 

@@ -123,6 +123,13 @@ func Each[T any](
 	return each(ctx, c, filter, options.Find().SetProjection(projection), size, read, handle)
 }
 
+// EachRaw is Each for documents one by one, of which handle keeps nothing: their bytes are the driver's.
+func EachRaw(
+	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, handle func(bson.Raw) error,
+) error {
+	return eachRaw(ctx, c, filter, options.Find().SetProjection(projection), size, handle)
+}
+
 // FirstIDs reads the IDs of up to limit documents that match a filter, in the order of their IDs, by one
 // command.
 func FirstIDs(ctx context.Context, c *mongo.Collection, filter bson.D, limit int) (ids []holdfast.ID, err error) {
@@ -139,6 +146,27 @@ func each[T any](
 	ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder, size int,
 	read func(bson.Raw) T, handle func([]T) error,
 ) error {
+	var batch []T
+	err := eachRaw(ctx, c, filter, o, size, func(doc bson.Raw) error {
+		if batch == nil {
+			batch = make([]T, 0, size)
+		}
+		if batch = append(batch, read(doc)); len(batch) < size {
+			return nil
+		}
+		full := batch
+		batch = nil
+		return handle(full)
+	})
+	if err != nil || len(batch) == 0 {
+		return err
+	}
+	return handle(batch)
+}
+
+func eachRaw(
+	ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder, size int, handle func(bson.Raw) error,
+) error {
 	wireSize := int32(min(size, math.MaxInt32)) //nolint:gosec // G115: min bounds it
 	ctx, end, err := readAfter(ctx, c.Database().Client())
 	if err != nil {
@@ -150,22 +178,12 @@ func each[T any](
 		return err
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
-	var batch []T
 	for cursor.Next(ctx) {
-		if batch == nil {
-			batch = make([]T, 0, size)
-		}
-		if batch = append(batch, read(cursor.Current)); len(batch) == size {
-			if err := handle(batch); err != nil {
-				return err
-			}
-			batch = nil
+		if err := handle(cursor.Current); err != nil {
+			return err
 		}
 	}
-	if err := cursor.Err(); err != nil || len(batch) == 0 {
-		return err
-	}
-	return handle(batch)
+	return cursor.Err()
 }
 
 // IDOf reads a field of a raw document that holds an ID.

@@ -31,6 +31,15 @@ func WithReadTime(ctx context.Context, t ReadTime) context.Context {
 	return context.WithValue(ctx, readTimeKey{}, t)
 }
 
+// AfterTx returns a context that is in no transaction, and whose reads have all that the statements of ctx's
+// transaction have seen, but for the transaction's own writes.
+func AfterTx(ctx context.Context) context.Context {
+	if session := mongo.SessionFromContext(ctx); session != nil && session.OperationTime() != nil {
+		ctx = WithReadTime(ctx, ReadTime{*session.OperationTime()})
+	}
+	return WithoutTx(ctx)
+}
+
 // Snapshot is the read concern of a command outside of a transaction: one snapshot, not older
 // than the context's time.
 func Snapshot(ctx context.Context) bson.D {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -96,6 +98,20 @@ func Do(ctx context.Context, db *DB, fn func(ctx context.Context) error) error {
 // again, which costs as much as the rest of a commit.
 func (db *DB) Insert(ctx context.Context, collection string, documents []bson.D) error {
 	return db.RunCommand(ctx, bson.D{{Key: "insert", Value: collection}, {Key: "documents", Value: documents}}).Err()
+}
+
+// InsertArray is Insert for documents that are encoded already, as the elements of a BSON array. See AppendItem.
+func (db *DB) InsertArray(ctx context.Context, collection string, array []byte) error {
+	documents := bson.RawValue{Type: bson.TypeArray, Value: array}
+	return db.RunCommand(ctx, bson.D{{Key: "insert", Value: collection}, {Key: "documents", Value: documents}}).Err()
+}
+
+// AppendItem begins a document that is the element of a BSON array with that index. End it by
+// bsoncore.AppendDocumentEnd.
+func AppendItem(array []byte, index int) (start int32, _ []byte) {
+	array = append(array, byte(bson.TypeEmbeddedDocument))
+	array = append(strconv.AppendInt(array, int64(index), 10), 0)
+	return bsoncore.AppendDocumentStart(array)
 }
 
 func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcome, int, error) {
@@ -292,4 +308,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// ClusterTime is the latest time of the cluster that the context's transaction has been told; zero: none. After a
+// statement of the transaction it is not before the commit of anything that the transaction sees, and its own
+// commit is later.
+func ClusterTime(ctx context.Context) (t bson.Timestamp) {
+	if session := mongo.SessionFromContext(ctx); session != nil {
+		t.T, t.I, _ = session.ClusterTime().Lookup("$clusterTime", "clusterTime").TimestampOK()
+	}
+	return t
 }

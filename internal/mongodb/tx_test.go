@@ -169,3 +169,28 @@ func TestInTx_WithoutAServerItIsUnavailableInTime(t *testing.T) {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
+
+// After a statement, a transaction knows a time of the cluster that is after the commit of what it sees, and
+// before its own.
+func TestClusterTime_FollowsTheOrderOfDependentTransactions(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	if at := mongodb.ClusterTime(w.Ctx()); !at.IsZero() {
+		t.Errorf("without a transaction: %v", at)
+	}
+	w.Insert("other", bson.D{{Key: "n", Value: 0}})
+	last := bson.Timestamp{}
+	for range 20 {
+		err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
+			_, err := w.DB.Collection("other").UpdateOne(ctx, bson.D{}, bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}})
+			if at := mongodb.ClusterTime(ctx); err == nil && !at.After(last) {
+				t.Errorf("%v after %v", at, last)
+			}
+			last = mongodb.ClusterTime(ctx)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -31,6 +31,9 @@ const (
 type EventPlan struct {
 	EventID ID
 	inventory.Plan
+
+	// Origin says who gave a command, by its index; nil: it is not known.
+	Origin func(command int) holdfast.Origin
 }
 
 // Applied is the event after a plan was applied, if the plan writes it.
@@ -68,7 +71,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			}
 		}
 		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
-			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings,
+			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.insertChanges,
 		} {
 			if err := write(ctx, plans, applied); err != nil {
 				return nil, err
@@ -89,6 +92,28 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 func (s *Store) Hold(ctx context.Context, eventID ID) error {
 	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{raiseRevision(s.shared()), unseal})
 	return rejectedEvent(err)
+}
+
+// HoldSeats is Hold for an event whose map is all that a decision needs: the write returns it, with the database's
+// clock, which saves a read. exists is false if there is no such event.
+func (s *Store) HoldSeats(ctx context.Context, eventID ID) (state inventory.State, exists bool, err error) {
+	update := bson.D{raiseRevision(s.shared()), unseal, {Key: "$currentDate", Value: bson.D{{Key: heldAt, Value: true}}}}
+	doc, err := s.events().FindOneAndUpdate(ctx, mongodb.Is("_id", eventID), update,
+		options.FindOneAndUpdate().SetReturnDocument(options.After)).Raw()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return inventory.State{}, false, nil
+	}
+	if err != nil {
+		return inventory.State{}, false, rejectedEvent(err)
+	}
+	var found loaded
+	if err := found.decodeEvent(doc, true, nil); err != nil {
+		return inventory.State{}, false, err
+	}
+	found.Event.Now = found.Event.Internal.HeldAt
+	state = found.state(inventory.Needs{Seats: true}, s.shared())
+	state.Seats, err = s.seatsOf(ctx, *state.Event, found.Seats, Known{})
+	return state, true, err
 }
 
 // errUncountable says that a sum of seats is beyond the numbers that are exact.
@@ -176,8 +201,14 @@ func mayHaveMap(w inventory.EventWrite) bool {
 // give theirs up first: the unique index checks each statement.
 func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) error {
 	var equal groups[inventory.LockWrite]
+	revisions := map[int64]*int64{} // equal ones are one, so that their changes share a statement
 	for _, p := range plans {
 		for _, w := range p.Locks {
+			if n := w.Revision; n != nil && revisions[*n] == nil {
+				revisions[*n] = n
+			} else if n != nil {
+				w.Revision = revisions[*n]
+			}
 			shared := w
 			noRevision := w.Guard == inventory.AnyRevision || w.Guard == inventory.IsDue
 			if noRevision && !s.spared.has(p.EventID, w.ID) {
@@ -286,16 +317,18 @@ func (s *Store) update(ctx context.Context, collection string, statements []bson
 }
 
 func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Applied) error {
-	var docs []bson.D
+	locks := newLocks{shared: s.shared()}
 	for i, p := range plans {
+		locks.reserve(len(p.Acquired))
 		for j := range p.Acquired {
-			docs = append(docs, newLockDoc(p.AcquiredAt(j, applied[i].Now), s.shared()))
+			lock := p.AcquiredAt(j, applied[i].Now)
+			locks.add(&lock)
 		}
 	}
-	if len(docs) == 0 {
+	if locks.n == 0 {
 		return nil
 	}
-	err := s.db.Insert(ctx, locksName, docs)
+	err := s.db.InsertArray(ctx, locksName, locks.array())
 	if mongodb.IsDuplicate(err, mongodb.ByID, lockKey.Keys) {
 		err = fmt.Errorf("%w: %w", ErrKeyInUse, err)
 	}

@@ -37,17 +37,45 @@ type PoisonLocks struct {
 // Audit compares a page of events with their locks. Seats may move between the two reads,
 // so a suspect has to be measured.
 func (s *Store) Audit(ctx context.Context, page EventPage) (Audit, error) {
-	counters := mongodb.Only("totalSeats", "availableSeats", "oversold")
+	return s.audit(ctx, page, func(eventDoc) bool { return false })
+}
+
+// AuditUnseated is Audit without the events that have a seating plan: MeasureSeats reads all of their locks anyway.
+func (s *Store) AuditUnseated(ctx context.Context, page EventPage) (Audit, error) {
+	if s.shared() { // their maps can't be measured yet
+		return s.Audit(ctx, page)
+	}
+	return s.audit(ctx, page, func(d eventDoc) bool { return !d.SeatingPlanID.ID.IsZero() })
+}
+
+func (s *Store) audit(ctx context.Context, page EventPage, without func(eventDoc) bool) (Audit, error) {
+	counters := mongodb.Only("totalSeats", "availableSeats", "oversold", planField)
 	events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(page.of("_id")), counters})
 	if err != nil {
 		return Audit{}, mongodb.Translate(err)
 	}
-	sums, err := s.sums(ctx, page.of("eventId"), holdfast.TakingStatuses())
+	var left []ID
+	audited := make([]eventDoc, 0, len(events))
+	for _, d := range events {
+		if without(d) {
+			left = append(left, d.ID)
+		} else {
+			audited = append(audited, d)
+		}
+	}
+	if len(audited) == 0 {
+		return Audit{}, nil
+	}
+	ofEvents := page.of("eventId")
+	if len(left) > 0 {
+		ofEvents = mongodb.And(ofEvents, mongodb.Is("eventId", bson.D{{Key: "$nin", Value: left}}))
+	}
+	sums, err := s.sums(ctx, ofEvents, holdfast.TakingStatuses())
 	if err != nil {
 		return Audit{}, mongodb.Translate(err)
 	}
 	var found Audit
-	for _, d := range events {
+	for _, d := range audited {
 		sum := sums[d.ID]
 		if sum.Poison > 0 {
 			found.PoisonLocks = append(found.PoisonLocks, PoisonLocks{EventID: d.ID, Count: sum.Poison})

@@ -32,6 +32,7 @@ type eventDoc struct {
 	BlockedSeats     mongodb.Whole `bson:"blockedSeats"`
 	OrphanRule       mongodb.Text  `bson:"orphanRule"`
 	AccessiblePolicy mongodb.Text  `bson:"accessiblePolicy"`
+	Sections         sectionsDoc   `bson:"sections"`
 
 	Now mongodb.Date `bson:"now"` // the database's clock, if it was read
 }
@@ -68,12 +69,15 @@ func (l *limitDoc) UnmarshalBSONValue(kind byte, data []byte) error {
 }
 
 func (d eventDoc) event() holdfast.Event {
+	if d.SeatingPlanID.ID.IsZero() {
+		d.Sections = nil
+	}
 	return holdfast.Event{
 		ID: d.ID, Name: string(d.Name),
 		TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0), Oversold: d.Oversold.Or(0),
 		EventDate: d.EventDate.Time, Status: cmp.Or(holdfast.EventStatus(d.Status), holdfast.OnSale),
 		MaxSeatsPerUser: max(0, d.MaxSeatsPerUser.Or(0)), CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
-		Seating: d.seating(),
+		Seating: d.seating(), Sections: d.Sections,
 	}
 }
 
@@ -130,33 +134,6 @@ func (d lockDoc) inventory(shared bool) *inventory.Lock {
 		Former: inventory.Former{Shared: shared, Revision: d.FormerRev.pointer(shared)}}
 }
 
-// unchanged is the internal part of a new lock.
-var unchanged = bson.D{{Key: "rev", Value: int64(0)}}
-
-// newLockDoc has the driver's own types: it writes them at half the cost, and a hot event has
-// thousands of new locks a second.
-func newLockDoc(l holdfast.Lock, shared bool) bson.D {
-	if l.Status == holdfast.LockBlocked {
-		return newBlockDoc(l)
-	}
-	createdAt := bson.NewDateTimeFromTime(l.CreatedAt)
-	doc := append(make(bson.D, 0, 12), bson.D{
-		{Key: "_id", Value: bson.ObjectID(l.ID)},
-		{Key: "eventId", Value: bson.ObjectID(l.EventID)}, {Key: "userId", Value: bson.ObjectID(l.UserID)},
-		{Key: "seats", Value: l.Seats}, {Key: "status", Value: string(l.Status)},
-		{Key: "expiresAt", Value: bson.NewDateTimeFromTime(l.ExpiresAt)},
-		{Key: "requestHash", Value: l.RequestHash}, {Key: internalName, Value: unchanged},
-		{Key: "createdAt", Value: createdAt}, {Key: "updatedAt", Value: createdAt},
-	}...)
-	if l.Key != "" {
-		doc = append(doc, bson.E{Key: "idempotencyKey", Value: l.Key})
-	}
-	if shared {
-		doc = append(doc, bson.E{Key: formerRev, Value: int64(0)})
-	}
-	return withSeats(doc, l.SeatIDs, l.Section)
-}
-
 // bookingDoc: other software names the user and the event user and event.
 type bookingDoc struct {
 	ID               ID            `bson:"_id"`
@@ -173,6 +150,7 @@ type bookingDoc struct {
 	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
 	SeatIDs          mongodb.Texts `bson:"seatIds"`
 	Section          mongodb.Text  `bson:"section"`
+	Internal         internalDoc   `bson:"internal"`
 
 	Now mongodb.Date `bson:"now"`
 }
@@ -198,6 +176,7 @@ func (d bookingDoc) booking() holdfast.Booking {
 		Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
 		PaymentExpiresAt: d.PaymentExpiresAt.Time, WindowUnreadable: d.PaymentExpiresAt.Unreadable, PaymentReference: string(d.PaymentReference),
 		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: string(d.Section),
+		Revision: d.Internal.Rev.Or(0),
 	}
 }
 

@@ -64,3 +64,25 @@ func applyDrifts(t *testing.T, w *testenv.Env, events []holdfast.ID, runID strin
 	}
 	return corrected
 }
+
+// A correction outside a transaction is told nowhere. So it is not made if the event would be sold out by it, or
+// available again, because of sales since the measurement.
+func TestApplyDrifts_NeitherSellsOutNorMakesAvailable(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for _, row := range []struct {
+		available, oversold, amount int64
+		isCorrected                 bool
+	}{
+		{3, 0, -5, true}, {0, 0, -5, false}, {8, 0, 5, true}, {5, 0, 5, false}, {6, 0, 5, true},
+		{0, 6, -5, true}, {0, 5, -5, true}, {0, 4, -5, false}, {0, 0, 5, true},
+	} {
+		id := w.Event(10)
+		w.Set("events", id, bson.D{{Key: "availableSeats", Value: row.available}, {Key: "oversold", Value: row.oversold}})
+		write := inventory.EventWrite{Drift: &inventory.Drift{Amount: row.amount, Quiet: true}, RunID: "run"}
+		corrected, err := w.Store.ApplyDrifts(w.Ctx(), map[holdfast.ID]inventory.EventWrite{id: write}, "run", slog.New(w.Log))
+		if _, isCorrected := corrected[id]; err != nil || isCorrected != row.isCorrected {
+			t.Errorf("%+v: corrected: %v, %v", row, isCorrected, err)
+		}
+	}
+}

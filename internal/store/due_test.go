@@ -197,7 +197,7 @@ func TestApply_OneStatementChangesManyDocuments(t *testing.T) {
 	for range 3 {
 		lock := w.Acquire(eventID, 1, testenv.Past())
 		plan.Locks = append(plan.Locks, inventory.LockWrite{ID: lock.ID, EventID: eventID, From: holdfast.LockActive,
-			To: holdfast.LockExpired, Guard: inventory.IsDue, EndedBy: holdfast.EndedByLockExpiry})
+			To: holdfast.LockExpired, Guard: inventory.IsDue, Revision: new(int64(0)), EndedBy: holdfast.EndedByLockExpiry})
 	}
 	_, err := process.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
 	if err != nil || len(updates) != 1 {

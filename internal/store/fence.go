@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"golang.org/x/sync/errgroup"
@@ -49,7 +50,7 @@ func canReadEarly(n inventory.Needs) bool {
 // been found, except due ones, which can't be extended or confirmed.
 func (l loaded) isAsBefore(event eventDoc, shared bool) bool {
 	event.Now = l.Event.Now
-	return !event.ID.IsZero() && event == l.Event && !event.inventory(shared).Unguarded && len(l.Keys)+len(l.Holdings) == 0
+	return !event.ID.IsZero() && reflect.DeepEqual(event, l.Event) && !event.inventory(shared).Unguarded && len(l.Keys)+len(l.Holdings) == 0
 }
 
 // fence writes the event and returns it as it was before, with the time of the write. The

@@ -20,6 +20,7 @@ const (
 	fixes    = internalName + ".fixes"    // raised by every repair of an event's counter
 	fence    = internalName + ".fence"    // raised before a refusal is decided
 	sweptRev = internalName + ".sweptRev" // rev after the last sweep's transaction
+	heldAt   = internalName + ".heldAt"   // when HoldSeats held a seated event
 	runID    = internalName + ".runId"    // the run that made the last change of a run; of locks it is public
 
 	formerRev   = "rev"
@@ -44,6 +45,7 @@ type internalFields struct {
 	Rev      mongodb.Whole `bson:"rev"`
 	Repairs  mongodb.Whole `bson:"fixes"`
 	SweptRev mongodb.Whole `bson:"sweptRev"`
+	HeldAt   mongodb.Date  `bson:"heldAt"`
 }
 
 // UnmarshalBSONValue reads any value.

@@ -157,7 +157,7 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 	if !s.areEndable(found.Due) {
 		found.HasSales = false // the others may be other locks
 		endable := s.dueOf(eventID, n, endable(s.shared()))
-		if found.Due, err = mongodb.All[dueDoc](ctx, s.locks(), endable); err != nil {
+		if found.Due, err = mongodb.All[lockDoc](ctx, s.locks(), endable); err != nil {
 			return err
 		}
 	}

@@ -132,7 +132,7 @@ func TestLoad_ReadsKeysAndWhatUsersHold(t *testing.T) {
 func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	past := time.Now().Add(-time.Hour)
+	past := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Hour)
 	checkLoads(t, w, []loadCase{
 		{"due locks", func(t *testing.T, f fixture, _ holdfast.ID) {
 			first, second, poison, released := ids.New(), ids.New(), ids.New(), ids.New()
@@ -145,7 +145,13 @@ func TestLoad_ReadsDueLocksAndSeatsTaken(t *testing.T) {
 			}
 			w.Insert("seatlocks", bson.D{field("_id", released), field("eventId", f.event), field("seats", 5), field("status", "RELEASED"),
 				field("expiresAt", past.Add(-24*time.Hour))})
-			all := []inventory.DueLock{{ID: first, Seats: 3}, {ID: second, Seats: 4}}
+			due := func(id holdfast.ID, seats, hours int) inventory.DueLock {
+				return inventory.DueLock{Lock: inventory.Lock{Lock: holdfast.Lock{
+					ID: id, EventID: f.event, Seats: int64(seats), Status: holdfast.LockActive,
+					ExpiresAt: past.Add(-time.Duration(hours) * time.Hour), CreatedAt: id.CreatedAt(),
+				}}}
+			}
+			all := []inventory.DueLock{due(first, 3, 1), due(second, 4, 0)}
 			for name, n := range map[string]struct {
 				needs inventory.Needs
 				want  []inventory.DueLock

@@ -21,8 +21,8 @@ type loaded struct {
 	Bookings []bookingDoc
 	Keys     []lockDoc
 	Holdings []holdingDoc
-	Due      []dueDoc
-	Holders  []dueDoc
+	Due      []lockDoc
+	Holders  []lockDoc
 	Blocks   []lockDoc
 	Seats    seatsDoc  // if it is needed
 	Known    Known     // as the caller remembers it
@@ -69,24 +69,14 @@ type holdingDoc struct {
 	Locks int64         `bson:"locks"`
 }
 
-type dueDoc struct {
-	ID      ID            `bson:"_id"`
-	Seats   mongodb.Whole `bson:"seats"`
-	SeatIDs mongodb.Texts `bson:"seatIds"`
-	Section mongodb.Text  `bson:"section"`
-
-	Internal  internalDoc `bson:"internal"`
-	FormerRev formerDoc   `bson:"rev"`
-}
-
 // isEndable is the rule of endable.
-func (d dueDoc) isEndable(shared bool) bool {
+func (d lockDoc) isEndable(shared bool) bool {
 	return !d.ID.IsZero() && d.Seats.Valid && d.Seats.N >= 1 && !d.Internal.Wrong && isRaisableNumber(d.Internal.Rev) &&
 		(!shared || isRaisableNumber(d.FormerRev.Whole))
 }
 
-func (s *Store) areEndable(due []dueDoc) bool {
-	return !slices.ContainsFunc(due, func(d dueDoc) bool { return !d.isEndable(s.shared()) })
+func (s *Store) areEndable(due []lockDoc) bool {
+	return !slices.ContainsFunc(due, func(d lockDoc) bool { return !d.isEndable(s.shared()) })
 }
 
 func isRaisableNumber(n mongodb.Whole) bool { return !n.Wrong && n.N < mongodb.MaxWhole }
@@ -140,10 +130,10 @@ func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 // fillDue fills in the due locks, and the locks that are looked up by their seats.
 func (l loaded) fillDue(s *inventory.State, n inventory.Needs, shared bool) {
 	sold := countByLock(l.DueSold)
-	due := func(d dueDoc) inventory.DueLock {
-		return inventory.DueLock{
-			ID: d.ID, Seats: d.Seats.N, Sold: sold[d.ID] > 0, SeatIDs: d.SeatIDs, Section: string(d.Section),
-		}
+	due := func(d lockDoc) inventory.DueLock {
+		lock := d.inventory(shared)
+		lock.Status, lock.EventID = holdfast.LockActive, l.Event.ID // as they were looked up: a list that has the value matches too
+		return inventory.DueLock{Lock: *lock, Sold: sold[d.ID] > 0}
 	}
 	if n.NeedsDue() {
 		list := all(l.Due, due)
@@ -169,7 +159,7 @@ func (l loaded) fillDue(s *inventory.State, n inventory.Needs, shared bool) {
 
 // holders finds the locks of seats among due locks. A lock that can't be ended keeps its seats, and so do
 // several locks with the same seat: if one of them ended, the seat would still be in another.
-func holders(seatIDs []string, due []dueDoc, shared bool, lock func(dueDoc) inventory.DueLock) map[string]*inventory.DueLock {
+func holders(seatIDs []string, due []lockDoc, shared bool, lock func(lockDoc) inventory.DueLock) map[string]*inventory.DueLock {
 	found, several := make(map[string]*inventory.DueLock, len(seatIDs)), map[string]bool{}
 	for _, id := range seatIDs {
 		found[id] = nil

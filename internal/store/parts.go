@@ -101,12 +101,13 @@ func (s *Store) reclaimable(eventID ID) []bson.D {
 	return isDue
 }
 
-var dueFields = mongodb.Only("seats", internalName, formerRev, seatIDsField, sectionField)
+var dueFields = mongodb.Only("eventId", "userId", "seats", "status", "expiresAt", "bookingId", "createdAt",
+	internalName, formerRev, seatIDsField, sectionField)
 
 // salesOfDue reads the sales of due locks. Without a transaction it may read a later state than the
 // locks: the plan that ends them looks once more, see checkSales.
-func (s *Store) salesOfDue(ctx context.Context, eventID ID, due []dueDoc) ([]soldDoc, error) {
-	return mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(due, func(d dueDoc) ID { return d.ID }), s.named(eventID)))
+func (s *Store) salesOfDue(ctx context.Context, eventID ID, due []lockDoc) ([]soldDoc, error) {
+	return mongodb.All[soldDoc](ctx, s.bookings(), salesOf(all(due, func(d lockDoc) ID { return d.ID }), s.named(eventID)))
 }
 
 // sales keeps the CONFIRMED ones of bookings, and of them the lock's ID. An index covers it.

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -45,7 +46,12 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	if mongodb.IsDuplicate(err, mongodb.ByID) {
 		return ErrEventExists
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	record := changes.Record{EventID: e.ID, PlanID: e.Seating.PlanID, At: e.CreatedAt}
+	record.Add(&holdfast.Change{Type: holdfast.ChangeEventCreated, Origin: holdfast.OriginOf(ctx), Event: &e})
+	return changes.Insert(ctx, s.db, &record)
 }
 
 // readEvent reads an event with the database's clock.

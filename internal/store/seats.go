@@ -126,50 +126,16 @@ var (
 	endDate    = bson.E{Key: "$currentDate", Value: bson.D{{Key: "updatedAt", Value: true}, {Key: "expiresAt", Value: true}}}
 )
 
-// newBlockDoc is the venue's lock: it has no user and no expiry.
-func newBlockDoc(l holdfast.Lock) bson.D {
-	createdAt := bson.NewDateTimeFromTime(l.CreatedAt)
-	return withSeats(bson.D{
-		{Key: "_id", Value: l.ID}, {Key: "eventId", Value: l.EventID}, {Key: "seats", Value: l.Seats},
-		{Key: "status", Value: string(l.Status)}, {Key: internalName, Value: unchanged},
-		{Key: "createdAt", Value: createdAt}, {Key: "updatedAt", Value: createdAt},
-	}, l.SeatIDs, l.Section)
-}
-
 // seatsDoc has the fields of a seated event that only a decision on seats needs.
 type seatsDoc struct {
-	Map      bson.Raw      // nil: it was left out, or is no document
-	Sections bson.RawValue // the capacities of general admission that are not the plan's
+	Map      bson.Raw // nil: it was left out, or is no document
+	Sections sectionsDoc
 }
 
 func readSeats(doc bson.Raw) (d seatsDoc) {
 	d.Map, _ = doc.Lookup(internalName, "map").DocumentOK()
-	d.Sections = doc.Lookup("sections")
+	_ = mongodb.UnmarshalValue(doc.Lookup(sectionsField), &d.Sections) // it never fails
 	return d
-}
-
-// capacities are the capacities of general admission that the event sets, by section key.
-func (d seatsDoc) capacities() map[string]int64 {
-	list, ok := d.Sections.ArrayOK()
-	if !ok {
-		return nil
-	}
-	values, err := list.Values()
-	if err != nil {
-		return nil
-	}
-	found := map[string]int64{}
-	for _, v := range values {
-		var section struct {
-			Key      mongodb.Text  `bson:"key"`
-			Capacity mongodb.Whole `bson:"capacity"`
-		}
-		doc, isDoc := v.DocumentOK()
-		if isDoc && mongodb.Unmarshal(doc, &section) == nil && section.Capacity.Valid && section.Capacity.N > 0 {
-			found[string(section.Key)] = section.Capacity.N
-		}
-	}
-	return found
 }
 
 // ErrMap says that an event's map can't be read: other software has changed it.
@@ -177,10 +143,10 @@ var ErrMap = errors.New("the event's map of seats is damaged")
 
 // empty is an occupancy of the event in which all seats are free.
 func (d seatsDoc) empty(hall *seating.Hall) *seating.Occupancy {
-	occupancy, capacities := seating.NewOccupancy(hall), d.capacities()
-	for n, section := range hall.Sections() {
-		if capacity, isSet := capacities[section.Key]; isSet && section.GeneralAdmission() {
-			occupancy.SetGeneral(n, capacity, 0)
+	occupancy := seating.NewOccupancy(hall)
+	for _, s := range d.Sections {
+		if n, found := hall.FindSection(s.Key); found && hall.Sections()[n].GeneralAdmission() {
+			occupancy.SetGeneral(n, s.Capacity, 0)
 		}
 	}
 	return occupancy
@@ -333,7 +299,11 @@ func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) 
 	if policy := e.Seating.AccessiblePolicy; policy != "" {
 		doc = append(doc, bson.E{Key: "accessiblePolicy", Value: string(policy)})
 	}
-	own := bson.D{{Key: "rev", Value: int64(0)}, {Key: "map", Value: mapDoc(seating.NewOccupancy(hall))}}
+	free := seating.NewOccupancy(hall)
+	if sections := free.Capacities(); len(sections) > 0 {
+		doc = append(doc, bson.E{Key: sectionsField, Value: newSections(sections)})
+	}
+	own := bson.D{{Key: "rev", Value: int64(0)}, {Key: "map", Value: mapDoc(free)}}
 	return append(doc, bson.E{Key: internalName, Value: own}), nil
 }
 

@@ -368,10 +368,14 @@ func TestSeated_ADamagedMapIsNotUsed(t *testing.T) {
 }
 
 // heldSeats are raw locks: due ones, and others that hold no seat which may be ended.
-type heldSeats struct{ due, sold, block holdfast.ID }
+type heldSeats struct {
+	due, sold, block holdfast.ID
+	past             time.Time
+}
 
 func (f seated) insertHeld() (held heldSeats) {
-	past, ahead := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	past, ahead := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Hour), time.Now().Add(time.Hour)
+	held.past = past
 	lock := func(status string, expiresAt any, seatIDs any, more ...bson.E) holdfast.ID {
 		id := ids.New()
 		f.Insert("seatlocks", append(bson.D{
@@ -431,7 +435,10 @@ func TestSeated_LoadFindsHoldersAndBlocks(t *testing.T) {
 		Holders: []string{"a-1-1", "a-1-2", "a-2-1", "a-2-2", "a-2-3", "a-2-5", "a-2-6", "a-2-9", "a-2-10"},
 		Blocks:  []string{"a-1-1", "a-2-7", "a-2-10"},
 	}
-	want := inventory.DueLock{ID: held.due, Seats: 2, SeatIDs: []string{"a-1-1", "a-1-2"}, Section: "s"}
+	want := inventory.DueLock{Lock: inventory.Lock{Revision: new(int64(5)), Lock: holdfast.Lock{
+		ID: held.due, EventID: f.event, Seats: 2, Status: holdfast.LockActive, ExpiresAt: held.past, CreatedAt: held.due.CreatedAt(),
+		SeatIDs: []string{"a-1-1", "a-1-2"}, Section: "s",
+	}}}
 	for name, load := range map[string]func(n inventory.Needs) inventory.State{
 		"outside of a transaction": f.load, "in a transaction": f.inTransaction,
 	} {

@@ -18,7 +18,8 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	is := mongodb.Is("_id", id)
 	switch before := w.IfUnchanged; {
 	case w.Drift != nil:
-		return mongodb.And(is, sameNumber(fixes, w.Drift.Repairs), sameFormer(formerFixes, w.Drift.Former, w.Drift.Former.Repairs))
+		return mongodb.And(is, sameNumber(fixes, w.Drift.Repairs), sameFormer(formerFixes, w.Drift.Former, w.Drift.Former.Repairs),
+			quiet(*w.Drift))
 	case before == nil:
 		return mongodb.And(is, unseated, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
 	case before.Unguarded: // the transaction holds the event
@@ -31,6 +32,19 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status),
 			samePlan(before.Seating.PlanID))
 	}
+}
+
+// quiet matches an event that a drift neither sells out nor makes available, if that is a guard of the drift.
+func quiet(d inventory.Drift) bson.D {
+	if !d.Quiet {
+		return bson.D{}
+	}
+	atLeast := func(field string, n int64) bson.D { return mongodb.Is(field, bson.D{{Key: "$gte", Value: n}}) }
+	staysSoldOut := mongodb.Is("availableSeats", int64(0))
+	if d.Amount < 0 {
+		staysSoldOut = mongodb.And(staysSoldOut, atLeast("oversold", -d.Amount))
+	}
+	return mongodb.Is("$or", bson.A{atLeast("availableSeats", 1+max(0, d.Amount)), staysSoldOut})
 }
 
 // sameRevision matches an event that has not changed.
@@ -78,6 +92,9 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	if w.Drift != nil {
 		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID, shared)}}, {{Key: "$unset", Value: sealName}}}
 	}
+	if w.Fence {
+		return bson.D{raiseRevision(shared), unseal}
+	}
 	inc, set, unset := raise(nil, shared, rev, formerRev), bson.D{}, bson.D{}
 	unset = append(unset, bson.E{Key: sealName, Value: ""})
 	if w.IfUnchanged != nil {
@@ -94,6 +111,9 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 		set = append(set, bson.E{Key: "blockedSeats", Value: *w.Blocked})
 	}
 	set = setMaps(set, w)
+	if w.Sections != nil {
+		set, unset = setSections(set, unset, *w.Sections)
+	}
 	if w.Counter != nil {
 		set = append(set, bson.E{Key: "availableSeats", Value: w.Counter.AvailableSeats})
 		inc = raise(inc, shared, fixes, formerFixes)
@@ -125,6 +145,9 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	}
 	if c := w.Fields; c.AccessiblePolicy != nil {
 		set = append(set, bson.E{Key: "accessiblePolicy", Value: string(*c.AccessiblePolicy)})
+	}
+	if c := w.Fields; c.SeatingPlanID != nil {
+		set = append(set, bson.E{Key: planField, Value: *c.SeatingPlanID})
 	}
 	update := bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate, {Key: "$unset", Value: unset}}
 	if len(set) > 0 {
@@ -177,7 +200,7 @@ func lockGuard(ids []ID, w inventory.LockWrite) bson.D {
 	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), ofEvents(known(w.EventID)))
 	switch w.Guard {
 	case inventory.IsDue:
-		return mongodb.And(is, due)
+		return mongodb.And(is, due, sameNumber(rev, w.Revision))
 	case inventory.AtRevision:
 		return mongodb.And(is, sameLock(w))
 	case inventory.LiveAtRevision:

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -47,17 +48,21 @@ func (s *Store) sums(ctx context.Context, ofEvents bson.D, statuses []holdfast.L
 		read := int64(0)
 		for _, sum := range found {
 			read += sum.Locks
+		}
+		var rest []lockRange
+		switch isWhole := read < int64(s.maxSummed); {
+		case !isWhole && len(found) > 1: // only the last event's sum may be a part
+			found, rest = next.fromLast(found)
+		case !isWhole:
+			if rest, err = s.restOf(ctx, next); err != nil {
+				return nil, err
+			}
+		}
+		for _, sum := range found {
 			if before, isPart := sums[sum.Event]; isPart {
 				sum = before.add(sum)
 			}
 			sums[sum.Event] = sum
-		}
-		if read < int64(s.maxSummed) {
-			continue
-		}
-		rest, err := s.restOf(ctx, next)
-		if err != nil {
-			return nil, err
 		}
 		left = append(left, rest...)
 	}
@@ -89,7 +94,17 @@ func (s *Store) sumRange(ctx context.Context, r lockRange) ([]lockSum, error) {
 	})
 }
 
-// restOf returns what is left of a range after its first maxSummed locks, as ranges again.
+// fromLast leaves the last of several events out, and returns the range that begins with it. Adding up some of its
+// locks again costs less than looking for the last one that was read, which reads all of them again.
+func (r lockRange) fromLast(found []lockSum) (whole []lockSum, rest []lockRange) {
+	slices.SortFunc(found, func(a, b lockSum) int { return bytes.Compare(a.Event[:], b.Event[:]) })
+	last := len(found) - 1
+	from := mongodb.And(r.events, bson.D{{Key: "eventId", Value: bson.D{{Key: "$gte", Value: found[last].Event}}}})
+	return found[:last], []lockRange{{events: from, statuses: r.statuses}}
+}
+
+// restOf returns what is left of a range after its first maxSummed locks, as ranges again. They are of one event,
+// unless locks ended meanwhile.
 func (s *Store) restOf(ctx context.Context, r lockRange) (rest []lockRange, err error) {
 	last, found, err := mongodb.First[struct {
 		ID     bson.RawValue       `bson:"_id"`

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -15,11 +17,11 @@ import (
 // unionPage is the number of locks in one read of a union.
 const unionPage = 5000
 
-// SeatedEvents returns the events with a seating plan, of a scope.
-func (s *Store) SeatedEvents(ctx context.Context, scope Scope) ([]ID, error) {
+// SeatedEvents returns the events with a seating plan, of a scope and of some others.
+func (s *Store) SeatedEvents(ctx context.Context, scope Scope, others []ID) ([]ID, error) {
 	filters := []bson.D{{{Key: planField, Value: bson.D{{Key: "$type", Value: "objectId"}}}}, namedByUs}
 	if scope == Unsealed {
-		filters = append(filters, mongodb.Is(sealFlag, nil))
+		filters = append(filters, mongodb.Is("$or", bson.A{mongodb.Is(sealFlag, nil), mongodb.In("_id", others)}))
 	}
 	docs, err := mongodb.All[struct {
 		ID ID `bson:"_id"`
@@ -36,8 +38,15 @@ func (s *Store) MeasureSeats(ctx context.Context, id ID) (inventory.State, error
 	return s.Load(ctx, id, inventory.Needs{Event: true, Seats: true, Union: true})
 }
 
+// MeasureSeatsIn reads an event with its map, and what its locks take in the hall of another plan, at one
+// snapshot. It refuses with CodeSeatingPlanNotFound.
+func (s *Store) MeasureSeatsIn(ctx context.Context, id, planID ID) (inventory.State, error) {
+	return s.Load(ctx, id, inventory.Needs{Event: true, Seats: true, Union: true, UnionIn: planID})
+}
+
 // loadUnion reads an event with its map, and all of its locks that take seats, in one snapshot. A section
-// whose map is damaged is as wrong as it can be, so that every repair writes it.
+// whose map is damaged is as wrong as it can be, so that every repair writes it. If the union is to be made in
+// the hall of another plan, the map may be that of no plan any more: then there is none.
 func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
 	if mongo.SessionFromContext(ctx) == nil {
 		return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) (inventory.State, error) {
@@ -59,59 +68,108 @@ func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (i
 	if s.shared() {
 		return state, errShared()
 	}
+	if n.UnionIn.IsZero() {
+		return state, s.unionOf(ctx, &state, found.Seats)
+	}
+	return state, s.unionIn(ctx, n.UnionIn, &state, found.Seats)
+}
+
+// unionOf is for the present plan.
+func (s *Store) unionOf(ctx context.Context, state *inventory.State, read seatsDoc) error {
 	hall, err := s.hall(ctx, state.Event.Seating.PlanID)
 	if err != nil {
-		return state, err
+		return err
 	}
-	if state.Union, err = s.union(ctx, eventID, found.Seats.empty(hall)); err != nil {
-		return state, err
+	if state.Union, err = s.union(ctx, state.Event.ID, read.empty(hall)); err != nil {
+		return err
 	}
-	state.Union.NoMap = found.Seats.Map == nil
-	state.Seats = found.Seats.orWrong(hall, state.Union.Seats)
-	return state, nil
+	state.Union.PlanID, state.Union.NoMap = state.Event.Seating.PlanID, read.Map == nil
+	state.Seats = read.orWrong(hall, state.Union.Seats)
+	return nil
 }
 
-// union reads the locks of an event that take seats, and takes these in an occupancy that has none.
+// unionIn is for the hall of a plan, with the plan's capacities. A present map that can't be read is left out,
+// unless it is of the same plan.
+func (s *Store) unionIn(ctx context.Context, planID ID, state *inventory.State, read seatsDoc) error {
+	hall, err := s.halls(mongodb.WithoutTx(ctx), planID)
+	if err != nil {
+		return err
+	}
+	if state.Union, err = s.union(ctx, state.Event.ID, seating.NewOccupancy(hall)); err != nil {
+		return err
+	}
+	state.Union.PlanID = planID
+	state.Seats, err = s.seatsOf(ctx, *state.Event, read, Known{})
+	if errors.As(err, new(RejectedEventError)) && state.Event.Seating.PlanID != planID {
+		return nil
+	}
+	return err
+}
+
+// union reads the locks of an event that take seats, and takes these in an occupancy that has none. Memory does
+// not grow with the number of locks, unless they contradict.
 func (s *Store) union(ctx context.Context, eventID ID, free *seating.Occupancy) (*inventory.Union, error) {
-	u, doubles := &inventory.Union{Seats: free}, map[string]bool{}
+	u := unionMaker{Union: &inventory.Union{Seats: free}, doubles: map[string]bool{}}
 	taking := mongodb.And(mongodb.Is("eventId", eventID), mongodb.In("status", holdfast.TakingStatuses()))
-	fields := mongodb.Keys("status", "seats", seatIDsField, sectionField)
-	err := mongodb.Each(ctx, s.locks(), taking, fields, unionPage, func(doc bson.Raw) (l lockDoc) {
-		if mongodb.Unmarshal(doc, &l) != nil {
-			l = lockDoc{ID: mongodb.IDOf(doc, "_id")}
-		}
-		return l
-	}, func(page []lockDoc) error {
-		for _, d := range page {
-			addToUnion(u, doubles, d.lock())
-		}
-		free.Settle()
+	var lock unionLock
+	err := mongodb.EachRaw(ctx, s.locks(), taking, unionFields, unionPage, func(doc bson.Raw) error {
+		lock.read(doc)
+		u.add(&lock)
 		return nil
 	})
-	return u, err
+	return u.Union, err
 }
 
-// addToUnion takes the seats of a lock. One that does not say where all its seats are is not placed.
-func addToUnion(u *inventory.Union, doubles map[string]bool, lock holdfast.Lock) {
-	hall, isPlaced := u.Seats.Hall(), len(lock.SeatIDs) == int(lock.Seats) && lock.Seats > 0
-	for _, id := range lock.SeatIDs {
-		at, found := hall.Find(id)
+// unionMaker makes a union of locks, one after the other.
+type unionMaker struct {
+	*inventory.Union
+
+	doubles map[string]bool
+	last    seating.Place // that was found; the next seat of a lock is often the one behind it
+}
+
+// add takes the seats of a lock. One that does not say where all its seats are is not placed.
+func (u *unionMaker) add(lock *unionLock) {
+	hall, isPlaced := u.Seats.Hall(), len(lock.seatIDs) == int(lock.seats) && lock.seats > 0
+	for _, id := range lock.seatIDs {
+		at, found := hall.FindAfter(u.last, id)
 		isPlaced = isPlaced && found
-		if found && !u.Seats.Take(at) && !doubles[id] {
-			doubles[id] = true
-			u.Doubles = append(u.Doubles, id)
+		if !found {
+			u.Missing = append(u.Missing, string(id))
+			continue
+		}
+		u.last = at
+		if !u.Seats.Take(at) && !u.doubles[string(id)] {
+			u.doubles[string(id)] = true
+			u.Doubles = append(u.Doubles, string(id))
 		}
 	}
-	if section, found := hall.FindSection(lock.Section); found && hall.Sections()[section].GeneralAdmission() {
-		isPlaced = len(lock.SeatIDs) == 0 && lock.Seats > 0
-		u.Seats.AddGeneral(section, lock.Seats)
+	if len(lock.section) > 0 {
+		isPlaced = u.addSection(lock, isPlaced)
+	}
+	u.Seats.Settle()
+	if u.Taken += lock.seats; lock.seats == 0 || u.Taken > mongodb.MaxWhole {
+		u.Taken, u.Uneven = min(u.Taken, mongodb.MaxWhole), true
 	}
 	if !isPlaced {
-		u.Unplaced = append(u.Unplaced, lock.ID)
+		u.Unplaced = append(u.Unplaced, lock.id)
 	}
-	if lock.Status == holdfast.LockBlocked {
-		u.Blocked += lock.Seats
+	if string(lock.status) == string(holdfast.LockBlocked) {
+		u.Blocked += lock.seats
 	}
+}
+
+// addSection takes the seats of a lock that names a section.
+func (u *unionMaker) addSection(lock *unionLock, wasPlaced bool) (isPlaced bool) {
+	hall, key := u.Seats.Hall(), string(lock.section)
+	if section, found := hall.FindSection(key); found && hall.Sections()[section].GeneralAdmission() {
+		u.Seats.AddGeneral(section, lock.seats)
+		return len(lock.seatIDs) == 0 && lock.seats > 0
+	}
+	if len(lock.seatIDs) == 0 && !slices.Contains(u.MissingSections, key) {
+		u.MissingSections = append(u.MissingSections, key)
+	}
+	return wasPlaced
 }
 
 // proveMap compares the map of a seated event with its locks. It returns "" if they agree.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
 // Change is a committed change of an event.
@@ -20,6 +21,8 @@ type Change struct {
 	// same in every process.
 	Seq  int64
 	Gone bool // the event was removed
+	// Other says that the change is of what To leaves as it is, such as the map of seats or the plan.
+	Other bool
 
 	whole   bool     // doc is the new document; otherwise the change is an update
 	doc     eventDoc // the new document
@@ -28,34 +31,45 @@ type Change struct {
 	removed []string // the names of removed fields
 }
 
+// shownFields are the fields that To applies, and removableFields those that may be removed.
+var (
+	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name"}
+	removableFields = []string{"oversold", "status"}
+)
+
+// has reports whether an update has set a field.
+func (c Change) has(field string) bool {
+	_, err := c.named.LookupErr(field)
+	return err == nil
+}
+
+// hasRemoved reports whether an update has removed a field.
+func (c Change) hasRemoved(field string) bool { return slices.Contains(c.removed, field) }
+
 // To returns the event with the change applied.
 func (c Change) To(e holdfast.Event) holdfast.Event {
 	if c.whole {
 		return c.doc.event()
 	}
-	has := func(field string) bool {
-		_, err := c.named.LookupErr(field)
-		return err == nil
-	}
-	if has("name") {
+	if c.has("name") {
 		e.Name = string(c.fields.Name)
 	}
-	if has("totalSeats") {
+	if c.has("totalSeats") {
 		e.TotalSeats = c.fields.TotalSeats.Or(0)
 	}
-	if has("availableSeats") {
+	if c.has("availableSeats") {
 		e.AvailableSeats = c.fields.AvailableSeats.Or(0)
 	}
-	if has("oversold") {
+	if c.has("oversold") {
 		e.Oversold = c.fields.Oversold.Or(0)
 	}
-	if has("status") {
+	if c.has("status") {
 		e.Status = c.fields.event().Status
 	}
-	if slices.Contains(c.removed, "oversold") {
+	if c.hasRemoved("oversold") {
 		e.Oversold = 0
 	}
-	if slices.Contains(c.removed, "status") {
+	if c.hasRemoved("status") {
 		e.Status = holdfast.OnSale
 	}
 	return e
@@ -67,17 +81,15 @@ const watchTimeout = time.Second
 // Watch calls changed with every committed change of an event, in order, until ctx ends or
 // the change stream fails. At the start it calls begun once, with a Seq: no change after it
 // is missed. An error of begun ends the watch.
+//
+// Whatever changes an event changes its field updatedAt too. Other software may not: it is heard of if it
+// changes what an availability has.
 func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(Change)) error {
 	start, err := s.clusterTime(ctx)
 	if err != nil {
 		return mongodb.Translate(err)
 	}
-	pipeline := mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
-		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
-		updated("availableSeats"), updated("totalSeats"), updated("oversold"), updated("status"), updated("name"),
-		bson.D{{Key: "updateDescription.removedFields", Value: bson.D{{Key: "$in", Value: bson.A{"oversold", "status"}}}}},
-	}}}}}, changedFields, {{Key: "$unset", Value: "fullDocument." + internalName}}}
-	stream, err := s.events().Watch(ctx, pipeline, options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
+	stream, err := s.events().Watch(ctx, watched(), options.ChangeStream().SetMaxAwaitTime(watchTimeout).SetStartAtOperationTime(&start))
 	if err != nil {
 		return mongodb.Translate(err)
 	}
@@ -111,31 +123,68 @@ func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 // has all changes up to this Seq, and no later ones. If the primary does not know yet that
 // another one was elected, the snapshot is old. EventAt fails with CodeEventNotFound.
 func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, error) {
+	raw, seq, err := s.readAt(ctx, id, noMap)
+	if err != nil {
+		return holdfast.Event{}, 0, err
+	}
+	var doc eventDoc
+	err = mongodb.Unmarshal(raw, &doc)
+	return doc.event(), seq, err
+}
+
+// SeatMap is what is taken of a seated event at one revision.
+type SeatMap struct {
+	PlanID   ID
+	Revision int64
+	Seats    *seating.Occupancy // only to be read: several goroutines may have it
+}
+
+// SeatsAt is EventAt for the map of a seated event. It also refuses with CodeInvalid for an event without
+// a plan, and fails with RejectedEventError if the map can't be read.
+func (s *Store) SeatsAt(ctx context.Context, id ID) (SeatMap, int64, error) {
+	raw, seq, err := s.readAt(ctx, id, bson.D{})
+	if err != nil {
+		return SeatMap{}, 0, err
+	}
+	var doc eventDoc
+	if err := mongodb.Unmarshal(raw, &doc); err != nil {
+		return SeatMap{}, 0, err
+	}
+	event := doc.inventory(s.shared())
+	occupancy, err := s.seatsOf(ctx, event, readSeats(raw), Known{})
+	if err == nil && occupancy == nil {
+		err = holdfast.RefuseInput("path.id", "The event has no seating plan.")
+	}
+	return SeatMap{PlanID: event.Seating.PlanID, Revision: event.Revision, Seats: occupancy}, seq, err
+}
+
+// readAt reads an event in a snapshot.
+func (s *Store) readAt(ctx context.Context, id ID, projection bson.D) (doc bson.Raw, seq int64, err error) {
 	var answer struct {
 		Cursor struct {
-			First []eventDoc     `bson:"firstBatch"`
+			First []bson.Raw     `bson:"firstBatch"`
 			At    bson.Timestamp `bson:"atClusterTime"`
 		} `bson:"cursor"`
 	}
-	err := s.db.RunCommand(ctx, bson.D{
+	err = s.db.RunCommand(ctx, bson.D{
 		{Key: "find", Value: eventsName},
 		{Key: "filter", Value: mongodb.Is("_id", id)},
-		{Key: "projection", Value: noMap},
+		{Key: "projection", Value: projection},
 		{Key: "limit", Value: 1},
 		{Key: "singleBatch", Value: true},
-		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "snapshot"}}},
+		{Key: "readConcern", Value: mongodb.Snapshot(ctx)},
 	}).Decode(&answer)
 	if err != nil {
-		return holdfast.Event{}, 0, mongodb.Translate(err)
+		return nil, 0, mongodb.Translate(err)
 	}
 	if len(answer.Cursor.First) == 0 {
 		_, err := s.Event(ctx, id) // confirms that it does not exist
 		if err == nil {
 			err = holdfast.Refuse(holdfast.CodeUnavailable, "The event has just been created; try again.")
 		}
-		return holdfast.Event{}, 0, err
+		return nil, 0, err
 	}
-	return answer.Cursor.First[0].event(), seqOf(answer.Cursor.At), nil
+	return answer.Cursor.First[0], seqOf(answer.Cursor.At), nil
 }
 
 // seqOf is a time of MongoDB as a number: its second, its count within the second, and free
@@ -146,11 +195,24 @@ func seqOf(t bson.Timestamp) int64 {
 	return int64(t.T)<<(countBits+roomBits) | count<<roomBits
 }
 
-// changedFields keeps what a Change has. The map of a seated event changes with every lock.
-var changedFields = bson.D{{Key: "$project", Value: mongodb.Keys(
-	"operationType", "documentKey", "clusterTime", "fullDocument", "updateDescription.removedFields",
-	updatedPath+"availableSeats", updatedPath+"totalSeats", updatedPath+"oversold", updatedPath+"status", updatedPath+"name",
-)}}
+// watched is the pipeline of the change stream. It keeps what a Change has: the map of a seated event changes
+// with every lock.
+func watched() mongo.Pipeline {
+	anyOf := bson.A{
+		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
+		mongodb.In("updateDescription.removedFields", removableFields),
+		updated("updatedAt"),
+	}
+	fields := []string{"operationType", "documentKey", "clusterTime", "fullDocument", "updateDescription.removedFields"}
+	for _, name := range shownFields {
+		anyOf, fields = append(anyOf, updated(name)), append(fields, updatedPath+name)
+	}
+	return mongo.Pipeline{
+		mongodb.Match(bson.D{{Key: "$or", Value: anyOf}}),
+		{{Key: "$project", Value: mongodb.Keys(fields...)}},
+		{{Key: "$unset", Value: "fullDocument." + internalName}},
+	}
+}
 
 const updatedPath = "updateDescription.updatedFields."
 
@@ -179,6 +241,7 @@ func (d changeDoc) change() Change {
 		if mongodb.Unmarshal(d.Update.Fields, &c.fields) != nil {
 			c.named = nil
 		}
+		c.Other = !slices.ContainsFunc(shownFields, c.has) && !slices.ContainsFunc(removableFields, c.hasRemoved)
 	case "insert", "replace":
 		c.whole = mongodb.Unmarshal(d.Full, &c.doc) == nil
 	default:

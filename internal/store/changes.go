@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
+)
+
+// insertChanges records what the plans have changed: the last write of a transaction.
+func (s *Store) insertChanges(ctx context.Context, plans []EventPlan, applied []Applied) error {
+	var records []*changes.Record
+	for i := range plans {
+		records = append(records, plans[i].records(applied[i])...)
+	}
+	return changes.Insert(ctx, s.db, records...)
+}
+
+// records are what a plan has changed of its event. Bookings that name another event than their lock, which only
+// other software can make, have records of their own.
+func (p EventPlan) records(a Applied) (records []*changes.Record) {
+	told := p.eventChanges(a)
+	if len(p.Changes)+len(told) == 0 {
+		return nil
+	}
+	of := func(eventID ID) *changes.Record {
+		for _, r := range records {
+			if r.EventID == eventID {
+				return r
+			}
+		}
+		r := &changes.Record{EventID: eventID, PlanID: p.PlanID, At: p.DecidedAt}
+		if a.Event != nil && eventID == p.EventID {
+			r.Revision, r.At = a.Event.Revision, a.Now
+		}
+		r.Reserve((len(p.Changes) + len(told)) / (len(records) + 1))
+		records = append(records, r)
+		return r
+	}
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		change := holdfast.Change{Type: c.Type, Revision: c.Revision, Origin: p.originOf(c.By), Lock: c.Lock, Booking: c.Booking}
+		var eventID ID
+		switch {
+		case c.Acquired > 0:
+			lock := p.AcquiredAt(c.Acquired-1, a.Now)
+			change.Lock, eventID = &lock, lock.EventID
+		case c.Lock != nil:
+			eventID = c.Lock.EventID
+		default:
+			eventID = c.Booking.EventID
+		}
+		of(eventID).Add(&change)
+	}
+	for _, what := range told {
+		after := a.Event.Answer()
+		change := holdfast.Change{Type: what, Revision: a.Event.Revision, Origin: p.originOf(p.ToldBy), Event: &after}
+		if p.Event.Drift != nil && a.Event.Repairs != nil { // it does not raise the revision
+			change.Repairs = *a.Event.Repairs
+		}
+		of(p.EventID).Add(&change)
+	}
+	return records
+}
+
+func (p EventPlan) eventChanges(a Applied) []holdfast.ChangeType {
+	if a.Event == nil {
+		return nil
+	}
+	return p.EventChanges(a.Event.Event)
+}
+
+// originOf says who gave a command.
+func (p EventPlan) originOf(command int) holdfast.Origin {
+	if p.Origin == nil {
+		return holdfast.Origin{}
+	}
+	return p.Origin(command)
+}
