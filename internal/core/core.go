@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
@@ -62,6 +63,7 @@ func (o Options) withDefaults() Options {
 type Core struct {
 	DB        *mongodb.DB
 	Store     *store.Store
+	Changes   *changes.Log
 	Pipeline  *pipeline.Pipeline
 	Users     *users.Service
 	Plans     *plans.Service
@@ -97,7 +99,7 @@ func Connect(ctx context.Context, o Options) (*Core, error) {
 func New(db *mongodb.DB, o Options) *Core {
 	o = o.withDefaults()
 	c := &Core{DB: db, Users: users.New(db), Plans: plans.New(db)}
-	c.Store = store.New(db, c.Plans.Hall)
+	c.Store, c.Changes = store.New(db, c.Plans.Hall), changes.New(db)
 	lookup := o.Users
 	if lookup == nil {
 		lookup = c.Users.Unknown
@@ -123,7 +125,8 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 // Collections are the engine's collections, with their indexes and validators. Its last entry is the unique
 // index of seats, which a new database gets unless it is left out; see WithoutSeatIndex.
 func Collections() []mongodb.Collection {
-	return slices.Concat(mongodb.Collections(), users.Collections(), plans.Collections(), store.Collections(), store.SeatIndex())
+	return slices.Concat(mongodb.Collections(), users.Collections(), plans.Collections(), store.Collections(), changes.Collections(),
+		store.SeatIndex())
 }
 
 // WithoutSeatIndex are collections without the unique index of seats.
@@ -146,7 +149,7 @@ const sinceSeatIndex = 3
 
 // SchemaVersion is the version of the schema that Collections describes. Raise it with each
 // change of a validator or an index: a process leaves a database of a later version as it is.
-const SchemaVersion = 3
+const SchemaVersion = 4
 
 // EnsureSchema makes missing indexes and validators, and drops indexes of former versions. It
 // logs each change that MongoDB refuses, and returns these. A schema of a later version is left

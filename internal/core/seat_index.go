@@ -22,28 +22,73 @@ func (c *Core) HasSeatIndex(ctx context.Context) (bool, error) {
 	return v.SeatIndex, err
 }
 
-// MakeSeatIndex makes the unique index of seats. If it fails with ErrDoubleSeats, it returns up to maxDoubles
-// seats that several locks take, and nothing has changed. Processes may sell meanwhile.
-func (c *Core) MakeSeatIndex(ctx context.Context) ([]store.DoubleSeat, error) {
-	doubles, err := c.Store.DoubleSeats(ctx, maxDoubles)
+// The steps of MakeSeatIndex.
+const (
+	StepDoubles = "Looking for seats that several locks take"
+	StepBuild   = "Building the index; sales go on"
+)
+
+// MakeSeatIndex makes the unique index of seats, and calls note before each step. If it fails with
+// ErrDoubleSeats, it returns up to maxDoubles seats that several locks take, and nothing has changed. Processes
+// may sell meanwhile. Seated events need a finished upgrade, and so does their index: a process of a former
+// version would drop it.
+func (c *Core) MakeSeatIndex(ctx context.Context, note func(step string)) ([]store.DoubleSeat, error) {
+	v, err := c.decidableVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(doubles) > 0 {
-		return doubles, ErrDoubleSeats
+	if v.Upgrade != mongodb.UpgradeFinished {
+		return nil, errors.New("the upgrade is not finished: stop all processes of the former version, " +
+			"run seatctl upgrade finish, and then this again")
 	}
+	note(StepDoubles)
+	doubles, err := c.doubleSeats(ctx)
+	if err != nil {
+		return doubles, err
+	}
+	note(StepBuild)
 	degraded, err := mongodb.EnsureSchema(ctx, c.DB, store.SeatIndex()...)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(degraded) > 0: // perhaps by a seat that was taken twice since
-		return nil, fmt.Errorf("the index could not be made: %s", strings.Join(degraded, "; "))
+		doubles, err := c.doubleSeats(ctx)
+		if err == nil {
+			err = fmt.Errorf("the index could not be made: %s", strings.Join(degraded, "; "))
+		}
+		return doubles, err
 	}
 	return nil, c.DB.ChangeSeatIndex(ctx, true) // at last: a process that starts meanwhile needs it not
 }
 
+// doubleSeats fails with ErrDoubleSeats if there are any.
+func (c *Core) doubleSeats(ctx context.Context) ([]store.DoubleSeat, error) {
+	doubles, err := c.Store.DoubleSeats(ctx, maxDoubles)
+	if err == nil && len(doubles) > 0 {
+		err = ErrDoubleSeats
+	}
+	return doubles, err
+}
+
+// decidableVersion reads the version of the schema. It fails unless it is this program's: another one would
+// not keep to what is decided.
+func (c *Core) decidableVersion(ctx context.Context) (mongodb.Version, error) {
+	v, found, err := c.DB.ReadVersion(ctx)
+	switch {
+	case err != nil:
+	case !found || v.Version < SchemaVersion:
+		err = errors.New("the database has the schema of a former version, or none: start the API or a worker of this version first")
+	case v.Version > SchemaVersion:
+		err = errors.New("the database has the schema of a later version: use the seatctl of that version")
+	}
+	return v, err
+}
+
 // DropSeatIndex removes the unique index of seats.
 func (c *Core) DropSeatIndex(ctx context.Context) error {
+	if _, err := c.decidableVersion(ctx); err != nil {
+		return err
+	}
 	if err := c.DB.ChangeSeatIndex(ctx, false); err != nil { // first: a process that starts would make it again
 		return err
 	}

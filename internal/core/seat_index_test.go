@@ -113,7 +113,7 @@ func TestSeatIndex_IsSwitchedOnAndOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doubles, err := w.MakeSeatIndex(w.Ctx())
+	doubles, err := w.MakeSeatIndex(w.Ctx(), func(string) {})
 	if !errors.Is(err, core.ErrDoubleSeats) || len(doubles) != 1 || doubles[0].SeatID != "b" || doubles[0].EventID != (holdfast.ID{9}) ||
 		len(doubles[0].LockIDs) != 3 || isThere() {
 		t.Errorf("got %+v, %v", doubles, err)
@@ -122,7 +122,7 @@ func TestSeatIndex_IsSwitchedOnAndOff(t *testing.T) {
 	if _, err := w.DB.Collection("seatlocks").DeleteMany(w.Ctx(), others); err != nil {
 		t.Fatal(err)
 	}
-	if doubles, err := w.MakeSeatIndex(w.Ctx()); err != nil || len(doubles) > 0 || !isThere() {
+	if doubles, err := w.MakeSeatIndex(w.Ctx(), func(string) {}); err != nil || len(doubles) > 0 || !isThere() {
 		t.Errorf("got %+v, %v", doubles, err)
 	}
 	if err := insert(6, "ACTIVE", bson.A{"c"}); !mongo.IsDuplicateKeyError(err) {

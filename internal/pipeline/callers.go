@@ -13,12 +13,13 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// queued is a command in the queue, with its caller's trace and the time that its reads must
-// not be older than.
+// queued is a command in the queue, with its caller's trace, the time that its reads must not be older
+// than, and the origin of its changes.
 type queued struct {
 	inventory.Command
-	span trace.SpanContext
-	read mongodb.ReadTime
+	span   trace.SpanContext
+	read   mongodb.ReadTime
+	origin holdfast.Origin
 }
 
 // withReadTime returns a context whose reads are not older than any caller wants.
@@ -70,7 +71,7 @@ func explain(err error, c inventory.Command) error {
 // up and has no key to find it by.
 func (p *Pipeline) releaseUnsettled(eventID ID, c queued) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" {
-		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}})
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}, origin: c.origin})
 	}
 }
 
@@ -78,7 +79,7 @@ func (p *Pipeline) releaseUnsettled(eventID ID, c queued) {
 // by. If the queue is full, the lock expires.
 func (p *Pipeline) releaseOrphan(eventID ID, c queued, result inventory.Result) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" && result.Err == nil {
-		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}})
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}, origin: c.origin})
 	}
 }
 

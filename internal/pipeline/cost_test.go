@@ -52,10 +52,10 @@ func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 	checkCosts(t, []costCase{
 		{
 			name: "acquire", command: acquiring(1, ""),
-			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
+			want: []string{write, insert, insert, commit}, withoutMemory: []string{read, write, insert, insert, commit},
 		}, {
 			name: "acquire with a new key", command: acquiring(1, "key"),
-			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
+			want: []string{write, insert, insert, commit}, withoutMemory: []string{read, write, insert, insert, commit},
 		}, {
 			name: "acquire too many", command: acquiring(9, ""), code: holdfast.CodeSeatsUnavailable,
 			want: []string{read}, withoutMemory: []string{read, read},
@@ -67,24 +67,24 @@ func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 			want: []string{write, abort, read, fence, read}, withoutMemory: []string{read, fence, read},
 		}, {
 			name: "acquire after another process", change: fewer, command: acquiring(4, "key"),
-			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
+			want: []string{write, insert, insert, commit}, withoutMemory: []string{read, write, insert, insert, commit},
 		}, {
 			name: "acquire too many after another process", change: fewer, command: acquiring(5, ""), code: holdfast.CodeSeatsUnavailable,
 			want: []string{write, abort, read, read}, withoutMemory: []string{read, read},
 		}, {
-			name: "release", want: []string{read, write, update, update, commit},
+			name: "release", want: []string{read, write, update, update, insert, commit},
 			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command { return inventory.Release{LockID: b.LockID} },
 		}, {
-			name: "cancel", want: []string{read, write, update, update, commit},
+			name: "cancel", want: []string{read, write, update, update, insert, commit},
 			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command {
 				return inventory.Cancel{BookingID: b.ID, LockID: b.LockID}
 			},
 		}, {
 			name: "rename", command: changing(holdfast.EventChange{Name: &name}),
-			want: []string{write, commit}, withoutMemory: []string{read, write, commit},
+			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
 		}, {
 			name: "close", command: changing(holdfast.EventChange{Status: &status}),
-			want: []string{write, commit}, withoutMemory: []string{read, write, commit},
+			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
 		},
 	})
 }
@@ -93,7 +93,7 @@ func TestCost_OfDirectCommands(t *testing.T) {
 	t.Parallel()
 	checkCosts(t, []costCase{
 		{
-			name: "extend", direct: true, want: []string{read, update, commit},
+			name: "extend", direct: true, want: []string{read, update, insert, commit},
 			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command {
 				return inventory.Extend{LockID: b.LockID, Until: testenv.Soon()}
 			},
@@ -104,7 +104,7 @@ func TestCost_OfDirectCommands(t *testing.T) {
 				return inventory.Book{BookingID: ids.New(), BookingRequest: request}
 			},
 		}, {
-			name: "confirm", direct: true, want: []string{read, update, update, commit},
+			name: "confirm", direct: true, want: []string{read, update, update, insert, commit},
 			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command { return inventory.Confirm{BookingID: b.ID} },
 		},
 	})

@@ -18,7 +18,7 @@ func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Resul
 	var t *task
 	places := func() []mongodb.Place { return placesOfCommand(c, t.seen) }
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, places, func(ctx context.Context) (inventory.Result, error) {
-		t = taskOf(ID{}, c)
+		t = taskOf(ctx, ID{}, c)
 		return p.carryOut(ctx, t, c, readFirst)
 	})
 }
@@ -55,101 +55,101 @@ func placesOfCommand(c inventory.Command, event ID) []mongodb.Place {
 // that other writers can't starve it. eventID is zero for bookings whose locks take no
 // seats.
 func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
-	return p.carryOut(ctx, taskOf(eventID, c), c, holdFirst)
+	return p.carryOut(ctx, taskOf(ctx, eventID, c), c, holdFirst)
 }
 
 // Change changes an event, ahead of the commands in its queue.
 func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEvent) (inventory.Result, error) {
 	places := placesOf(eventID)
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, places, func(ctx context.Context) (inventory.Result, error) {
-		return p.carryOut(ctx, taskOf(eventID, c), c, holdFirst)
+		t := taskOf(ctx, eventID, c)
+		t.needs.Seats = c.Sections != nil
+		if planID := c.SeatingPlanID; planID != nil {
+			t.needs = inventory.Needs{Event: true, Seats: true, Union: true, UnionIn: *planID}
+			return p.measureFirst(ctx, t, c, func(ctx context.Context, eventID ID) (inventory.State, error) {
+				return p.store.MeasureSeatsIn(ctx, eventID, *planID)
+			})
+		}
+		return p.carryOut(ctx, t, c, holdFirst)
 	})
 }
-
-// maxRepairs bounds how often a repair is measured, before its transaction holds the event.
-const maxRepairs = 3
 
 // Repair compares an event's counter with its locks, and corrects it if it is wrong. The
 // correction is nil if it is right.
 //
-// The locks are added up before the transaction: an event may have more than a transaction has
-// time for. If a counter is no number, the event must not change until the write. A transaction
-// adds up the locks only if other processes change such an event all the time, or if MongoDB can't
-// evaluate a correction.
+// If a counter is no number, the event must not change until the write.
 func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
-	defer p.memory.forget(eventID)
 	c := inventory.Repair{RunID: runID}
-	db := p.store.DB()
-	for range maxRepairs {
-		db.LearnUpgrade(ctx)
-		shared := db.Shared()
-		state, err := p.store.MeasureEvent(ctx, eventID)
-		if err != nil {
-			return nil, err
-		}
-		plan, result := p.Preview(state, c)
-		if plan.IsEmpty() {
-			return result.Correction, result.Err
-		}
-		if before := plan.Event.IfUnchanged; before != nil && before.Unguarded {
-			break
-		}
-		applied, err := p.store.Apply(ctx, []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
-		var rejected store.RejectedEventError
-		switch {
-		case err == nil:
-			inventory.Complete(plan, []inventory.Result{result}, applied[0].Now, applied[0].Event.Event)
-			return result.Correction, nil
-		case errors.As(err, &rejected) && plan.Event.Drift != nil: // as of a document with repeated fields
-			return p.repairHeld(ctx, eventID, c)
-		case !errors.Is(err, store.ErrStale) && !db.RefusedAsFormer(ctx, err, shared):
-			return nil, mongodb.Translate(err)
-		}
-	}
-	return p.repairHeld(ctx, eventID, c)
-}
-
-// repairHeld repairs an event in a transaction that holds it.
-func (p *Pipeline) repairHeld(ctx context.Context, eventID ID, c inventory.Repair) (*inventory.Correction, error) {
-	result, err := p.carryOut(ctx, taskOf(eventID, c), c, holdFirst)
+	result, err := p.measureFirst(ctx, taskOf(ctx, eventID, c), c, p.store.MeasureEvent)
 	return result.Correction, err
 }
 
 // RepairSeats compares the map of a seated event with its locks, and corrects it if it is wrong. The
 // result has what was found, and how many seats of the map were wrong.
-//
-// It is compared at a snapshot, and the correction is guarded by the revision. While an event changes all the
-// time, a transaction that holds it compares.
 func (p *Pipeline) RepairSeats(ctx context.Context, eventID ID, runID string) (result inventory.Result, isCorrected bool, err error) {
 	c := inventory.RepairSeats{RunID: runID}
-	for range maxRepairs {
-		state, err := p.store.MeasureSeats(ctx, eventID)
-		if err != nil {
-			return result, false, err
-		}
-		plan, found := p.Preview(state, c)
-		if plan.IsEmpty() {
-			return found, false, found.Err
-		}
-		if plan.Event.IfUnchanged.Unguarded {
-			break
-		}
-		_, err = p.store.Apply(ctx, []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
-		if !errors.Is(err, store.ErrStale) {
-			p.memory.forget(eventID)
-			return found, err == nil, mongodb.Translate(err)
-		}
-	}
-	t := taskOf(eventID, c)
-	result, err = p.carryOut(ctx, t, c, holdFirst)
-	return result, !t.plan.IsEmpty(), err
+	t := taskOf(ctx, eventID, c)
+	result, err = p.measureFirst(ctx, t, c, p.store.MeasureSeats)
+	return result, err == nil && !t.plan.IsEmpty(), err
 }
 
-// Preview decides a command on a state that was read, and changes nothing.
+// maxMeasures bounds how often an event is measured, before a transaction holds it.
+const maxMeasures = 3
+
+// measureFirst carries out a command on what measure reads at a snapshot, before the transaction: an event may have
+// more locks than a transaction has time for. A guard sees to it that the event is still as it was read. A
+// transaction holds the event and reads only if other processes change it all the time, if no guard can match it, if
+// MongoDB can't evaluate a correction, or if the decision needs more than what was measured.
+//
+// A refusal is guarded like a change, and leaves nothing: its write raises the revision alone.
+func (p *Pipeline) measureFirst(
+	ctx context.Context, t *task, c inventory.Command, measure func(context.Context, ID) (inventory.State, error),
+) (inventory.Result, error) {
+	defer p.memory.forget(t.eventID)
+	db := p.store.DB()
+	for range maxMeasures {
+		db.LearnUpgrade(ctx)
+		shared := db.Shared()
+		state, err := measure(ctx, t.eventID)
+		if err != nil {
+			return inventory.Result{}, mongodb.Translate(explain(err, c))
+		}
+		state.Fenced = true // by the write, which is guarded
+		var needs inventory.Needs
+		t.plan, t.results, needs = inventory.Decide(state, t.commands(), p.rules)
+		if !needs.None() {
+			t.needs = t.needs.And(needs)
+			break
+		}
+		if t.plan.IsEmpty() && state.Event != nil && holdfast.CodeOf(t.results[0].Err) != "" {
+			t.plan.Event = &inventory.EventWrite{IfUnchanged: state.Event, Fence: true}
+		}
+		if t.plan.IsEmpty() {
+			return t.results[0], t.results[0].Err
+		}
+		if before := t.plan.Event.IfUnchanged; before != nil && before.Unguarded {
+			break
+		}
+		applied, err := p.store.Apply(ctx, []store.EventPlan{planOf(ctx, t.eventID, t.plan)}, func() error { return nil })
+		switch {
+		case err == nil:
+			inventory.Complete(t.plan, t.results, applied[0].Now, applied[0].Event.Event)
+			return t.results[0], t.results[0].Err
+		case errors.As(err, new(store.RejectedEventError)) && t.plan.Event.Drift != nil: // as of a document with repeated fields
+			return p.carryOut(ctx, t, c, holdFirst)
+		case !errors.Is(err, store.ErrStale) && !db.RefusedAsFormer(ctx, err, shared):
+			return inventory.Result{}, mongodb.Translate(explain(err, c))
+		}
+	}
+	return p.carryOut(ctx, t, c, holdFirst)
+}
+
+// Preview decides a command on a state that was read, and changes nothing. If the state is not enough, the
+// result is an error.
 func (p *Pipeline) Preview(s inventory.State, c inventory.Command) (inventory.Plan, inventory.Result) {
 	plan, results, needs := inventory.Decide(s, []inventory.Command{c}, p.rules)
 	if !needs.None() {
-		return inventory.Plan{}, inventory.Result{}
+		return inventory.Plan{}, inventory.Result{Err: errUndecidable()}
 	}
 	return plan, results[0]
 }
@@ -164,8 +164,11 @@ const (
 )
 
 // taskOf is the task of one command.
-func taskOf(eventID ID, c inventory.Command) *task {
-	return &task{eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} }}
+func taskOf(ctx context.Context, eventID ID, c inventory.Command) *task {
+	return &task{
+		eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} },
+		origin: func(int) holdfast.Origin { return holdfast.OriginOf(ctx) },
+	}
 }
 
 // carryOut runs one command without the queue.
@@ -175,4 +178,9 @@ func (p *Pipeline) carryOut(ctx context.Context, t *task, c inventory.Command, o
 		return inventory.Result{}, explain(err, c)
 	}
 	return t.results[0], t.results[0].Err
+}
+
+// planOf is the plan of one command.
+func planOf(ctx context.Context, eventID ID, p inventory.Plan) store.EventPlan {
+	return store.EventPlan{EventID: eventID, Plan: p, Origin: func(int) holdfast.Origin { return holdfast.OriginOf(ctx) }}
 }

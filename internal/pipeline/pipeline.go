@@ -72,7 +72,9 @@ func isDivisible(err error) bool {
 func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
 	places := placesOf(eventID)
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, places, func(ctx context.Context) (inventory.Result, error) {
-		result, err := p.queue.Submit(ctx, eventID, queued{c, trace.SpanContextFromContext(ctx), mongodb.ReadTimeOf(ctx)})
+		result, err := p.queue.Submit(ctx, eventID, queued{
+			c, trace.SpanContextFromContext(ctx), mongodb.ReadTimeOf(ctx), holdfast.OriginOf(ctx),
+		})
 		if err != nil {
 			return inventory.Result{}, explain(err, c)
 		}
@@ -86,7 +88,8 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	defer end()
 	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
 	for _, g := range b.Groups {
-		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) }, abandoned: g.Abandoned}
+		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) }, abandoned: g.Abandoned,
+			origin: func(command int) holdfast.Origin { return g.Commands[command].origin }}
 		if b.Settling {
 			t.needs = inventory.RepeatNeeds(t.commands())
 		}

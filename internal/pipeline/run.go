@@ -37,9 +37,11 @@ type task struct {
 	eventID   ID
 	commands  func() []inventory.Command
 	abandoned func(i int) bool // nil: no caller can give up
+	origin    func(command int) holdfast.Origin
 
 	needs inventory.Needs // what the decision needed so far
 	read  *inventory.Event
+	held  *inventory.State   // what the write that holds the event has returned, for the first decision
 	known store.Known        // the event that this run has from the memory, with its occupancy if there is one
 	seats *seating.Occupancy // as the decision has left it; nil: it did not use it
 	seen  ID                 // the event that was read, also if the commands don't name one
@@ -48,6 +50,7 @@ type task struct {
 	plan      inventory.Plan
 	results   []inventory.Result
 	applied   store.Applied
+	proof     *proof // of the plan's refusals, under way
 }
 
 // run carries tasks through load, decide and apply, in one transaction.
@@ -129,6 +132,8 @@ func (r *run) do(ctx context.Context) error {
 				r.forget()
 				return err
 			}
+		case errors.Is(err, errUnproven):
+			r.readProofs()
 		case errors.Is(err, errUnknownUsers):
 			r.unknown = r.lookup.unknown
 		case errors.Is(err, errUnguarded), errors.As(err, &failed) && ctx.Err() == nil:
@@ -240,7 +245,7 @@ func (r *run) attemptHolding(ctx context.Context) error {
 		if t.eventID.IsZero() {
 			continue
 		}
-		if err := r.pipeline.store.Hold(ctx, t.eventID); err != nil {
+		if err := r.holdEvent(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -251,17 +256,19 @@ func (r *run) attemptHolding(ctx context.Context) error {
 func (r *run) attempt(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
-		t.applied = store.Applied{}
+		t.applied, t.proof = store.Applied{}, nil
 		if err := r.decide(ctx, t); err != nil {
 			return err
 		}
 		if !t.plan.IsEmpty() {
-			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan})
+			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin})
 		}
 	}
 	if len(plans) == 0 {
 		return r.beforeCommit()
 	}
+	end := r.startProofs(ctx)
+	defer end()
 	applied, err := r.pipeline.store.Apply(ctx, plans, r.beforeCommit)
 	if err != nil {
 		return err
@@ -319,11 +326,20 @@ func (r *run) decide(ctx context.Context, t *task) error {
 		t.needs = t.needs.And(needs)
 		t.needs.Seats = t.needs.Seats || state.Seats != nil // it has undone what it did in the map
 	}
+	return errUndecidable()
+}
+
+// errUndecidable says that a decision still needs what was read for it.
+func errUndecidable() error {
 	return holdfast.Refuse(holdfast.CodeUnavailable, "The request could not be decided; try again.")
 }
 
 func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 	if r.hold {
+		if held := t.held; held != nil {
+			t.held = nil
+			return *held, nil
+		}
 		state, err := r.pipeline.store.Load(ctx, t.eventID, t.needs)
 		held := !t.eventID.IsZero() // without an event there is nothing to hold
 		state.Held, state.Fenced = held, held
@@ -351,6 +367,9 @@ func (r *run) beforeCommit() error {
 		}
 	}
 	for _, t := range r.tasks {
+		if err := t.proof.wait(t.plan); err != nil {
+			return err
+		}
 		if t.abandoned == nil {
 			continue
 		}

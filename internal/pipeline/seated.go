@@ -25,7 +25,7 @@ func (r *run) mend(ctx context.Context, cause error) error {
 	isStored := errors.Is(cause, store.ErrMap) || r.conflicts > 0 || r.hold
 	if isStored && r.wrongMaps <= maxWrongMaps {
 		for _, t := range r.tasks {
-			repair := taskOf(t.eventID, inventory.RepairSeats{})
+			repair := taskOf(ctx, t.eventID, inventory.RepairSeats{})
 			if err := (&run{pipeline: r.pipeline, hold: true, wrongMaps: maxWrongMaps, tasks: []*task{repair}}).do(ctx); err != nil {
 				return err
 			}
@@ -58,6 +58,21 @@ func (r *run) holdContested() {
 			r.hold, t.needs.Seats = true, true
 		}
 	}
+}
+
+// holdEvent writes the task's event. If the decision needs the map of a seated event and nothing else, so far,
+// the write returns it.
+func (r *run) holdEvent(ctx context.Context, t *task) error {
+	t.held = nil
+	if !t.needs.IsMap() {
+		return r.pipeline.store.Hold(ctx, t.eventID)
+	}
+	state, exists, err := r.pipeline.store.HoldSeats(ctx, t.eventID)
+	if exists && err == nil {
+		state.Held, state.Fenced = true, true
+		t.held = &state
+	}
+	return err
 }
 
 // settleContest ends the contest of an event that no other process has written since the last commit of this

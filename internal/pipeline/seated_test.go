@@ -153,20 +153,20 @@ func TestSeated_Costs(t *testing.T) {
 		forget  bool
 	}{
 		{name: "named seats", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return named(id, "a-1-1", "a-1-2") },
-			want: []string{write, insert, commit}},
+			want: []string{write, insert, insert, commit}},
 		{name: "best available", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return best(id, 3) },
-			want: []string{write, insert, commit}},
+			want: []string{write, insert, insert, commit}},
 		{name: "general admission", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return general(id, 3) },
-			want: []string{write, insert, commit}},
+			want: []string{write, insert, insert, commit}},
 		{name: "a seat that is taken", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return named(id, "a-4-1") },
 			want: []string{read}, code: holdfast.CodeSeatsUnavailable},
 		{name: "release", command: func(_ holdfast.ID, l holdfast.Lock) inventory.Command { return inventory.Release{LockID: l.ID} },
-			want: []string{read, write, update, commit}},
+			want: []string{read, write, update, insert, commit}},
 		{name: "other seats", command: func(_ holdfast.ID, l holdfast.Lock) inventory.Command {
 			return inventory.ChangeSeats{LockID: l.ID, Seats: 1, Wish: holdfast.Wish{SeatIDs: []string{"a-3-1"}}}
-		}, want: []string{read, write, update, commit}},
+		}, want: []string{read, write, update, insert, commit}},
 		{name: "named seats, forgotten", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return named(id, "a-1-1") },
-			want: []string{read, write, insert, commit}, sent: 1, forget: true},
+			want: []string{read, write, insert, insert, commit}, sent: 1, forget: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var r recorder
@@ -452,6 +452,62 @@ func TestSeated_UnionOfTheLocks(t *testing.T) {
 	}
 }
 
+// A transaction that holds an event reads nothing for the refusals beside its grants: what proves them is read
+// outside of it, where the event is as it was before it was held. A due lock is found there, and its seats are sold.
+func TestSeated_RefusalsWhileTheEventIsHeld(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var r recorder
+	eventID := newSeated(t, w)
+	p, other := newProcess(t, watched(t, w, r.monitor())), newProcess(t, w)
+	var taken inventory.Acquire
+	contest := func(own, others string) {
+		t.Helper()
+		submit(t, p, eventID, named(eventID, own))
+		taken = named(eventID, others)
+		taken.Key = "key"
+		submit(t, other, eventID, taken)
+		submit(t, p, eventID, named(eventID, own[:len(own)-1]+"9")) // it finds out that another process writes the event
+		submit(t, other, eventID, named(eventID, others[:len(others)-1]+"9"))
+	}
+	contest("a-1-1", "a-2-1")
+	refused := named(eventID, "a-2-1")
+	refused.Key = "key"
+	var results []inventory.Result
+	both := func(grant, other inventory.Acquire) []string {
+		return r.of(func() {
+			all, err := p.Commit(w.Ctx(), map[holdfast.ID][]inventory.Command{eventID: {grant, other}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = all[eventID]
+		})
+	}
+	// What proves the refusal is read beside the writes, so the order of the commands is open.
+	got := slices.Sorted(slices.Values(both(named(eventID, "a-3-1"), refused)))
+	want := slices.Sorted(slices.Values([]string{write, write, read, insert, insert, commit}))
+	if !slices.Equal(got, want) {
+		t.Errorf("a refusal beside a grant: %v, want %v", got, want)
+	}
+	wantCode(t, results[1].Err, holdfast.CodeSeatsUnavailable)
+
+	submit(t, other, eventID, named(eventID, "a-4-1"))
+	taken.LockID = ids.New()
+	both(named(eventID, "a-4-2"), taken)
+	if got := results[1]; got.Err != nil || !got.Replayed {
+		t.Errorf("a repeat beside a grant: %+v", got)
+	}
+
+	due := named(eventID, "a-1-5")
+	due.Until = holdfast.Until{At: time.Now().Add(-time.Minute)}
+	submit(t, other, eventID, due)
+	both(named(eventID, "a-4-3"), named(eventID, "a-1-5"))
+	if got := results[1]; got.Err != nil {
+		t.Errorf("a due lock's seat beside a grant: %v", got.Err)
+	}
+	checkMap(t, w, eventID)
+}
+
 // While other processes write a seated event, a process holds it before it reads: a map that it remembers would
 // be out of date each time. It remembers again when it is alone.
 func TestSeated_AContestedEventIsHeldFirst(t *testing.T) {
@@ -466,7 +522,7 @@ func TestSeated_AContestedEventIsHeldFirst(t *testing.T) {
 		seat++
 		return r.of(func() { submit(t, p, eventID, named(eventID, fmt.Sprintf("a-%d-%d", seat/10+1, seat%10+1))) })
 	}
-	remembers, holds := []string{write, insert, commit}, []string{update, read, write, insert, commit}
+	remembers, holds := []string{write, insert, insert, commit}, []string{write, write, insert, insert, commit}
 	next(p)
 	if got := next(p); !slices.Equal(got, remembers) {
 		t.Fatalf("alone: %v", got)

@@ -1,0 +1,80 @@
+package pipeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// A remembered map refuses seats beside others that it grants. What proves the refusals is read meanwhile: a
+// request that was granted before is answered with its lock, a due lock's seats are sold again, and only the rest
+// is refused.
+func TestSeated_RefusalsBesideGrantsAreProved(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for _, row := range []struct {
+		name    string
+		refused func(eventID holdfast.ID, locked inventory.Acquire) inventory.Acquire
+		code    holdfast.Code // "": granted
+		replay  bool
+	}{
+		{"the seat is locked", func(eventID holdfast.ID, _ inventory.Acquire) inventory.Acquire { return named(eventID, "a-1-1") },
+			holdfast.CodeSeatsUnavailable, false},
+		{"its own lock", func(_ holdfast.ID, locked inventory.Acquire) inventory.Acquire { return locked }, "", true},
+		{"a due lock", func(eventID holdfast.ID, _ inventory.Acquire) inventory.Acquire { return named(eventID, "a-2-2") }, "", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newProcess(t, w)
+			eventID := newSeated(t, w)
+			locked := named(eventID, "a-1-1")
+			locked.Key = "key"
+			lock := submit(t, p, eventID, locked).Lock
+			due := named(eventID, "a-2-2")
+			due.Until = holdfast.Until{At: time.Now().Add(-time.Minute)}
+			submit(t, p, eventID, due)
+			asked := row.refused(eventID, locked)
+			asked.LockID = ids.New()
+			results, err := p.Commit(w.Ctx(), map[holdfast.ID][]inventory.Command{eventID: {named(eventID, "a-3-3"), asked}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			granted, got := results[eventID][0], results[eventID][1]
+			switch {
+			case granted.Err != nil:
+				t.Error(granted.Err)
+			case row.code != "":
+				wantCode(t, got.Err, row.code)
+				details, _ := holdfast.DetailsOf[holdfast.SeatsUnavailable](got.Err)
+				if len(details.Unavailable) != 1 || details.Unavailable[0] != "a-1-1" {
+					t.Errorf("refused with %+v", details)
+				}
+			case got.Err != nil:
+				t.Error(got.Err)
+			case got.Replayed != row.replay, row.replay && got.Lock.ID != lock.ID:
+				t.Errorf("answers lock %v, replayed: %v; the first lock is %v", got.Lock.ID, got.Replayed, lock.ID)
+			}
+			checkMap(t, w, eventID)
+		})
+	}
+}
+
+// Another process has taken the seat that would be granted: nothing is left to write, and nothing to prove.
+func TestSeated_RefusalsBesideAGrantThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p, other, eventID := newProcess(t, w), newProcess(t, w), newSeated(t, w)
+	submit(t, p, eventID, named(eventID, "a-1-1"))
+	submit(t, other, eventID, named(eventID, "a-3-3"))
+	results, err := p.Commit(w.Ctx(), map[holdfast.ID][]inventory.Command{eventID: {named(eventID, "a-3-3"), named(eventID, "a-1-1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results[eventID] {
+		wantCode(t, r.Err, holdfast.CodeSeatsUnavailable)
+	}
+	wantTaken(t, w, eventID, "a-1-1", "a-3-3")
+}
