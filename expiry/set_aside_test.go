@@ -48,7 +48,7 @@ func TestSweeps_TryARejectedEventOnce(t *testing.T) {
 func TestSweep_FailuresEndARunOnlyIfTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	control := testenv.Open(t, testenv.OwnServer(t), "holdfast_test_control")
-	const events, failures = 14, 12
+	const events, failures = 20, 12
 	sweep := func(t *testing.T, database, commands string, mode any) (*testenv.Env, expiry.Report, error) {
 		t.Helper()
 		w := testenv.Open(t, control.URI, database)
@@ -64,11 +64,12 @@ func TestSweep_FailuresEndARunOnlyIfTheDatabaseIsAway(t *testing.T) {
 	}
 	t.Run("it answers", func(t *testing.T) {
 		w, report, err := sweep(t, "holdfast_test_answers", "update", bson.D{{Key: "times", Value: failures}})
-		if err != nil || report.Errors != failures || report.Applied != events-failures {
-			t.Errorf("%+v, %v; want %d errors, and the other locks ended", report, err, failures)
+		// MongoDB counts the failures only after it began them: commands at the same time can fail, too.
+		if err != nil || report.Errors < failures || report.Applied == 0 || report.Applied != events-report.Errors {
+			t.Errorf("%+v, %v; want at least %d errors, and the other locks ended", report, err, failures)
 		}
-		if report := w.SweepLocks(); report.Applied != failures {
-			t.Errorf("the next run: %+v", report)
+		if next := w.SweepLocks(); next.Applied != report.Errors {
+			t.Errorf("the next run: %+v", next)
 		}
 	})
 	t.Run("it is away", func(t *testing.T) {

@@ -184,6 +184,7 @@ func (r *Runner) execute(ctx context.Context, job Job, run Run, l runLease, onSt
 	runCtx, cancel := withLimit(ctx, job.MaxDuration)
 	defer cancel()
 	runCtx, endTrace := telemetry.TraceRun(runCtx, job.Name, run.ID)
+	runCtx = holdfast.WithOrigin(runCtx, holdfast.Origin{Actor: job.Name, RunID: run.ID})
 	counts, err := recoverPanic(runCtx, job, run)
 	endTrace(err)
 	took := r.Clock.Since(start)

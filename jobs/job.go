@@ -17,7 +17,10 @@ type Job struct {
 	// NeedsNoLease runs the job also while MongoDB answers, but rejects its lease: several processes may
 	// then run it at the same time.
 	NeedsNoLease bool
-	Do           func(ctx context.Context, run Run) (Counts, error)
+	// Resident: a scheduled run lasts as long as this process leads. Interval is how soon another process
+	// takes over.
+	Resident bool
+	Do       func(ctx context.Context, run Run) (Counts, error)
 }
 
 // Run is one execution of a job.

@@ -63,6 +63,11 @@ func (r *Runner) Schedule(ctx context.Context) error {
 func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) error {
 	_, err := scheduler.NewJob(gocron.DurationJob(job.Interval),
 		gocron.NewTask(func(ctx context.Context) error {
+			if job.Resident {
+				var stop context.CancelFunc
+				ctx, stop = r.whileLeading(ctx)
+				defer stop()
+			}
 			_, err := r.runExclusive(ctx, job, Scheduled, exclusive{runWithoutStore: r.RunWithoutStore, unneeded: r.notLeading})
 			return err
 		}),
@@ -78,6 +83,27 @@ func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) e
 // paused since the tick, and another one may have run it.
 func (r *Runner) notLeading(ctx context.Context) (bool, error) {
 	return r.elector.IsLeader(ctx) != nil, nil
+}
+
+// whileLeading returns a context that ends soon after this process no longer leads.
+func (r *Runner) whileLeading(ctx context.Context) (context.Context, context.CancelFunc) {
+	const pollInterval = time.Second
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		ticker := time.NewTicker(pollInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if r.elector.IsLeader(ctx) != nil {
+					cancel()
+				}
+			}
+		}
+	}()
+	return ctx, cancel
 }
 
 // nextTick returns the first multiple of the interval that gocron still accepts as

@@ -28,6 +28,7 @@ func (a *App) jobs() []jobs.Job {
 		{Name: "booking-expiry", Interval: c.BookingExpiryInterval, MaxDuration: c.BookingExpiryMaxDuration, Do: a.sweepBookings},
 		{Name: "reconcile", Interval: c.ReconcileInterval, MaxDuration: c.ReconcileMaxDuration, Do: a.reconcile},
 		{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain},
+		{Name: "changes", Interval: time.Second, Resident: true, Do: a.numberChanges},
 		a.recoveryJob(),
 	}
 }
@@ -94,7 +95,7 @@ func (a *App) recovered(run jobs.Run, report recovery.Report, err error) (jobs.C
 	return jobs.Counts(report.Report), err
 }
 
-// retain removes what ended long ago, and then seals events that are over.
+// retain removes what ended long ago, seals events that are over, and removes old records of changes.
 func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	var purged expiry.Report
 	var err error
@@ -106,5 +107,9 @@ func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	if sealed.Found > 0 {
 		run.Advanced()
 	}
-	return jobs.Counts(purged.Add(sealed)), errors.Join(err, sealErr)
+	removed, purgeErr := a.purgeChanges(ctx, run)
+	if removed > 0 {
+		run.Log.InfoContext(ctx, fmt.Sprintf("[RETENTION JOB] Removed %d records of changes", removed), slog.Int64("records", removed))
+	}
+	return jobs.Counts(purged.Add(sealed)), errors.Join(err, sealErr, purgeErr)
 }

@@ -39,9 +39,11 @@ func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 	if err := a.DB.Ping(ctx); err != nil {
 		ready.Ready = false
 		ready.Checks["mongo"] = "no writable primary answers"
-		ready.Checks["oversold"] = "unknown"
+		ready.Checks["oversold"], ready.Checks["changes"] = "unknown", "unknown"
 		return
 	}
+	changes, isGood := a.changesState(ctx)
+	ready.Checks["changes"], ready.Degraded = changes, ready.Degraded || !isGood
 	n, err := a.Store.OversoldEvents(ctx)
 	if err != nil {
 		ready.Checks["oversold"] = "unknown"

@@ -34,6 +34,7 @@ type Config struct {
 	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
 	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are compared with the locks, and corrected."`
 	EndedRetention        Retention     `name:"ended-retention" env:"ENDED_RETENTION" help:"The job retention removes ended locks older than this, with their ended bookings and idempotency keys: off, 0, or at least 24h. Default: 720h for databases that this version or a later one created, off for older ones."`
+	ChangesRetention      Retention     `name:"changes-retention" env:"CHANGES_RETENTION" default:"720h" help:"The job retention removes records of changes older than this: off, 0, or at least 24h."`
 	SealAfter             time.Duration `name:"seal-after" env:"SEAL_AFTER" default:"720h" help:"The job retention seals events whose date is so long past, if nothing of them is open: recovery and reconcile then skip them. Any change of such an event removes the seal."`
 	SeatIndex             bool          `name:"seat-index" env:"SEAT_INDEX" default:"true" negatable:"" help:"For a new database: a unique index, by which MongoDB itself refuses to lock a numbered seat twice. Without it a busy event with a seating plan sells faster. An existing database keeps what it has."`
 	SweepBatch            int           `name:"sweep-batch" env:"SWEEP_BATCH" default:"500" help:"Documents in one transaction of a sweep."`

@@ -131,7 +131,7 @@ func TestRetention_IsOffOrAtLeastADay(t *testing.T) {
 	}
 	for _, text := range []string{"1ms", "23h59m59s", "-1s", "-24h", "on", "720", ""} {
 		var got config.Retention
-		if err := got.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "ENDED_RETENTION") {
+		if err := got.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "at least 24h") {
 			t.Errorf("%q is accepted as %+v, %v", text, got, err)
 		}
 	}

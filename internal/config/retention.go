@@ -8,7 +8,7 @@ import (
 // minRetention is longer than the payment windows and the retries of clients.
 const minRetention = 24 * time.Hour
 
-// Retention is how long ended locks stay. If it is not set, the database's version decides.
+// Retention is how long something is kept. If that of ended locks is not set, the database's version decides.
 type Retention struct {
 	IsSet bool
 	Age   time.Duration // 0: for ever
@@ -22,7 +22,7 @@ func (r *Retention) UnmarshalText(text []byte) error {
 	}
 	age, err := time.ParseDuration(string(text))
 	if err != nil || age != 0 && age < minRetention {
-		return fmt.Errorf("ENDED_RETENTION is %q, but must be off, 0, or at least 24h, such as 720h", text)
+		return fmt.Errorf("%q is no time to keep something: give off, 0, or at least 24h, such as 720h", text)
 	}
 	r.Age = age
 	return nil

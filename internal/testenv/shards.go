@@ -17,7 +17,7 @@ import (
 )
 
 // shardKeys are the shard keys of the sharded collections; see docs/sharding.md.
-var shardKeys = map[string]string{"events": "_id", "seatlocks": "eventId", "bookings": "eventId"}
+var shardKeys = map[string]string{"events": "_id", "seatlocks": "eventId", "bookings": "eventId", "changes": "eventId"}
 
 // ShardKeys are the shard keys of the sharded collections.
 func ShardKeys() map[string]string { return maps.Clone(shardKeys) }

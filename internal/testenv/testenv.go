@@ -184,6 +184,21 @@ func (e *Env) Event(total int64) holdfast.ID {
 	return event.ID
 }
 
+// SeatedEvent creates an event in a hall, with the default rules.
+func (e *Env) SeatedEvent(plan holdfast.SeatingPlan) holdfast.ID {
+	e.T.Helper()
+	of, _, err := e.Plans.Create(e.Ctx(), plan, holdfast.CreationKey{})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	event, err := e.Seats.CreateEvent(e.Ctx(),
+		holdfast.NewEvent{Name: "Event", EventDate: clock.System().UTC(), Seating: holdfast.Seating{PlanID: of.ID}})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	return event.ID
+}
+
 // Acquire locks seats for a new user, or fails the test.
 func (e *Env) Acquire(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lock {
 	e.T.Helper()

@@ -1,0 +1,419 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// fill sets every field of a struct to a value that is not zero.
+func fill(v reflect.Value, n *int) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		*n++
+		switch value := f.Addr().Interface().(type) {
+		case *holdfast.ID:
+			*value = ids.New()
+		case *time.Time:
+			*value = time.Date(2030, 1, 2, 3, 4, *n, 6_000_000, time.UTC)
+		case *[]string:
+			*value = []string{"A-1", "A-2"}
+		case *[]holdfast.SectionCapacity:
+			*value = []holdfast.SectionCapacity{{Key: "pit", Capacity: 5}, {Key: "lawn", Capacity: 6}}
+		default:
+			switch f.Kind() { //nolint:exhaustive // the domain has no others
+			case reflect.String:
+				f.SetString("text " + strings.Repeat("x", *n))
+			case reflect.Int64:
+				f.SetInt(int64(*n))
+			case reflect.Bool:
+				f.SetBool(true)
+			case reflect.Struct:
+				fill(f, n)
+			default:
+				panic("a field of another kind: " + f.Type().String())
+			}
+		}
+	}
+}
+
+// record inserts the records of changes, each in a transaction of its own.
+func record(w *testenv.Env, list ...holdfast.Change) {
+	w.T.Helper()
+	for _, c := range list {
+		r := changes.Record{EventID: c.EventID, PlanID: c.PlanID, At: c.At}
+		r.Add(&c)
+		insert(w, &r)
+	}
+}
+
+func insert(w *testenv.Env, records ...*changes.Record) {
+	w.T.Helper()
+	err := mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
+		if _, err := w.DB.Collection("other").InsertOne(ctx, bson.D{}); err != nil {
+			return err
+		}
+		return changes.Insert(ctx, w.DB, records...)
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func number(w *testenv.Env) (n int) {
+	w.T.Helper()
+	for {
+		numbered, err := w.Changes.Number(w.Ctx())
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		if n += numbered; numbered == 0 {
+			return n
+		}
+	}
+}
+
+func list(w *testenv.Env, from *changes.Position, f changes.Filter, limit int) ([]holdfast.Change, changes.Position) {
+	w.T.Helper()
+	found, next, err := w.Changes.List(w.Ctx(), from, f, limit)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return found, next
+}
+
+// A change is read as it was written, in each of its fields, but for what a client must not see.
+func TestRecord_KeepsEveryField(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var lock holdfast.Lock
+	var booking holdfast.Booking
+	var event holdfast.Event
+	n := 0
+	for _, v := range []any{&lock, &booking, &event} {
+		fill(reflect.ValueOf(v).Elem(), &n)
+	}
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	want := []holdfast.Change{
+		{Type: holdfast.ChangeLockExtended, Revision: 7, At: at, EventID: lock.EventID, PlanID: ids.New(), Lock: &lock,
+			Origin: holdfast.Origin{Actor: "shop", RequestID: "r", RunID: "run"}},
+		{Type: holdfast.ChangeBookingConfirmed, Revision: booking.Revision, At: at, EventID: booking.EventID, Booking: &booking},
+		{Type: holdfast.ChangeEventSoldOut, Revision: 9, Repairs: 2, At: at, EventID: event.ID, Event: &event},
+		{Type: holdfast.ChangePlanCreated, At: at, PlanID: ids.New()},
+	}
+	record(w, want...)
+	if got := number(w); got != len(want) {
+		t.Fatalf("%d records were numbered", got)
+	}
+	got, _ := list(w, nil, changes.Filter{}, 10)
+	lock.Key, lock.RequestHash, booking.WindowUnreadable = "", "", false
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	seen := map[string]bool{}
+	for _, c := range got {
+		if seen[c.ID()] || strings.ContainsAny(c.ID(), "/ ") {
+			t.Errorf("the ID %q", c.ID())
+		}
+		seen[c.ID()] = true
+	}
+}
+
+// made is a change of a lock of an event.
+func made(event holdfast.ID, what holdfast.ChangeType, revision int64) holdfast.Change {
+	return holdfast.Change{Type: what, Revision: revision, EventID: event, At: time.Now().UTC().Truncate(time.Millisecond),
+		Lock: &holdfast.Lock{ID: event, EventID: event, Seats: 1}}
+}
+
+func revisions(list []holdfast.Change) (all []int64) {
+	for _, c := range list {
+		all = append(all, c.Revision)
+	}
+	return all
+}
+
+// A transaction that commits after later ones were numbered and read is not skipped.
+func TestList_SkipsNoLateCommit(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := ids.New()
+	begun, finish, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	begin := sync.OnceFunc(func() { close(begun) })
+	go func() {
+		done <- mongodb.Do(w.Ctx(), w.DB, func(ctx context.Context) error {
+			if _, err := w.DB.Collection("other").InsertOne(ctx, bson.D{}); err != nil {
+				return err
+			}
+			c := made(event, holdfast.ChangeLockCreated, 1)
+			r := changes.Record{EventID: event, At: c.At}
+			r.Add(&c)
+			err := changes.Insert(ctx, w.DB, &r)
+			begin()
+			<-finish
+			return err
+		})
+	}()
+	<-begun
+	record(w, made(event, holdfast.ChangeLockCreated, 2))
+	number(w)
+	first, next := list(w, nil, changes.Filter{}, 10)
+	close(finish)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	before, same := list(w, &next, changes.Filter{}, 10)
+	number(w)
+	late, _ := list(w, &next, changes.Filter{}, 10)
+	if !slices.Equal(revisions(first), []int64{2}) || len(before) > 0 || same != next || !slices.Equal(revisions(late), []int64{1}) {
+		t.Errorf("got %v, %v, %v", revisions(first), revisions(before), revisions(late))
+	}
+}
+
+// Records are numbered in the order in which their transactions depend on each other, whatever their IDs and
+// times say.
+func TestNumber_KeepsTheOrderOfDependentTransactions(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const lines, length = 8, 20
+	var writers sync.WaitGroup
+	for range lines {
+		writers.Go(func() {
+			event := ids.New()
+			for n := range int64(length) {
+				c := made(event, holdfast.ChangeLockChanged, n)
+				c.At = c.At.Add(-time.Duration(n) * time.Hour) // a clock that goes back
+				record(w, c)
+			}
+		})
+	}
+	writers.Go(func() {
+		for range 10 {
+			if _, err := w.Changes.Number(w.Ctx()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	writers.Wait()
+	number(w)
+	got, _ := list(w, nil, changes.Filter{}, 500)
+	next := map[holdfast.ID]int64{}
+	for _, c := range got {
+		if c.Revision != next[c.EventID] {
+			t.Fatalf("%v comes after revision %d", c, next[c.EventID])
+		}
+		next[c.EventID]++
+	}
+	if len(got) != lines*length {
+		t.Errorf("%d changes, want %d", len(got), lines*length)
+	}
+}
+
+// Several processes number at the same time: each record gets one number, and no number is given twice.
+func TestNumber_BySeveralProcesses(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := ids.New()
+	const n = 60
+	for i := range int64(n) {
+		record(w, made(event, holdfast.ChangeLockChanged, i))
+	}
+	var processes sync.WaitGroup
+	total := make(chan int, 4)
+	for range cap(total) {
+		processes.Go(func() {
+			numbered, err := w.Changes.Number(w.Ctx())
+			for errors.As(err, new(mongodb.AbortError)) || holdfast.HasCode(err, holdfast.CodeUnavailable) {
+				numbered, err = w.Changes.Number(w.Ctx())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			total <- numbered
+		})
+	}
+	processes.Wait()
+	close(total)
+	sum := 0
+	for numbered := range total {
+		sum += numbered
+	}
+	got, next := list(w, nil, changes.Filter{}, 500)
+	if sum != n || len(got) != n || next.Seq != n+1 {
+		t.Errorf("%d numbered, %d listed, then %+v", sum, len(got), next)
+	}
+}
+
+// A list pages through the items of records, by event and by type.
+func TestList_Pages(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	a, b := ids.New(), ids.New()
+	var want []int64
+	for n := range int64(6) {
+		large := changes.Record{EventID: a, At: time.Now()}
+		for i := range int64(5) {
+			c := made(a, holdfast.ChangeLockCreated, 10*n+i)
+			if i == 3 {
+				c.Type = holdfast.ChangeLockExpired
+			} else {
+				want = append(want, 10*n+i)
+			}
+			large.Add(&c)
+		}
+		insert(w, &large)
+		record(w, made(b, holdfast.ChangeLockCreated, 1000+n))
+	}
+	number(w)
+	types, err := changes.TypesOf("holdfast.lock.c*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	var at *changes.Position
+	for pages := 0; ; pages++ {
+		found, next := list(w, at, changes.Filter{EventID: a, Types: types}, 3)
+		got = append(got, revisions(found)...)
+		token, err := changes.ParseToken(next.Token())
+		if err != nil || token != next {
+			t.Fatal(token, err)
+		}
+		if at != nil && next == *at {
+			break
+		}
+		at = &next
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// A token whose changes were removed is refused; without one the list begins with the oldest that is left.
+func TestPurge_RefusesTokensOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, now := ids.New(), time.Now().UTC()
+	for n, age := range []time.Duration{3 * time.Hour, 2 * time.Hour, 0} {
+		c := made(event, holdfast.ChangeLockChanged, int64(n))
+		c.At = now.Add(-age)
+		record(w, c)
+	}
+	old := made(event, holdfast.ChangeLockChanged, 99)
+	number(w)
+	old.At = now.Add(-24 * time.Hour)
+	record(w, old) // without a number it stays
+	removed, err := w.Changes.Purge(w.Ctx(), now.Add(-time.Hour))
+	if err != nil || removed != 2 {
+		t.Fatalf("removed %d: %v", removed, err)
+	}
+	number(w)
+	for seq, want := range map[int64]bool{1: false, 2: false, 3: true, 4: true, 5: true, 6: false} {
+		_, _, err := w.Changes.List(w.Ctx(), &changes.Position{Seq: seq}, changes.Filter{}, 10)
+		if holdfast.HasCode(err, holdfast.CodeChangesGone) == want || want && err != nil {
+			t.Errorf("from %d: %v", seq, err)
+		}
+	}
+	if got, _ := list(w, nil, changes.Filter{}, 10); !slices.Equal(revisions(got), []int64{2, 99}) {
+		t.Errorf("left are %v", revisions(got))
+	}
+}
+
+// Numbering says since when changes wait.
+func TestWaitingSince(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	if since, err := w.Changes.WaitingSince(w.Ctx()); err != nil || !since.IsZero() {
+		t.Fatal(since, err)
+	}
+	record(w, made(ids.New(), holdfast.ChangeLockCreated, 0))
+	since, err := w.Changes.WaitingSince(w.Ctx())
+	if err != nil || time.Since(since) > time.Minute || time.Since(since) < -time.Minute {
+		t.Errorf("waiting since %v: %v", since, err)
+	}
+	number(w)
+	if since, err := w.Changes.WaitingSince(w.Ctx()); err != nil || !since.IsZero() {
+		t.Error(since, err)
+	}
+}
+
+// A transaction of thousands of locks with dozens of seats each has more to tell than one document can hold.
+func TestInsert_SplitsWhatIsTooLargeForADocument(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := ids.New()
+	seats := make([]string, holdfast.MaxNamedSeats)
+	for i := range seats {
+		seats[i] = strings.Repeat("s", holdfast.MaxSeatIDLength)
+	}
+	large := changes.Record{EventID: event, At: time.Now()}
+	const n = 5000
+	for i := range int64(n) {
+		c := made(event, holdfast.ChangeLockExpired, i)
+		c.Lock.SeatIDs = seats
+		large.Add(&c)
+	}
+	insert(w, &large)
+	number(w)
+	var next *changes.Position
+	for want := int64(0); want < n; {
+		found, at := list(w, next, changes.Filter{}, 500)
+		for _, c := range found {
+			if c.Revision != want {
+				t.Fatalf("revision %d, want %d", c.Revision, want)
+			}
+			want++
+		}
+		if next = &at; len(found) == 0 {
+			t.Fatalf("%d changes are missing", n-want)
+		}
+	}
+}
+
+// A page of one event's history does not depend on how much others have changed.
+func TestList_FindsTheHistoryOfAnEventAmongMany(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	quiet := ids.New()
+	record(w, made(quiet, holdfast.ChangeLockCreated, 1))
+	docs := make([]bson.D, 20_000)
+	for i := range docs {
+		docs[i] = bson.D{{Key: "seq", Value: int64(i + 2)}, {Key: "eventId", Value: ids.New()}, {Key: "types", Value: bson.A{"lock.created"}}}
+	}
+	number(w)
+	if _, err := w.DB.Collection("changes").InsertMany(w.Ctx(), docs); err != nil {
+		t.Fatal(err)
+	}
+	set := bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: int64(len(docs) + 1)}}}}
+	if _, err := w.DB.Collection("meta").UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: "changes"}}, set); err != nil {
+		t.Fatal(err)
+	}
+	record(w, made(quiet, holdfast.ChangeLockReleased, 2))
+	number(w)
+	if got, _ := list(w, nil, changes.Filter{EventID: quiet}, 10); !slices.Equal(revisions(got), []int64{1, 2}) {
+		t.Errorf("the history is %v", revisions(got))
+	}
+	types, err := changes.TypesOf("holdfast.lock.released")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, at, found := 0, (*changes.Position)(nil), []holdfast.Change(nil)
+	for ; len(found) == 0 && pages < 20; pages++ {
+		got, next := list(w, at, changes.Filter{Types: types}, 10)
+		found, at = got, &next
+	}
+	if len(found) != 1 || pages < 2 || pages > 6 {
+		t.Errorf("a rare type was found in %d pages: %v", pages, found)
+	}
+}

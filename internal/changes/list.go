@@ -1,0 +1,290 @@
+package changes
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// Position is in front of a change: the record with this number, and of its items the one with this index.
+type Position struct {
+	Seq  int64
+	Item int
+}
+
+// Token is the position for a client; ParseToken reads it.
+func (p Position) Token() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", p.Seq, p.Item))
+}
+
+// ParseToken refuses what Token did not write.
+func ParseToken(token string) (p Position, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		_, err = fmt.Sscanf(string(text), "%d.%d", &p.Seq, &p.Item)
+	}
+	if err != nil || p.Seq < 1 || p.Item < 0 || p.Token() != token {
+		return Position{}, holdfast.RefuseInput("query.pageToken", "The token is not valid. Use nextPageToken of the previous page.")
+	}
+	return p, nil
+}
+
+// Filter selects changes; a zero value matches all.
+type Filter struct {
+	EventID ID
+	Types   []holdfast.ChangeType
+}
+
+// TypesOf are the types that a pattern selects: a type, or the beginning of types with * at its end. There may be
+// none yet.
+func TypesOf(pattern string) (types []holdfast.ChangeType, err error) {
+	prefix, isPrefix := strings.CutSuffix(pattern, "*")
+	for _, t := range holdfast.ChangeTypes() {
+		if isPrefix && strings.HasPrefix(string(t), prefix) || string(t) == pattern {
+			types = append(types, t)
+		}
+	}
+	if len(types) == 0 && !strings.HasPrefix(pattern, typePrefix) {
+		return nil, holdfast.RefuseInput("query.type", "No change has this type. Give a type, or its beginning with * at the end.")
+	}
+	if len(types) == 0 {
+		types = []holdfast.ChangeType{holdfast.ChangeType(pattern)}
+	}
+	return types, nil
+}
+
+const typePrefix = "holdfast."
+
+// window is how many numbers are read through at once, and maxExamined how many for a page: the types have no
+// index. Those of one event have.
+func (f Filter) window() int64 {
+	const window = 500
+	if !f.EventID.IsZero() {
+		return math.MaxInt32
+	}
+	return window
+}
+
+func (f Filter) maxExamined() int64 {
+	const maxExamined = 5000
+	if !f.EventID.IsZero() {
+		return math.MaxInt64
+	}
+	return maxExamined
+}
+
+// List returns up to limit changes from a position on, nil for the oldest one, and the position behind them. A
+// page may be empty although more follow: go on until the position stays the same. It refuses with CHANGES_GONE
+// if changes behind the position were removed.
+func (l *Log) List(ctx context.Context, from *Position, f Filter, limit int) (found []holdfast.Change, next Position, err error) {
+	isGone := func(err error) bool { return holdfast.HasCode(err, holdfast.CodeChangesGone) }
+	place := mongodb.Place{Collection: mongodb.MetaCollection, Filter: mongodb.Is("_id", endsID)}
+	_, err = mongodb.ConfirmRefusal(ctx, l.db, isGone, mongodb.At(place), func(ctx context.Context) (struct{}, error) {
+		found, next, err = l.list(ctx, from, f, limit)
+		if from == nil && isGone(err) { // they were removed just now
+			found, next, err = l.list(ctx, nil, f, limit)
+		}
+		return struct{}{}, err
+	})
+	return found, next, err
+}
+
+func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (found []holdfast.Change, next Position, err error) {
+	at, err := l.ends(ctx)
+	if err != nil {
+		return nil, next, mongodb.Translate(err)
+	}
+	from := Position{Seq: at.Purged + 1}
+	if given != nil {
+		from = *given
+	}
+	if from.Seq > at.Last+1 { // the database was restored from a backup
+		return nil, from, gone()
+	}
+	next = from
+	for next.Seq <= at.Last && len(found) < limit && next.Seq-from.Seq < f.maxExamined() {
+		var more []holdfast.Change
+		more, next, err = l.read(ctx, next, min(at.Last, next.Seq+f.window()-1), f, limit-len(found))
+		if found = append(found, more...); err != nil {
+			return nil, next, mongodb.Translate(err)
+		}
+	}
+	if at, err = l.ends(ctx); err != nil { // perhaps records were removed meanwhile
+		return nil, next, mongodb.Translate(err)
+	}
+	if from.Seq <= at.Purged {
+		return nil, next, gone()
+	}
+	return found, next, nil
+}
+
+// batch is how many records are read at once: one of a hot event has hundreds of items.
+const batch = 16
+
+func (l *Log) read(
+	ctx context.Context, from Position, last int64, f Filter, limit int,
+) (found []holdfast.Change, next Position, err error) {
+	which := []bson.D{mongodb.Is("seq", bson.D{{Key: "$gte", Value: from.Seq}, {Key: "$lte", Value: last}})}
+	if !f.EventID.IsZero() {
+		which = append(which, mongodb.Is("eventId", f.EventID))
+	}
+	wanted := map[string]bool{}
+	for _, t := range f.Types {
+		wanted[t.Name()] = true
+	}
+	if len(wanted) > 0 {
+		names := make([]string, 0, len(wanted))
+		for n := range wanted {
+			names = append(names, n)
+		}
+		which = append(which, mongodb.In("types", names))
+	}
+	cursor, err := l.collection().Find(ctx, mongodb.And(which...), options.Find().SetSort(mongodb.Keys("seq")).SetBatchSize(batch))
+	if err != nil {
+		return nil, from, err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for cursor.Next(ctx) {
+		var r recordDoc
+		if err := mongodb.Unmarshal(cursor.Current, &r); err != nil {
+			return nil, from, err
+		}
+		for i, item := range r.Items {
+			if r.Seq == from.Seq && i < from.Item || len(wanted) > 0 && !wanted[string(item.Type)] {
+				continue
+			}
+			if len(found) == limit {
+				return found, Position{r.Seq, i}, nil
+			}
+			found = append(found, item.change(r))
+		}
+	}
+	return found, Position{Seq: last + 1}, cursor.Err()
+}
+
+// recordDoc reads a record.
+type recordDoc struct {
+	Seq     int64        `bson:"seq"`
+	At      mongodb.Date `bson:"at"`
+	EventID ID           `bson:"eventId"`
+	PlanID  ID           `bson:"planId"`
+	Items   []itemDoc    `bson:"items"`
+}
+
+type itemDoc struct {
+	Type      mongodb.Text  `bson:"type"`
+	Revision  mongodb.Whole `bson:"rev"`
+	Repairs   mongodb.Whole `bson:"repairs"`
+	Actor     mongodb.Text  `bson:"actor"`
+	RequestID mongodb.Text  `bson:"requestId"`
+	RunID     mongodb.Text  `bson:"runId"`
+	Lock      *lockDoc      `bson:"lock"`
+	Booking   *bookingDoc   `bson:"booking"`
+	Event     *eventDoc     `bson:"event"`
+}
+
+func (d itemDoc) change(r recordDoc) holdfast.Change {
+	c := holdfast.Change{
+		Type: holdfast.ChangeType(typePrefix + string(d.Type)), Revision: d.Revision.Or(0), Repairs: d.Repairs.Or(0),
+		At: r.At.Time, EventID: r.EventID, PlanID: r.PlanID,
+		Origin: holdfast.Origin{Actor: string(d.Actor), RequestID: string(d.RequestID), RunID: string(d.RunID)},
+	}
+	switch {
+	case d.Lock != nil:
+		lock := d.Lock.lock(r)
+		c.Lock = &lock
+	case d.Booking != nil:
+		booking := d.Booking.booking(r, c.Revision)
+		c.Booking = &booking
+	case d.Event != nil:
+		event := d.Event.event(r)
+		c.Event = &event
+	}
+	return c
+}
+
+type lockDoc struct {
+	ID        ID            `bson:"_id"`
+	UserID    ID            `bson:"userId"`
+	Seats     mongodb.Whole `bson:"seats"`
+	Status    mongodb.Text  `bson:"status"`
+	ExpiresAt mongodb.Date  `bson:"expiresAt"`
+	CreatedAt mongodb.Date  `bson:"createdAt"`
+	BookingID ID            `bson:"bookingId"`
+	SeatIDs   mongodb.Texts `bson:"seatIds"`
+	Section   mongodb.Text  `bson:"section"`
+}
+
+func (d lockDoc) lock(r recordDoc) holdfast.Lock {
+	return holdfast.Lock{
+		ID: d.ID, EventID: r.EventID, UserID: d.UserID, Seats: d.Seats.Or(0), Status: holdfast.LockStatus(d.Status),
+		ExpiresAt: d.ExpiresAt.Time, CreatedAt: d.CreatedAt.Time, BookingID: d.BookingID, SeatIDs: d.SeatIDs, Section: string(d.Section),
+	}
+}
+
+type bookingDoc struct {
+	ID               ID            `bson:"_id"`
+	UserID           ID            `bson:"userId"`
+	LockID           ID            `bson:"seatLockId"`
+	Seats            mongodb.Whole `bson:"seats"`
+	Status           mongodb.Text  `bson:"status"`
+	PaymentExpiresAt mongodb.Date  `bson:"paymentExpiresAt"`
+	PaymentReference mongodb.Text  `bson:"paymentReference"`
+	CreatedAt        mongodb.Date  `bson:"createdAt"`
+	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
+	SeatIDs          mongodb.Texts `bson:"seatIds"`
+	Section          mongodb.Text  `bson:"section"`
+}
+
+func (d bookingDoc) booking(r recordDoc, revision int64) holdfast.Booking {
+	return holdfast.Booking{
+		ID: d.ID, EventID: r.EventID, UserID: d.UserID, LockID: d.LockID, Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
+		PaymentExpiresAt: d.PaymentExpiresAt.Time, PaymentReference: string(d.PaymentReference),
+		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: string(d.Section), Revision: revision,
+	}
+}
+
+type eventDoc struct {
+	Name             mongodb.Text  `bson:"name"`
+	TotalSeats       mongodb.Whole `bson:"totalSeats"`
+	AvailableSeats   mongodb.Whole `bson:"availableSeats"`
+	Oversold         mongodb.Whole `bson:"oversold"`
+	EventDate        mongodb.Date  `bson:"eventDate"`
+	Status           mongodb.Text  `bson:"status"`
+	MaxSeatsPerUser  mongodb.Whole `bson:"maxSeatsPerUser"`
+	CreatedAt        mongodb.Date  `bson:"createdAt"`
+	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
+	PlanID           ID            `bson:"seatingPlanId"`
+	BlockedSeats     mongodb.Whole `bson:"blockedSeats"`
+	OrphanRule       mongodb.Text  `bson:"orphanRule"`
+	AccessiblePolicy mongodb.Text  `bson:"accessiblePolicy"`
+	Sections         []struct {
+		Key      mongodb.Text  `bson:"key"`
+		Capacity mongodb.Whole `bson:"capacity"`
+	} `bson:"sections"`
+}
+
+func (d eventDoc) event(r recordDoc) holdfast.Event {
+	var sections []holdfast.SectionCapacity
+	for _, s := range d.Sections {
+		sections = append(sections, holdfast.SectionCapacity{Key: string(s.Key), Capacity: s.Capacity.Or(0)})
+	}
+	return holdfast.Event{
+		Sections: sections,
+		ID:       r.EventID, Name: string(d.Name), TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0),
+		Oversold: d.Oversold.Or(0), EventDate: d.EventDate.Time, Status: holdfast.EventStatus(d.Status),
+		MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0), CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time,
+		Seating: holdfast.Seating{
+			PlanID: d.PlanID, BlockedSeats: d.BlockedSeats.Or(0),
+			OrphanRule: holdfast.OrphanRule(d.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(d.AccessiblePolicy),
+		},
+	}
+}

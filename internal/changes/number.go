@@ -1,0 +1,192 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// Log reads and numbers the records of a database.
+type Log struct{ db *mongodb.DB }
+
+// New returns the records of a database.
+func New(db *mongodb.DB) *Log { return &Log{db} }
+
+// ends is the document that says which numbers were given and which records are gone.
+type ends struct {
+	Last   int64 `bson:"last"`
+	Purged int64 `bson:"purged"`
+}
+
+const endsID = "changes"
+
+// MaxNumbered bounds the records that one transaction numbers.
+const MaxNumbered = 500
+
+// errNoEnds says that the database has no document with the ends yet.
+const errNoEnds = mongodb.AbortError("no change was numbered before")
+
+// errNumbered says that another process has numbered records meanwhile.
+const errNumbered = mongodb.AbortError("another process numbers changes too")
+
+// unnumbered matches records without a number.
+var unnumbered = mongodb.Is("seq", int64(0))
+
+// Database is the name of the database.
+func (l *Log) Database() string { return l.db.Name() }
+
+func (l *Log) collection() *mongo.Collection { return l.db.Collection(name) }
+func (l *Log) meta() *mongo.Collection       { return l.db.Collection(mongodb.MetaCollection) }
+
+// ends is zero before the first number.
+func (l *Log) ends(ctx context.Context) (ends, error) {
+	e, _, err := l.findEnds(ctx)
+	return e, err
+}
+
+func (l *Log) findEnds(ctx context.Context) (e ends, exists bool, err error) {
+	return mongodb.First[ends](ctx, l.meta(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", endsID))})
+}
+
+// Number numbers the records that have none, in causal order, at most MaxNumbered of them, and returns how many it has
+// numbered. Several processes may call it at the same time. It fails with UNAVAILABLE or OUTCOME_UNKNOWN; either
+// way it can be called again.
+func (l *Log) Number(ctx context.Context) (numbered int, err error) {
+	if _, isAny, err := l.oldest(ctx); err != nil || !isAny {
+		return 0, mongodb.Translate(err)
+	}
+	numbered, err = mongodb.InTx(ctx, l.db, l.number)
+	if !errors.Is(err, errNoEnds) {
+		return numbered, err
+	}
+	_, err = l.meta().UpdateOne(ctx, mongodb.Is("_id", endsID), bson.D{{Key: "$setOnInsert", Value: ends{}}},
+		options.UpdateOne().SetUpsert(true))
+	if err != nil && !mongo.IsDuplicateKeyError(err) {
+		return 0, mongodb.UnknownOutcome(err)
+	}
+	return mongodb.InTx(ctx, l.db, l.number)
+}
+
+// number writes the end first, so that of two processes one gets a conflict.
+func (l *Log) number(ctx context.Context) (int, error) {
+	before, exists, err := l.findEnds(ctx)
+	if err == nil && !exists {
+		err = errNoEnds
+	}
+	if err != nil {
+		return 0, err
+	}
+	records, err := mongodb.All[waiting](ctx, l.collection(), mongo.Pipeline{
+		mongodb.Match(unnumbered), mongodb.Sort("seq", "t", "_id"), mongodb.Limit(MaxNumbered), mongodb.Only("eventId"),
+	})
+	if err != nil || len(records) == 0 {
+		return 0, err
+	}
+	last := before.Last + int64(len(records))
+	moved, err := l.meta().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", endsID), mongodb.Is("last", before.Last)),
+		bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: last}}}})
+	if err == nil && moved.MatchedCount == 0 {
+		err = errNumbered
+	}
+	if err != nil {
+		return 0, err
+	}
+	statements := make([]bson.D, len(records))
+	for i, r := range records {
+		which := mongodb.And(mongodb.Is("_id", r.ID), unnumbered, r.ofEvent())
+		give := bson.D{{Key: "$set", Value: bson.D{{Key: "seq", Value: before.Last + int64(i) + 1}}}}
+		statements[i] = bson.D{{Key: "q", Value: which}, {Key: "u", Value: give}, {Key: "hint", Value: mongodb.ByID}}
+	}
+	var answer struct {
+		N int `bson:"n"`
+	}
+	err = l.db.RunCommand(ctx, bson.D{{Key: "update", Value: name}, {Key: "updates", Value: statements}}).Decode(&answer)
+	if err == nil && answer.N != len(records) {
+		err = errNumbered
+	}
+	return len(records), err
+}
+
+// waiting is a record without a number.
+type waiting struct {
+	ID      bson.RawValue `bson:"_id"`
+	EventID ID            `bson:"eventId"`
+	Time    bson.RawValue `bson:"t"`
+}
+
+// ofEvent names the shard of the record. An event that is no ID of ours is left to a search by _id.
+func (w waiting) ofEvent() bson.D {
+	if w.EventID.IsZero() {
+		return nil
+	}
+	return mongodb.Is("eventId", w.EventID)
+}
+
+// oldest finds the record that waits longest for its number.
+func (l *Log) oldest(ctx context.Context) (waiting, bool, error) {
+	return mongodb.First[waiting](ctx, l.collection(), mongo.Pipeline{
+		mongodb.Match(unnumbered), mongodb.Sort("seq", "t", "_id"), mongodb.Limit(1), mongodb.Only("t", "eventId"),
+	})
+}
+
+// WaitingSince is when the oldest change was made that has no number yet, by the cluster's time in whole seconds;
+// zero: there is none. If it stays, no process runs the job changes.
+func (l *Log) WaitingSince(ctx context.Context) (time.Time, error) {
+	w, isAny, err := l.oldest(ctx)
+	if err != nil || !isAny {
+		return time.Time{}, mongodb.Translate(err)
+	}
+	seconds, _, _ := w.Time.TimestampOK() // other software may have left another value: it waits since 1970
+	return time.Unix(int64(seconds), 0).UTC(), nil
+}
+
+// purgedAtOnce bounds the records that one command removes.
+const purgedAtOnce = 1000
+
+// Purge removes records that were made before a time, in the order of their numbers, and returns how many it has
+// removed; 0: none is left. First it notes which numbers are gone, so that no reader takes a gap for silence.
+func (l *Log) Purge(ctx context.Context, before time.Time) (removed int64, err error) {
+	type record struct {
+		Seq int64        `bson:"seq"`
+		At  mongodb.Date `bson:"at"`
+	}
+	found, err := mongodb.All[record](ctx, l.collection(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("seq", bson.D{{Key: "$gt", Value: int64(0)}})), mongodb.Sort("seq"), mongodb.Limit(purgedAtOnce),
+		mongodb.Only("seq", "at"),
+	})
+	if err != nil {
+		return 0, mongodb.Translate(err)
+	}
+	until := int64(0)
+	for _, r := range found {
+		if !r.At.Before(before) {
+			break
+		}
+		until = r.Seq
+	}
+	if until == 0 {
+		return 0, nil
+	}
+	note := bson.D{{Key: "$max", Value: bson.D{{Key: "purged", Value: until}}}}
+	if _, err := l.meta().UpdateOne(ctx, mongodb.Is("_id", endsID), note); err != nil {
+		return 0, mongodb.UnknownOutcome(err)
+	}
+	result, err := l.collection().DeleteMany(ctx, mongodb.Is("seq", bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: until}}))
+	if err != nil {
+		return 0, mongodb.UnknownOutcome(err)
+	}
+	return result.DeletedCount, nil
+}
+
+// gone is the refusal for a position whose changes were removed.
+func gone() error {
+	return holdfast.Refuse(holdfast.CodeChangesGone,
+		"Changes after this token have been removed: read the present state, and begin again without a token.")
+}

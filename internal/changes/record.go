@@ -1,0 +1,234 @@
+package changes
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+const name = "changes"
+
+// Collection is the name of the records' collection.
+const Collection = name
+
+// ID names an event, a seating plan, a lock or a booking.
+type ID = holdfast.ID
+
+// Collections are the records, with their indexes.
+func Collections() []mongodb.Collection {
+	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{
+		// What is not numbered yet, in causal order, covered; pages.
+		{Keys: mongodb.Keys("seq", "t", "_id", "eventId")},
+		// The history of an event.
+		{Keys: mongodb.Keys("eventId", "seq")},
+	}}}
+}
+
+// Record is what one transaction changed of one event. A hot event has a thousand items a second, so they are
+// encoded as they are added.
+type Record struct {
+	EventID  ID        // zero: of a seating plan, or of a document of other software
+	PlanID   ID        // the seating plan of a seated event
+	Revision int64     // of the event; 0: it was not written
+	At       time.Time // by the database's clock
+
+	full  []*Record // documents that have no room left
+	items []byte    // a BSON array without its end
+	n     int
+	types []string
+}
+
+// IsEmpty reports whether nothing was added.
+func (r *Record) IsEmpty() bool { return r.n == 0 }
+
+// maxItems is how many bytes of changes a document has at least before the next one is begun. A sweep may end
+// thousands of locks with dozens of seats each, and MongoDB takes at most 16 MiB.
+const maxItems = 6 << 20
+
+// usualItem is a bit more than the bytes of a usual change.
+const usualItem = 350
+
+// Reserve makes room for n changes.
+func (r *Record) Reserve(n int) { r.items = slices.Grow(r.items, n*usualItem) }
+
+// Add adds a change. Of the change, EventID, PlanID and At are those of the record.
+func (r *Record) Add(c *holdfast.Change) {
+	if len(r.items) > maxItems {
+		full := *r
+		r.full = append(r.full, &full)
+		r.items, r.n, r.types = nil, 0, nil
+	}
+	what := c.Type.Name()
+	if !slices.Contains(r.types, what) {
+		r.types = append(r.types, what)
+	}
+	if r.n == 0 {
+		_, r.items = bsoncore.AppendArrayStart(r.items)
+	}
+	start, b := mongodb.AppendItem(r.items, r.n)
+	b = bsoncore.AppendStringElement(b, "type", what)
+	b = bsoncore.AppendInt64Element(b, "rev", c.Revision)
+	b = appendText(b, "actor", c.Actor)
+	b = appendText(b, "requestId", c.RequestID)
+	b = appendText(b, "runId", c.RunID)
+	if c.Repairs != 0 {
+		b = bsoncore.AppendInt64Element(b, "repairs", c.Repairs)
+	}
+	var part int32
+	switch {
+	case c.Lock != nil:
+		part, b = bsoncore.AppendDocumentElementStart(b, "lock")
+		b = appendLock(b, c.Lock)
+		b, _ = bsoncore.AppendDocumentEnd(b, part)
+	case c.Booking != nil:
+		part, b = bsoncore.AppendDocumentElementStart(b, "booking")
+		b = appendBooking(b, c.Booking)
+		b, _ = bsoncore.AppendDocumentEnd(b, part)
+	case c.Event != nil:
+		part, b = bsoncore.AppendDocumentElementStart(b, "event")
+		b = appendEvent(b, c.Event)
+		b, _ = bsoncore.AppendDocumentEnd(b, part)
+	}
+	r.items, _ = bsoncore.AppendDocumentEnd(b, start)
+	r.n++
+}
+
+func appendLock(b []byte, l *holdfast.Lock) []byte {
+	b = bsoncore.AppendObjectIDElement(b, "_id", bson.ObjectID(l.ID))
+	b = appendID(b, "userId", l.UserID)
+	b = bsoncore.AppendInt64Element(b, "seats", l.Seats)
+	b = bsoncore.AppendStringElement(b, "status", string(l.Status))
+	b = appendTime(b, "expiresAt", l.ExpiresAt)
+	b = appendTime(b, "createdAt", l.CreatedAt)
+	b = appendID(b, "bookingId", l.BookingID)
+	return appendSeats(b, l.SeatIDs, l.Section)
+}
+
+func appendBooking(b []byte, o *holdfast.Booking) []byte {
+	b = bsoncore.AppendObjectIDElement(b, "_id", bson.ObjectID(o.ID))
+	b = appendID(b, "userId", o.UserID)
+	b = appendID(b, "seatLockId", o.LockID)
+	b = bsoncore.AppendInt64Element(b, "seats", o.Seats)
+	b = bsoncore.AppendStringElement(b, "status", string(o.Status))
+	b = appendTime(b, "paymentExpiresAt", o.PaymentExpiresAt)
+	b = appendText(b, "paymentReference", o.PaymentReference)
+	b = appendTime(b, "createdAt", o.CreatedAt)
+	b = appendTime(b, "updatedAt", o.UpdatedAt)
+	return appendSeats(b, o.SeatIDs, o.Section)
+}
+
+func appendEvent(b []byte, e *holdfast.Event) []byte {
+	b = bsoncore.AppendStringElement(b, "name", e.Name)
+	b = bsoncore.AppendInt64Element(b, "totalSeats", e.TotalSeats)
+	b = bsoncore.AppendInt64Element(b, "availableSeats", e.AvailableSeats)
+	b = bsoncore.AppendInt64Element(b, "oversold", e.Oversold)
+	b = appendTime(b, "eventDate", e.EventDate)
+	b = bsoncore.AppendStringElement(b, "status", string(e.Status))
+	b = bsoncore.AppendInt64Element(b, "maxSeatsPerUser", e.MaxSeatsPerUser)
+	b = appendTime(b, "createdAt", e.CreatedAt)
+	b = appendTime(b, "updatedAt", e.UpdatedAt)
+	b = appendID(b, "seatingPlanId", e.Seating.PlanID)
+	b = bsoncore.AppendInt64Element(b, "blockedSeats", e.Seating.BlockedSeats)
+	b = appendText(b, "orphanRule", string(e.Seating.OrphanRule))
+	b = appendText(b, "accessiblePolicy", string(e.Seating.AccessiblePolicy))
+	if len(e.Sections) == 0 {
+		return b
+	}
+	list, b := bsoncore.AppendArrayElementStart(b, "sections")
+	for i, s := range e.Sections {
+		var section int32
+		section, b = bsoncore.AppendDocumentElementStart(b, strconv.Itoa(i))
+		b = bsoncore.AppendStringElement(b, "key", s.Key)
+		b = bsoncore.AppendInt64Element(b, "capacity", s.Capacity)
+		b, _ = bsoncore.AppendDocumentEnd(b, section)
+	}
+	b, _ = bsoncore.AppendArrayEnd(b, list)
+	return b
+}
+
+func appendSeats(b []byte, seatIDs []string, section string) []byte {
+	if len(seatIDs) > 0 {
+		var list int32
+		list, b = bsoncore.AppendArrayElementStart(b, "seatIds")
+		for i, id := range seatIDs {
+			b = bsoncore.AppendStringElement(b, strconv.Itoa(i), id)
+		}
+		b, _ = bsoncore.AppendArrayEnd(b, list)
+	}
+	return appendText(b, "section", section)
+}
+
+func appendText(b []byte, field, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return bsoncore.AppendStringElement(b, field, text)
+}
+
+func appendTime(b []byte, field string, t time.Time) []byte {
+	if t.IsZero() {
+		return b
+	}
+	return bsoncore.AppendDateTimeElement(b, field, t.UnixMilli())
+}
+
+func appendID(b []byte, field string, id ID) []byte {
+	if id.IsZero() {
+		return b
+	}
+	return bsoncore.AppendObjectIDElement(b, field, bson.ObjectID(id))
+}
+
+// doc is the record as it is stored. Its number is 0 until it is numbered: the same size as any other, so that
+// numbering does not move a large document.
+func (r *Record) doc(at bson.Timestamp) bson.D {
+	doc := append(make(bson.D, 0, 9), bson.D{
+		{Key: "_id", Value: bson.ObjectID(ids.New())}, {Key: "seq", Value: int64(0)}, {Key: "t", Value: at},
+		{Key: "at", Value: bson.NewDateTimeFromTime(r.At)}, {Key: "rev", Value: r.Revision},
+	}...)
+	if !r.EventID.IsZero() {
+		doc = append(doc, bson.E{Key: "eventId", Value: bson.ObjectID(r.EventID)})
+	}
+	if !r.PlanID.IsZero() {
+		doc = append(doc, bson.E{Key: "planId", Value: bson.ObjectID(r.PlanID)})
+	}
+	array, _ := bsoncore.AppendArrayEnd(r.items, 0)
+	return append(doc, bson.E{Key: "types", Value: r.types},
+		bson.E{Key: "items", Value: bson.RawValue{Type: bson.TypeArray, Value: array}})
+}
+
+// Insert inserts the records that are not empty, in the transaction of the context, after its other
+// statements. It needs no index and meets no conflict.
+func Insert(ctx context.Context, db *mongodb.DB, records ...*Record) error {
+	var docs []bson.D
+	bytes, at := 0, mongodb.ClusterTime(ctx)
+	for _, r := range records {
+		for _, part := range append(r.full, r) {
+			if part.IsEmpty() {
+				continue
+			}
+			if bytes += len(part.items); bytes > maxInserted && len(docs) > 0 {
+				if err := db.Insert(ctx, name, docs); err != nil {
+					return err
+				}
+				docs, bytes = nil, len(part.items)
+			}
+			docs = append(docs, part.doc(at))
+		}
+	}
+	if len(docs) == 0 {
+		return nil
+	}
+	return db.Insert(ctx, name, docs)
+}
+
+// maxInserted bounds the bytes of one command, of which MongoDB takes 16 MiB too.
+const maxInserted = 2 * maxItems
