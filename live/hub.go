@@ -18,11 +18,15 @@ type Source interface {
 	Watch(ctx context.Context, started func(ctx context.Context, seq int64) error, changed func(store.Change)) error
 	// EventAt reads an event, and the Seq of that state.
 	EventAt(ctx context.Context, id holdfast.ID) (e holdfast.Event, seq int64, err error)
+	// SeatsAt reads what is taken of a seated event, and the Seq of that state.
+	SeatsAt(ctx context.Context, id holdfast.ID) (m store.SeatMap, seq int64, err error)
 }
 
 const (
-	// PublishInterval is the minimum time between two messages of one event.
+	// PublishInterval is how long the changes of an event's availability are collected for one message.
 	PublishInterval = 100 * time.Millisecond
+	// SeatsInterval is the minimum time between two messages of changes of an event's seats.
+	SeatsInterval = 200 * time.Millisecond
 	// MaxListeners is the limit of one process; a listener needs about 20 KiB.
 	MaxListeners = 12_000
 
@@ -39,19 +43,19 @@ type Hub struct {
 	source Source
 	log    *slog.Logger
 
-	mu        sync.Mutex
-	topics    map[holdfast.ID]*topic
-	listeners int
-	firstSeq  int64 // every change since this Seq was received; 0 while the stream is down
-	lastSeq   int64 // the latest Seq received
-	stopWatch context.CancelFunc
-	watcher   sync.WaitGroup
-	closed    bool
+	mu         sync.Mutex
+	topics     map[topicKey]*topic
+	listeners  int
+	firstSeq   int64 // every change since this Seq was received; 0 while the stream is down
+	lastSeq    int64 // the latest Seq received
+	stopWatch  context.CancelFunc
+	background sync.WaitGroup
+	closed     bool
 }
 
 // NewHub returns a hub without listeners.
 func NewHub(source Source, log *slog.Logger) *Hub {
-	return &Hub{source: source, log: log, topics: map[holdfast.ID]*topic{}}
+	return &Hub{source: source, log: log, topics: map[topicKey]*topic{}}
 }
 
 // Close ends all listeners and the change stream.
@@ -65,7 +69,7 @@ func (h *Hub) Close() {
 		t.end()
 	}
 	h.mu.Unlock()
-	h.watcher.Wait()
+	h.background.Wait()
 }
 
 // Listeners returns the number of listeners.
@@ -75,26 +79,28 @@ func (h *Hub) Listeners() int {
 	return h.listeners
 }
 
-// State is the data of a message.
-type State struct {
-	EventID        string `json:"eventId"`
-	TotalSeats     int64  `json:"totalSeats"`
-	AvailableSeats int64  `json:"availableSeats"`
-	Oversold       int64  `json:"oversold,omitempty"`
-	Status         string `json:"status" enum:"ON_SALE,CLOSED,CANCELLED"`
-}
-
-// Listen adds a listener of an event. lastID is the ID of the last message that
+// Listen adds a listener of an event's availability. lastID is the ID of the last message that
 // the client received, 0 for none. It fails with holdfast.CodeEventNotFound, or with
 // CodeUnavailable if there are too many listeners or the event's state can't be
 // read in time. The caller closes the listener.
 func (h *Hub) Listen(ctx context.Context, id holdfast.ID, lastID int64) (*Listener, error) {
-	t, isNew, err := h.join(id)
+	return h.listen(ctx, topicKey{event: id}, &Listener{lastID: lastID})
+}
+
+// ListenToSeats adds a listener of the seats of a seated event: of the availability of all its sections, and
+// of each seat of the sections with these keys, at most MaxSections. It fails as Listen does, and with
+// CodeInvalid for an event without a plan, or for a section that the plan does not have.
+func (h *Hub) ListenToSeats(ctx context.Context, id holdfast.ID, keys []string, lastID int64) (*Listener, error) {
+	return h.listen(ctx, topicKey{event: id, seats: true}, &Listener{lastID: lastID, sections: newSections(keys)})
+}
+
+func (h *Hub) listen(ctx context.Context, key topicKey, l *Listener) (*Listener, error) {
+	t, isNew, err := h.join(key)
 	if err != nil {
 		return nil, err
 	}
 	if isNew {
-		t.loadFirst(ctx)
+		t.content.begin(ctx)
 	}
 	select {
 	case <-t.loaded:
@@ -102,7 +108,7 @@ func (h *Hub) Listen(ctx context.Context, id holdfast.ID, lastID int64) (*Listen
 		h.leave(t, nil)
 		return nil, holdfast.Refuse(holdfast.CodeUnavailable, "The event could not be read in time; retry.").By(ctx.Err())
 	}
-	l := &Listener{topic: t, ready: make(chan struct{}, 1), lastSeq: lastID, resuming: lastID != 0}
+	l.topic, l.ready, l.resuming = t, make(chan struct{}, 1), l.lastID != 0
 	if err := t.add(l); err != nil {
 		h.leave(t, nil)
 		return nil, err
@@ -110,9 +116,8 @@ func (h *Hub) Listen(ctx context.Context, id holdfast.ID, lastID int64) (*Listen
 	return l, nil
 }
 
-// join counts a listener and returns the event's topic, which it creates if
-// necessary.
-func (h *Hub) join(id holdfast.ID) (t *topic, isNew bool, err error) {
+// join counts a listener and returns the topic, which it creates if necessary.
+func (h *Hub) join(key topicKey) (t *topic, isNew bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || h.listeners >= MaxListeners {
@@ -122,13 +127,42 @@ func (h *Hub) join(id holdfast.ID) (t *topic, isNew bool, err error) {
 	if h.stopWatch == nil {
 		h.startWatch()
 	}
-	t = h.topics[id]
+	t = h.topics[key]
 	if isNew = t == nil; isNew {
-		t = newTopic(h, id)
-		h.topics[id] = t
+		t = newTopic(h, key)
+		h.topics[key] = t
 	}
 	t.keep()
 	return t, isNew, nil
+}
+
+// received returns the first and the last Seq of the change stream; 0, 0 while it is down.
+func (h *Hub) received() (first, last int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.firstSeq == 0 {
+		return 0, 0
+	}
+	return h.firstSeq, h.lastSeq
+}
+
+// forget ends a topic whose event does not exist any more.
+func (h *Hub) forget(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.topics[t.key] == t {
+		delete(h.topics, t.key)
+	}
+	t.end()
+}
+
+// run runs what belongs to a topic until it returns, which it must do when the topic is stopped.
+func (h *Hub) run(work func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.background.Go(work)
+	}
 }
 
 // leave removes a listener, nil for one that was not added. A topic without
@@ -140,7 +174,7 @@ func (h *Hub) leave(t *topic, l *Listener) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.listeners, l)
-	if t.callers--; t.callers > 0 || h.topics[t.id] != t {
+	if t.callers--; t.callers > 0 || h.topics[t.key] != t {
 		return
 	}
 	ttl := topicTTL
@@ -155,8 +189,9 @@ func (h *Hub) remove(t *topic) {
 	defer h.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.callers == 0 && h.topics[t.id] == t {
-		delete(h.topics, t.id)
+	if t.callers == 0 && h.topics[t.key] == t {
+		delete(h.topics, t.key)
+		t.content.stop()
 	}
 }
 
@@ -164,7 +199,7 @@ func (h *Hub) remove(t *topic) {
 func (h *Hub) startWatch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.stopWatch = cancel
-	h.watcher.Go(func() {
+	h.background.Go(func() {
 		for ctx.Err() == nil {
 			err := h.source.Watch(ctx, h.started, h.changed)
 			if ctx.Err() != nil {
@@ -182,8 +217,7 @@ func (h *Hub) startWatch() {
 	})
 }
 
-// started reads every state again, because changes before seq may be missing. An
-// error ends the change stream.
+// started tells every topic, because changes before seq may be missing. An error ends the change stream.
 func (h *Hub) started(ctx context.Context, seq int64) error {
 	h.mu.Lock()
 	h.firstSeq, h.lastSeq = seq, seq
@@ -193,7 +227,7 @@ func (h *Hub) started(ctx context.Context, seq int64) error {
 	}
 	h.mu.Unlock()
 	for _, t := range topics {
-		if err := t.load(ctx, seq); err != nil && !holdfast.IsNotFound(err) {
+		if err := t.content.began(ctx, seq); err != nil && !holdfast.IsNotFound(err) {
 			return err
 		}
 	}
@@ -203,12 +237,17 @@ func (h *Hub) started(ctx context.Context, seq int64) error {
 func (h *Hub) changed(c store.Change) {
 	h.mu.Lock()
 	h.lastSeq = max(h.lastSeq, c.Seq)
-	t := h.topics[c.EventID]
-	if c.Gone {
-		delete(h.topics, c.EventID)
+	var topics []*topic
+	for _, key := range []topicKey{{event: c.EventID}, {event: c.EventID, seats: true}} {
+		if t := h.topics[key]; t != nil {
+			topics = append(topics, t)
+		}
+		if c.Gone {
+			delete(h.topics, key)
+		}
 	}
 	h.mu.Unlock()
-	if t != nil {
+	for _, t := range topics {
 		t.receive(c)
 	}
 }

@@ -45,6 +45,10 @@ func (s *fakeSource) EventAt(_ context.Context, id holdfast.ID) (holdfast.Event,
 	return holdfast.Event{ID: id, TotalSeats: 10}, max(1, s.seq.Load()), nil
 }
 
+func (s *fakeSource) SeatsAt(context.Context, holdfast.ID) (store.SeatMap, int64, error) {
+	return store.SeatMap{}, 0, holdfast.NotFound(holdfast.CodeEventNotFound)
+}
+
 // A transaction may change an event twice with one Seq. Each message still has its own
 // ID. Otherwise a client that reconnects between the two would miss the second.
 func TestHub_IDsRiseWithinATransaction(t *testing.T) {
