@@ -59,6 +59,15 @@ type requestInfo struct {
 
 type requestInfoKey struct{}
 
+// Origin implements holdfast.Originator. Without keys no caller has a name.
+func (info *requestInfo) Origin() holdfast.Origin {
+	actor := info.key
+	if !info.user.IsZero() {
+		actor = info.user.String()
+	}
+	return holdfast.Origin{Actor: actor, RequestID: info.requestID}
+}
+
 // requestInfoOf never returns nil.
 func requestInfoOf(ctx context.Context) *requestInfo {
 	if info, ok := ctx.Value(requestInfoKey{}).(*requestInfo); ok {
@@ -189,7 +198,8 @@ func withRequestID(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Request-Id", id)
 		info := &requestInfo{requestID: id, header: w.Header()}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestInfoKey{}, info)))
+		ctx := context.WithValue(r.Context(), requestInfoKey{}, info)
+		next.ServeHTTP(w, r.WithContext(holdfast.WithOrigin(ctx, info)))
 	})
 }
 

@@ -26,8 +26,12 @@ type bookingBody struct {
 }
 
 func (a *api) bookingBody(ctx context.Context, b holdfast.Booking) bookingBody {
+	return newBookingBody(b, a.places(ctx, b.EventID, b.SeatIDs, b.Section))
+}
+
+func newBookingBody(b holdfast.Booking, places []placeBody) bookingBody {
 	return bookingBody{
-		Places:           a.places(ctx, b.EventID, b.SeatIDs, b.Section),
+		Places:           places,
 		ID:               b.ID.String(),
 		UserID:           formatID(b.UserID),
 		EventID:          formatID(b.EventID),

@@ -27,6 +27,13 @@ type eventBody struct {
 	BlockedSeats     *int64 `json:"blockedSeats,omitempty" doc:"Of an event with a seating plan: taken out of sale by the venue."`
 	OrphanRule       string `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE"`
 	AccessiblePolicy string `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN"`
+
+	Sections []sectionCapacity `json:"sections,omitempty" doc:"Of a seating plan: its general admission, with this event's capacities."`
+}
+
+type sectionCapacity struct {
+	Key      string `json:"key" minLength:"1" maxLength:"32" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" doc:"Of the section in the plan."`
+	Capacity int64  `json:"capacity" minimum:"1" maximum:"10000000" doc:"At least the seats taken."`
 }
 
 func newEventBody(e holdfast.Event) eventBody {
@@ -45,6 +52,9 @@ func newEventBody(e holdfast.Event) eventBody {
 	if s := e.Seating; !s.PlanID.IsZero() {
 		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
 		body.OrphanRule, body.AccessiblePolicy = string(s.OrphanRule), string(s.AccessiblePolicy)
+	}
+	for _, s := range e.Sections {
+		body.Sections = append(body.Sections, sectionCapacity(s))
 	}
 	return body
 }
@@ -75,6 +85,9 @@ type eventUpdate struct {
 
 		OrphanRule       changeOf[string] `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE" doc:"Of an event with a seating plan."`
 		AccessiblePolicy changeOf[string] `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN" doc:"Of an event with a seating plan."`
+
+		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"Has all taken seats."`
+		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"Other capacities of general admission."`
 	}
 }
 
@@ -95,6 +108,15 @@ func (u eventUpdate) change() holdfast.EventChange {
 	}
 	if b.AccessiblePolicy.to != nil {
 		change.AccessiblePolicy = new(holdfast.AccessiblePolicy(*b.AccessiblePolicy.to))
+	}
+	if b.SeatingPlanID.to != nil {
+		change.SeatingPlanID = new(parseID(*b.SeatingPlanID.to))
+	}
+	if b.Sections.to != nil {
+		change.Sections = make([]holdfast.SectionCapacity, 0, len(*b.Sections.to))
+		for _, s := range *b.Sections.to {
+			change.Sections = append(change.Sections, holdfast.SectionCapacity(s))
+		}
 	}
 	return change
 }
@@ -124,6 +146,8 @@ func (a *api) registerEventRoutes() {
 		OperationID: "update-event", Method: http.MethodPatch, Path: "/api/events/{id}", Tags: tags,
 		Summary: "Update an event",
 		Description: "Changes the fields that are given. The capacity may change during the sale; seats that are taken stay taken. " +
+			"Of an event with a seating plan, the capacities of general admission may change, and the plan, to one that has every seat " +
+			"that is taken or blocked, and the general admission with taken seats. " +
 			"The status CANCELLED is final, but a confirmation in flight may still commit shortly after the answer: " +
 			"list the event's CONFIRMED bookings a minute later, and cancel and refund them.",
 		Errors: []int{http.StatusNotFound, http.StatusConflict},

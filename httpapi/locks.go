@@ -24,8 +24,12 @@ type lockBody struct {
 }
 
 func (a *api) lockBody(ctx context.Context, l holdfast.Lock) lockBody {
+	return newLockBody(l, a.places(ctx, l.EventID, l.SeatIDs, l.Section))
+}
+
+func newLockBody(l holdfast.Lock, places []placeBody) lockBody {
 	return lockBody{
-		Places:         a.places(ctx, l.EventID, l.SeatIDs, l.Section),
+		Places:         places,
 		ID:             l.ID.String(),
 		EventID:        formatID(l.EventID),
 		UserID:         formatID(l.UserID),

@@ -75,20 +75,39 @@ func otherSuccess[T any](schemas huma.Registry, status int, description string) 
 	}}
 }
 
-// availabilityStream describes server-sent events as the sequence of their messages.
+// availabilityStream describes the stream of an event's availability.
 func availabilityStream(schemas huma.Registry) map[string]*huma.Response {
-	id := &huma.Schema{Type: huma.TypeString, Description: "Rises. A client that reconnects sends the last one as Last-Event-ID."}
-	state := schemas.Schema(reflect.TypeFor[live.State](), true, "")
-	messages := []*huma.Schema{
-		streamMessage("availability", "The whole state, after a change.", map[string]*huma.Schema{"id": id, "data": state}),
-		streamMessage("reset", "Messages were missed; the state follows.", map[string]*huma.Schema{"data": {Type: huma.TypeObject}}),
-	}
+	return streamResponse(
+		numberedMessage("availability", "The whole state, after a change.", schemas.Schema(reflect.TypeFor[live.State](), true, "")),
+	)
+}
+
+// seatStream describes the stream of an event's seats.
+func seatStream(schemas huma.Registry) map[string]*huma.Response {
+	bitmap, changes := reflect.TypeFor[live.SectionBitmap](), reflect.TypeFor[live.SectionChanges]()
+	return streamResponse(
+		numberedMessage("sections", "The sections whose availability has changed; all of them at first and after a reset.",
+			schemas.Schema(reflect.TypeFor[[]live.SectionAvailability](), true, "")),
+		numberedMessage("seats", "A section that was asked for: whole at first and after a reset, then what has changed.",
+			&huma.Schema{OneOf: []*huma.Schema{schemas.Schema(bitmap, true, ""), schemas.Schema(changes, true, "")}}),
+	)
+}
+
+// streamResponse describes server-sent events as the sequence of their messages.
+func streamResponse(messages ...*huma.Schema) map[string]*huma.Response {
+	messages = append(messages,
+		streamMessage("reset", "Messages were missed; the state follows.", map[string]*huma.Schema{"data": {Type: huma.TypeObject}}))
 	return map[string]*huma.Response{strconv.Itoa(http.StatusOK): {
 		Description: "A stream of server-sent events, until the client leaves. Each item of the array is one message.",
 		Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{
 			Title: "Server-sent events", Type: huma.TypeArray, Items: &huma.Schema{OneOf: messages},
 		}}},
 	}}
+}
+
+func numberedMessage(event, description string, data *huma.Schema) *huma.Schema {
+	id := &huma.Schema{Type: huma.TypeString, Description: "Rises. A client that reconnects sends the last one as Last-Event-ID."}
+	return streamMessage(event, description, map[string]*huma.Schema{"id": id, "data": data})
 }
 
 func streamMessage(event, description string, properties map[string]*huma.Schema) *huma.Schema {

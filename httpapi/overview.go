@@ -34,6 +34,9 @@ type eventSummaryBody struct {
 	SoldSeats      int64  `json:"soldSeats" doc:"Seats that are taken and not locked."`
 	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total, by other software."`
 	ActiveLocks    int64  `json:"activeLocks"`
+
+	SeatingPlanID string `json:"seatingPlanId,omitempty" doc:"Of an event with numbered seats."`
+	BlockedSeats  int64  `json:"blockedSeats" doc:"Seats that the venue has taken out of sale."`
 }
 
 func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
@@ -47,6 +50,8 @@ func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
 		SoldSeats:      s.Sold(),
 		Oversold:       s.Oversold,
 		ActiveLocks:    s.Locks,
+		SeatingPlanID:  formatID(s.Seating.PlanID),
+		BlockedSeats:   s.Seating.BlockedSeats,
 	}
 }
 
@@ -110,7 +115,7 @@ func (a *api) registerOverviewRoutes() {
 	tags := []string{"Operators"}
 	route(a, huma.Operation{
 		OperationID: "get-overview", Method: http.MethodGet, Path: "/api/admin/overview", Tags: tags, Summary: "Get the state of the sale",
-		Description: "Events with their available, locked and sold seats, and the locks that expire next.",
+		Description: "Events with their available, locked, sold and blocked seats, and the locks that expire next.",
 	}, config.ScopeAdmin, a.overview)
 	route(a, huma.Operation{
 		OperationID: "get-health", Method: http.MethodGet, Path: "/api/admin/health", Tags: tags, Summary: "Get the state of the service",

@@ -223,3 +223,32 @@ func TestSurvey_DoesNotBlockTheOverview(t *testing.T) {
 	close(end)
 	s.want(<-surveyed, 200, "")
 }
+
+// An operator sees which events have numbered seats, and how many of these are out of sale. They are not sold.
+func TestOverview_ShowsBlockedSeats(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	unseated, seated := s.event(10), s.seatedEvent(nil)
+	s.want(s.lockSeats(seated, s.user(), fields{"seatIds": []string{"A-1-1"}}), 201, "")
+	s.want(s.call("POST", "/api/events/"+seated+"/seats/block", fields{"seatIds": []string{"A-2-1", "A-2-2"}}), 200, "")
+	plan := s.want(s.call("GET", "/api/events/"+seated, nil), 200, "").text("seatingPlanId")
+	a := s.want(s.call("GET", "/api/admin/overview", nil), 200, "")
+	var body struct {
+		Events []struct {
+			ID                                     string
+			SeatingPlanID                          *string
+			SoldSeats, LockedSeats, AvailableSeats int64
+			BlockedSeats                           *int64
+		}
+	}
+	if err := json.Unmarshal([]byte(a.raw), &body); err != nil || len(body.Events) != 2 {
+		t.Fatalf("%v: %s", err, a.raw)
+	}
+	e, other := body.Events[0], body.Events[1]
+	if e.ID != seated || *e.SeatingPlanID != plan || *e.BlockedSeats != 2 || e.SoldSeats != 0 || e.LockedSeats != 1 || e.AvailableSeats != 19 {
+		t.Errorf("seated: %s", a.raw)
+	}
+	if other.ID != unseated || other.SeatingPlanID != nil || *other.BlockedSeats != 0 {
+		t.Errorf("unseated: %s", a.raw)
+	}
+}

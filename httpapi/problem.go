@@ -59,6 +59,8 @@ var statusByCode = map[holdfast.Code]int{
 	holdfast.CodeLockExpired:          http.StatusGone,
 	holdfast.CodeIdempotencyKeyReused: http.StatusUnprocessableEntity,
 
+	holdfast.CodeChangesGone: http.StatusGone,
+
 	jobs.CodeNotFound: http.StatusNotFound,
 	jobs.CodeRunning:  http.StatusConflict,
 

@@ -218,13 +218,15 @@ func (a *api) getSeatingPlan(ctx context.Context, in *seatingPlanQuery) (*huma.S
 	}}, nil
 }
 
-// matchesETag reports whether If-None-Match has the ETag. A proxy that compresses may have made it weak.
 func matchesETag(header http.Header, etag string) bool {
-	for _, line := range header["If-None-Match"] {
-		for tag := range strings.SplitSeq(line, ",") {
-			if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-				return true
-			}
+	return slices.ContainsFunc(header["If-None-Match"], func(line string) bool { return listsETag(line, etag) })
+}
+
+// listsETag reports whether a line of If-None-Match has the ETag. A proxy that compresses may have made it weak.
+func listsETag(line, etag string) bool {
+	for tag := range strings.SplitSeq(line, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+			return true
 		}
 	}
 	return false

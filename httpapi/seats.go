@@ -129,7 +129,7 @@ func (a *api) getSeats(ctx context.Context, in *seatMapQuery) (*cached[seatMapBo
 		return nil, holdfast.RefuseInput("query.format", "The format ids is for at most %d sections: name them.", maxSectionsOfIDs)
 	}
 	answer := &cached[seatMapBody]{Status: http.StatusOK, ETag: seatMapTag(m, in), CacheControl: "max-age=1"}
-	if in.Match == answer.ETag {
+	if listsETag(in.Match, answer.ETag) {
 		answer.Status = http.StatusNotModified
 		return answer, nil
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
@@ -48,6 +49,7 @@ type Services struct {
 	Seats    *seats.Service
 	Bookings *booking.Service
 	Jobs     *jobs.Runner
+	Changes  *changes.Log
 
 	Log     *slog.Logger
 	Clock   clock.Clock
@@ -60,7 +62,7 @@ type Services struct {
 	// Serving reports whether recovery has ended. Until then only /livez, /readyz,
 	// /metrics and the pages answer.
 	Serving func() bool
-	Live    *live.Hub // feeds the availability streams
+	Live    *live.Hub // feeds the streams of availability and of seats
 	Ready   func(context.Context) Readiness
 
 	// Plan returns the plan of a recovery pass; see Plans for those of halls.
@@ -135,12 +137,14 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerUserRoutes()
 	a.registerSeatingPlanRoutes()
 	a.registerEventRoutes()
-	a.registerStreamRoute()
+	a.registerStreamRoutes()
 	a.registerSeatRoutes()
 	a.registerLockRoutes()
 	a.registerBookingRoutes()
 	a.registerJobRoutes()
+	a.registerChangeRoutes()
 	a.registerOverviewRoutes()
+	a.addSeatExamples()
 	ring := newKeyring(s.Keys)
 	a.registerPublicRoutes(mux)
 

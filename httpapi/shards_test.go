@@ -138,7 +138,7 @@ func TestShards_RequestsForForeignBookings(t *testing.T) {
 	s.ask("confirm", "POST", insert("event")+"/confirm", nil, 200, bookingByID)
 	s.ask("cancel", "POST", insert("event")+"/cancel", nil, 200, bookingByID)
 	s.ask("confirm one that names no event", "POST", insert("none")+"/confirm", nil, 200,
-		bookingByID, bookingByID, lockByID, "bookings by _id, paymentExpiresAt, status")
+		bookingByID, bookingByID, lockByID, "bookings by _id, paymentExpiresAt, status", "changes without a shard key")
 }
 
 func mustParse(t *testing.T, id string) holdfast.ID {

@@ -22,18 +22,18 @@ const (
 	streamWriteTimeout = 10 * time.Second
 	// streamPreamble makes a client reconnect after two seconds. Its comment explains
 	// the stream to a reader.
-	streamPreamble = "retry: 2000\n: availability updates\n\n"
+	streamPreamble = "retry: 2000\n: live updates\n\n"
 	heartbeat      = ": heartbeat\n\n"
 )
 
-type streamQuery struct {
-	PathID
+// LastEventID is the header of a client that reconnects.
+type LastEventID struct {
 	LastID string `header:"Last-Event-ID" maxLength:"20" doc:"ID of the last message received. The stream resumes after it, or sends a reset."`
 }
 
 // lastID returns 0 if the client has no last ID, and 1, which is too old for
 // every stream, if its ID is not valid.
-func (q streamQuery) lastID() int64 {
+func (q LastEventID) lastID() int64 {
 	if q.LastID == "" {
 		return 0
 	}
@@ -44,7 +44,26 @@ func (q streamQuery) lastID() int64 {
 	return id
 }
 
-func (a *api) registerStreamRoute() {
+type streamQuery struct {
+	PathID
+	LastEventID
+}
+
+type seatStreamQuery struct {
+	PathID
+	LastEventID
+	Sections streamedSections `query:"section,explode" doc:"Keys of sections whose seats are sent too."`
+}
+
+// streamedSections are the sections of one stream.
+type streamedSections []string
+
+// Schema implements huma.SchemaProvider.
+func (streamedSections) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}, MaxItems: new(live.MaxSections)}
+}
+
+func (a *api) registerStreamRoutes() {
 	op := huma.Operation{
 		OperationID: "stream-event", Method: http.MethodGet, Path: "/api/events/{id}/stream", Tags: []string{"Events"},
 		Summary: "Stream the availability of an event",
@@ -60,12 +79,40 @@ func (a *api) registerStreamRoute() {
 		if err != nil {
 			return nil, err
 		}
-		return &huma.StreamResponse{Body: func(ctx huma.Context) {
-			defer l.Close()
-			r, w := humago.Unwrap(ctx)
-			stream(r, w, l)
-		}}, nil
+		return streamOf(l), nil
 	})
+	a.registerSeatStreamRoute()
+}
+
+func (a *api) registerSeatStreamRoute() {
+	op := huma.Operation{
+		OperationID: "stream-seats", Method: http.MethodGet, Path: "/api/events/{id}/seats/stream", Tags: []string{"Seats"},
+		Summary: "Stream the seats of an event",
+		Description: "Server-sent events of an event with a seating plan. `sections` has the free seats of all sections first, " +
+			"and then of those that changed. `seats` has, for each section asked for, a bitmap first, and then the seats that were " +
+			"taken and freed since the message before. A message follows a change within 250 ms; IDs rise. If the messages since " +
+			"Last-Event-ID are not available any more, the client is too slow, or the event gets another plan, the stream sends `reset` and then " +
+			"everything anew. Every 15 s it sends a comment.",
+		Errors:    []int{http.StatusNotFound},
+		Responses: seatStream(a.huma.OpenAPI().Components.Schemas),
+		Metadata:  map[string]any{metadataIsLong: true, metadataRepeats: "section"},
+	}
+	route(a, op, scopeCustomer, func(ctx context.Context, in *seatStreamQuery) (*huma.StreamResponse, error) {
+		l, err := a.Live.ListenToSeats(ctx, parseID(in.ID), in.Sections, in.lastID())
+		if err != nil {
+			return nil, err
+		}
+		return streamOf(l), nil
+	})
+}
+
+// streamOf is the response that sends what a listener receives, and closes the listener.
+func streamOf(l *live.Listener) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		defer l.Close()
+		r, w := humago.Unwrap(ctx)
+		stream(r, w, l)
+	}}
 }
 
 // stream sends messages until the client leaves, does not read in time, or the

@@ -30,7 +30,8 @@ const streamTimeout = 20 * time.Second
 type sse struct {
 	id    int64
 	event string
-	state live.State
+	data  string
+	state live.State // of availability
 }
 
 // listener reads a stream until disconnect is called or the test ends.
@@ -40,10 +41,16 @@ type listener struct {
 	disconnect context.CancelFunc
 }
 
+// listen opens the stream of an event's availability.
 func (s *site) listen(event, lastID string) *listener {
 	s.t.Helper()
+	return s.listenTo("/api/events/"+event+"/stream", lastID)
+}
+
+func (s *site) listenTo(path, lastID string) *listener {
+	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+"/api/events/"+event+"/stream", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -80,6 +87,10 @@ func (l *listener) read(lines *bufio.Scanner) {
 		case "event":
 			m.event = value
 		case "data":
+			m.data = value
+			if m.event != "availability" {
+				continue
+			}
 			if err := json.Unmarshal([]byte(value), &m.state); err != nil {
 				l.t.Error(err)
 			}

@@ -70,6 +70,24 @@ func (a *api) places(ctx context.Context, eventID holdfast.ID, seatIDs []string,
 		return nil
 	}
 	places, err := a.Seats.Places(ctx, eventID, seatIDs, section)
+	return a.placeBodies(ctx, seatIDs, places, err)
+}
+
+// placesIn is places in the plan that an event had. The end of a booking whose lock ended before does not read its
+// event, so the record does not say which plan: it counts as the present one.
+func (a *api) placesIn(ctx context.Context, eventID, planID holdfast.ID, seatIDs []string, section string) []placeBody {
+	if planID.IsZero() {
+		return a.places(ctx, eventID, seatIDs, section)
+	}
+	if len(seatIDs) == 0 && section == "" {
+		return nil
+	}
+	places, err := a.Seats.PlacesIn(ctx, planID, seatIDs, section)
+	return a.placeBodies(ctx, seatIDs, places, err)
+}
+
+// placeBodies are the places of seats or, if they can't be read, the seats' IDs.
+func (a *api) placeBodies(ctx context.Context, seatIDs []string, places []holdfast.Place, err error) []placeBody {
 	if err != nil {
 		a.Log.WarnContext(ctx, "The places of seats can't be read", slog.String("requestId", requestID(ctx)), slog.Any("error", err))
 	}

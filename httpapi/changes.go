@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/seats/plans"
+)
+
+// changeBody is a CloudEvent 1.0 in structured JSON.
+type changeBody struct {
+	SpecVersion string `json:"specversion" enum:"1.0"`
+	ID          string `json:"id" doc:"The same whenever the change is told."`
+	Source      string `json:"source" doc:"/holdfast/ and the name of the database."`
+	Type        string `json:"type"`
+	Subject     string `json:"subject" doc:"The resource, such as locks/ and its ID."`
+	Time        string `json:"time" format:"date-time"`
+	Sequence    string `json:"sequence" doc:"The resource's revision, in a fixed width: a later change of it has a higher one."`
+
+	DataContentType string `json:"datacontenttype" enum:"application/json"`
+	DataSchema      string `json:"dataschema" format:"uri"`
+	Data            any    `json:"data" doc:"The resource as its route would have answered right after the change, without idempotencyKey."`
+
+	Actor     string `json:"actor,omitempty" doc:"The name of the key, the user of a token, or the job."`
+	RequestID string `json:"requestid,omitempty"`
+	RunID     string `json:"runid,omitempty" doc:"Of a job."`
+}
+
+type changeFilter struct {
+	PageQuery
+	FilterQuery
+	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
+	Type    string `query:"type" minLength:"1" maxLength:"64" doc:"A type, or the beginning of types with * at its end."`
+}
+
+func (a *api) registerChangeRoutes() {
+	route(a, huma.Operation{
+		OperationID: "list-changes", Method: http.MethodGet, Path: "/api/changes", Tags: []string{"Changes"}, Summary: "List changes",
+		Description: "Of locks, bookings, events and seating plans, in an order in which each follows those that it depends on. " +
+			"nextPageToken is there on the last page too, to go on later from there; a page may be empty although more follow, " +
+			"until the token stays the same. No change is skipped, however late its transaction commits.",
+		Errors: []int{http.StatusGone},
+	}, config.ScopeAdmin, a.listChanges)
+}
+
+func (a *api) listChanges(ctx context.Context, in *changeFilter) (*list[changeBody], error) {
+	var from *changes.Position
+	filter := changes.Filter{EventID: parseID(in.EventID)}
+	if in.PageToken != "" {
+		position, err := changes.ParseToken(in.PageToken)
+		if err != nil {
+			return nil, err
+		}
+		from = &position
+	}
+	if in.Type != "" {
+		var err error
+		if filter.Types, err = changes.TypesOf(in.Type); err != nil {
+			return nil, err
+		}
+	}
+	found, next, err := a.Changes.List(ctx, from, filter, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	bodies := make([]changeBody, 0, len(found))
+	for _, c := range found {
+		body, err := a.changeBody(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		bodies = append(bodies, body)
+	}
+	return newList(bodies, next.Token(), func(b changeBody) changeBody { return b }), nil
+}
+
+func (a *api) changeBody(ctx context.Context, c holdfast.Change) (changeBody, error) {
+	data, kind, err := a.changed(ctx, c)
+	return changeBody{
+		SpecVersion: "1.0", ID: c.ID(), Source: "/holdfast/" + a.Changes.Database(), Type: string(c.Type), Subject: c.Subject(),
+		Time: formatTime(c.At), Sequence: fmt.Sprintf("%019d", c.Revision),
+		DataContentType: "application/json", DataSchema: "urn:holdfast:schema:" + kind + ":1", Data: data,
+		Actor: c.Actor, RequestID: c.RequestID, RunID: c.RunID,
+	}, err
+}
+
+// changed is the resource as its route would have answered right after the change.
+func (a *api) changed(ctx context.Context, c holdfast.Change) (data any, kind string, err error) {
+	switch {
+	case c.Lock != nil:
+		return newLockBody(*c.Lock, a.placesIn(ctx, c.EventID, c.PlanID, c.Lock.SeatIDs, c.Lock.Section)), "lock", nil
+	case c.Booking != nil:
+		return newBookingBody(*c.Booking, a.placesIn(ctx, c.EventID, c.PlanID, c.Booking.SeatIDs, c.Booking.Section)), "booking", nil
+	case c.Event != nil:
+		return newEventBody(*c.Event), "event", nil
+	default: // plans are never changed
+		plan, err := a.Plans.Summary(ctx, c.PlanID)
+		if holdfast.IsNotFound(err) { // other software removed it
+			plan, err = plans.Summary{ID: c.PlanID, CreatedAt: c.At}, nil
+		}
+		return newSeatingPlanSummaryBody(plan), "seating-plan", err
+	}
+}

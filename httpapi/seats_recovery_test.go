@@ -1,0 +1,117 @@
+package httpapi_test
+
+import (
+	"cmp"
+	"log/slog"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// The map is derived: what other software has left in it is repaired, and what contradicts is reported.
+func TestSeats_RecoveryRepairsTheMap(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.seatedEvent(nil)
+	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-1", "A-2-3"}}), 201, "")
+	s.want(s.lockSeats(event, user, fields{"section": "pit", "seats": 4}), 201, "")
+	s.want(s.call("POST", "/api/events/"+event+"/seats/block", fields{"seatIds": []string{"A-1-5"}}), 200, "")
+	id := mustParse(t, event)
+	for name, damage := range map[string]bson.D{
+		"a seat too many, one too few": {{Key: "internal.map.0", Value: bson.Binary{Data: []byte{0b0100_1000, 0b1000_0000}}}},
+		"a section that is no binary":  {{Key: "internal.map.0", Value: "x"}},
+		"no map":                       {{Key: "internal.map", Value: nil}},
+		"a short map":                  {{Key: "internal.map.0", Value: bson.Binary{Data: []byte{0xff}}}},
+		"another number of places":     {{Key: "internal.map.1", Value: 9}},
+		"another number of blocks":     {{Key: "blockedSeats", Value: 7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			s.w.Set("events", id, damage)
+			plan, err := s.w.Recovery.Plan(s.w.Ctx())
+			if err != nil || len(plan.WrongMaps) != 1 {
+				t.Errorf("the plan has the maps %v, %v", plan.WrongMaps, err)
+			}
+			if _, err := s.w.Recovery.Reconcile(s.w.Ctx(), "run", slog.New(s.w.Log)); err != nil {
+				t.Error(err)
+			}
+			s.wantTaken(event, "A-1-1 A-1-5 A-2-3")
+			if e := s.want(s.call("GET", "/api/events/"+event, nil), 200, ""); e.text("blockedSeats") != "1" {
+				t.Errorf("the event is %s", e.raw)
+			}
+			testenv.CheckInvariants(t, s.w.DB.Database)
+			if plan, err = s.w.Recovery.Plan(s.w.Ctx()); err != nil || len(plan.WrongMaps) != 0 {
+				t.Errorf("after the repair the plan has the maps %v, %v", plan.WrongMaps, err)
+			}
+		})
+	}
+}
+
+// The counter of a seated event is compared with the locks that its map is compared with.
+func TestSeats_RecoveryRepairsTheCounter(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.seatedEvent(nil)
+	named := s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-1", "A-2-3"}}), 201, "")
+	s.want(s.lockSeats(event, user, fields{"section": "pit", "seats": 4}), 201, "")
+	s.want(s.call("PATCH", "/api/events/"+event, fields{"sections": []fields{{"key": "pit", "capacity": 5}}}), 200, "")
+	const available, withoutALock = "11", "13"
+	eventID, lockID := mustParse(t, event), mustParse(t, named.text("id"))
+	for name, row := range map[string]struct {
+		collection     string
+		id             holdfast.ID
+		damage, mended bson.D // mended: what an operator does about it
+		drifts, poison int
+		oversold       int
+		available      string
+	}{
+		"nothing":               {},
+		"a counter that drifts": {collection: "events", id: eventID, damage: bson.D{{Key: "availableSeats", Value: 1}}, drifts: 1},
+		"a lock without a number of seats": {collection: "seatlocks", id: lockID, damage: bson.D{{Key: "seats", Value: "2"}},
+			mended: bson.D{{Key: "seats", Value: 2}}, drifts: 1, poison: 1, available: withoutALock},
+		"a lock of more seats than there are": {collection: "seatlocks", id: lockID, damage: bson.D{{Key: "seats", Value: 40}},
+			mended: bson.D{{Key: "seats", Value: 2}}, drifts: 1, oversold: 1, available: "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			if row.damage != nil {
+				s.w.Set(row.collection, row.id, row.damage)
+			}
+			plan, err := s.w.Recovery.Plan(s.w.Ctx())
+			if err != nil || len(plan.Drifts) != row.drifts || plan.PoisonLocks != int64(row.poison) {
+				t.Errorf("the plan has %+v, %d locks to repair, %v", plan.Drifts, plan.PoisonLocks, err)
+			}
+			report, err := s.w.Recovery.Reconcile(s.w.Ctx(), "run", slog.New(s.w.Log))
+			if err != nil || report.Corrections != row.drifts || report.Oversold != row.oversold {
+				t.Errorf("%+v, %v", report, err)
+			}
+			if e := s.call("GET", "/api/events/"+event, nil); e.text("availableSeats") != cmp.Or(row.available, available) {
+				t.Errorf("the event is %s", e.raw)
+			}
+			if row.mended != nil {
+				s.w.Set(row.collection, row.id, row.mended)
+				if _, err := s.w.Recovery.Reconcile(s.w.Ctx(), "run", slog.New(s.w.Log)); err != nil {
+					t.Error(err)
+				}
+			}
+			testenv.CheckInvariants(t, s.w.DB.Database)
+		})
+	}
+}
+
+// An event that is sealed, and was changed by other software all the same, is compared by a pass that changes nothing too.
+func TestSeats_RecoveryPlansForABrokenSeal(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.seatedEvent(nil)
+	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-1"}}), 201, "")
+	s.w.Set("events", mustParse(t, event), bson.D{{Key: "internal.sealed", Value: bson.D{{Key: "is", Value: true}}}})
+	s.w.Set("events", mustParse(t, event), bson.D{{Key: "availableSeats", Value: 3}})
+	plan, err := s.w.Recovery.Plan(s.w.Ctx())
+	if err != nil || len(plan.BrokenSeals) != 1 || len(plan.Drifts) != 1 {
+		t.Errorf("the plan has the broken seals %v and the drifts %+v, %v", plan.BrokenSeals, plan.Drifts, err)
+	}
+}
