@@ -12,36 +12,16 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// checkCounters corrects the counters that do not agree with their locks.
+// checkCounters corrects the counters of unseated events that do not agree with their locks.
 func (p *pass) checkCounters(ctx context.Context) error {
-	err := p.planCounters(ctx, func(page counterPlan) error {
-		p.count(Report{Checked: page.events})
-		for _, poison := range page.poisonLocks {
-			p.contradiction(ctx, "Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
-				slog.Any("eventId", poison.EventID), slog.Int64("locks", poison.Count))
-		}
-		for _, id := range page.poisonEvents {
-			p.poisonEvent(ctx, id)
-		}
-		for _, id := range page.uncountable {
-			p.contradiction(ctx, "An event's locks have too many seats to add up, so its counter is not checked; repair them manually",
-				slog.Any("eventId", id))
-		}
-		contradictory := slices.Concat(page.poisonEvents, page.uncountable)
-		for _, poison := range page.poisonLocks {
-			contradictory = append(contradictory, poison.EventID)
-		}
-		if err := p.keepInSight(ctx, contradictory...); err != nil {
-			return err
-		}
-		return p.correct(ctx, page)
-	})
-	if err != nil {
+	if err := p.planCounters(ctx, func(page counterPlan) error { return p.settle(ctx, page) }); err != nil {
 		return err
 	}
-	if err := p.reportForeign(ctx); err != nil {
-		return err
-	}
+	return p.reportForeign(ctx)
+}
+
+// countOversold counts the oversold events, once all counters are right.
+func (p *pass) countOversold(ctx context.Context) error {
 	n, err := p.store().OversoldEvents(ctx)
 	if n > 0 {
 		p.count(Report{Oversold: int(n)})
@@ -50,6 +30,30 @@ func (p *pass) checkCounters(ctx context.Context) error {
 		)
 	}
 	return err
+}
+
+// settle reports what a page of counters contradicts, and corrects what is wrong.
+func (p *pass) settle(ctx context.Context, page counterPlan) error {
+	p.count(Report{Checked: page.events})
+	for _, poison := range page.poisonLocks {
+		p.contradiction(ctx, "Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
+			slog.Any("eventId", poison.EventID), slog.Int64("locks", poison.Count))
+	}
+	for _, id := range page.poisonEvents {
+		p.poisonEvent(ctx, id)
+	}
+	for _, id := range page.uncountable {
+		p.contradiction(ctx, "An event's locks have too many seats to add up, so its counter is not checked; repair them manually",
+			slog.Any("eventId", id))
+	}
+	contradictory := slices.Concat(page.poisonEvents, page.uncountable)
+	for _, poison := range page.poisonLocks {
+		contradictory = append(contradictory, poison.EventID)
+	}
+	if err := p.keepInSight(ctx, contradictory...); err != nil {
+		return err
+	}
+	return p.correct(ctx, page)
 }
 
 // correct applies a page: drifts together, and the rest one by one.
@@ -67,9 +71,9 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 		}
 	}
 	var unknown error // whether the drifts were applied
-	if len(page.drifts) > 0 {
+	if drifts := page.quietDrifts(); len(drifts) > 0 {
 		var applied map[holdfast.ID]holdfast.Event
-		applied, unknown = p.store().ApplyDrifts(ctx, page.drifts, p.runID, p.log)
+		applied, unknown = p.store().ApplyDrifts(ctx, drifts, p.runID, p.log)
 		p.driftsApplied(ctx, page, applied, left)
 		if unknown != nil && ctx.Err() != nil {
 			return unknown
@@ -90,6 +94,21 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 	applied, err := p.store().AppliedDrifts(ctx, page.drifts, p.runID)
 	p.driftsApplied(ctx, page, applied, left)
 	return err
+}
+
+// quietDrifts are the drifts that make no event sold out, and none available again: those are told to
+// subscribers, so each is corrected in a transaction.
+func (page counterPlan) quietDrifts() map[holdfast.ID]inventory.EventWrite {
+	quiet := map[holdfast.ID]inventory.EventWrite{}
+	for id, w := range page.drifts {
+		if c := page.corrections[id]; (c.Before > 0) == (c.After > 0) {
+			drift := *w.Drift
+			drift.Quiet = true // sales may move the counter until the write
+			w.Drift = &drift
+			quiet[id] = w
+		}
+	}
+	return quiet
 }
 
 // driftsApplied counts the events of left that were corrected together, and removes them.

@@ -19,7 +19,7 @@ import (
 func TestRun_FailuresEndAPassOnlyIfTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	control := testenv.Open(t, testenv.OwnServer(t), "holdfast_test_control")
-	const sales, failures = 14, 12
+	const sales, failures = 20, 12
 	recoverWith := func(t *testing.T, database, commands string, mode any) (*testenv.Env, recovery.Report, error) {
 		t.Helper()
 		w := testenv.Open(t, control.URI, database)
@@ -40,11 +40,13 @@ func TestRun_FailuresEndAPassOnlyIfTheDatabaseIsAway(t *testing.T) {
 	}
 	t.Run("it answers", func(t *testing.T) {
 		w, report, err := recoverWith(t, "holdfast_test_answers", "update", bson.D{{Key: "times", Value: failures}})
-		if !errors.Is(err, recovery.ErrLeftOver) || report.Errors != failures || report.Consumed != sales-failures || report.Checked != 1 {
-			t.Errorf("%+v, %v; want %d errors, and the rest of the pass", report, err, failures)
+		// MongoDB counts the failures only after it began them: commands at the same time can fail, too.
+		if !errors.Is(err, recovery.ErrLeftOver) || report.Errors < failures ||
+			report.Consumed == 0 || report.Consumed != sales-report.Errors || report.Checked != 1 {
+			t.Errorf("%+v, %v; want at least %d errors, and the rest of the pass", report, err, failures)
 		}
-		if report := w.Recover(); report.Consumed != failures {
-			t.Errorf("the next pass: %+v", report)
+		if next := w.Recover(); next.Consumed != report.Errors {
+			t.Errorf("the next pass: %+v", next)
 		}
 	})
 	t.Run("it is away", func(t *testing.T) {

@@ -1,6 +1,11 @@
 package recovery
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
 
 // Kind says whether the program or an operator acts on a finding. The values are part of
 // the HTTP API.
@@ -48,7 +53,12 @@ func (p Plan) Findings() []Finding {
 		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: manual},
 		{Kind: Manual, What: "events and users whose _id is no ObjectID", Count: p.Foreign, Action: manual},
 		{Kind: Manual, What: "events whose locks have too many seats to add up", Count: int64(len(p.Uncountable)), Action: manual},
-		{Kind: Manual, What: "seats that several locks have", Count: p.DoubleSeats, Action: manual},
+		{
+			Kind: Manual, What: "seats that several locks have",
+			Count:  p.DoubleSeats,
+			Action: "end all locks of each but one; while there are any, seatctl seat-index on lists them and changes nothing",
+			Detail: p.doubleDetail(),
+		},
 		{Kind: Manual, What: "locks whose seats are in no place of the seating plan", Count: p.UnplacedLocks, Action: manual},
 		{
 			Kind: Manual, What: "oversold events",
@@ -58,17 +68,29 @@ func (p Plan) Findings() []Finding {
 	}
 }
 
+// maxNamed bounds what a detail names.
+const maxNamed = 3
+
 // driftDetail names the first few counters.
-func (p Plan) driftDetail() (text string) {
-	const few = 3
-	for i, d := range p.Drifts {
-		if i == few {
-			return text + ", …"
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("event %s: %d should be %d", d.EventID, d.Before, d.After)
+func (p Plan) driftDetail() string {
+	return detail(p.Drifts, func(d inventory.Correction) string {
+		return fmt.Sprintf("event %s: %d should be %d", d.EventID, d.Before, d.After)
+	})
+}
+
+// doubleDetail names the first few seats that several locks have.
+func (p Plan) doubleDetail() string {
+	return detail(p.FirstDoubles, func(d DoubleSeat) string { return fmt.Sprintf("seat %q of event %s", d.SeatID, d.EventID) })
+}
+
+// detail names the first few of many.
+func detail[T any](all []T, name func(T) string) string {
+	var names []string
+	for _, v := range all[:min(len(all), maxNamed)] {
+		names = append(names, name(v))
 	}
-	return text
+	if len(all) > maxNamed {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,16 +18,24 @@ import (
 // maxMapsAtOnce is how many maps of seats are compared at a time.
 const maxMapsAtOnce = 4
 
-// checkMaps corrects the maps of seated events that do not agree with their locks, and reports what
-// contradicts.
+// checkMaps corrects the maps and counters of seated events that do not agree with their locks, and reports
+// what contradicts.
 func (p *pass) checkMaps(ctx context.Context) error {
 	return p.eachSeated(ctx, func(ctx context.Context, id holdfast.ID) error {
 		result, isCorrected, err := p.Pipeline.RepairSeats(ctx, id, p.runID)
-		switch {
-		case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
+		if holdfast.HasCode(err, holdfast.CodeEventNotFound) { // deleted meanwhile
 			return nil
+		}
+		if err != nil || result.Union == nil || result.IsSuspect {
+			if err := p.planCounter(ctx, id, func(c counterPlan) error { return p.settle(ctx, c) }); err != nil {
+				return err
+			}
+		}
+		switch {
 		case err != nil:
 			return p.leave(ctx, err, "[RECOVERY] Could not repair an event's map of seats", slog.Any("eventId", id))
+		case result.Union == nil: // it has no plan any more
+			return nil
 		case isCorrected:
 			p.count(Report{Corrections: 1, Report: expiry.Report{Found: 1, Applied: 1}})
 			p.log.WarnContext(ctx, fmt.Sprintf("[RECOVERY] Corrected the map of event %s: %d seats", id, result.Corrected))
@@ -40,25 +49,44 @@ func (p *pass) checkMaps(ctx context.Context) error {
 			p.contradiction(ctx, "Locks whose seats are in no place of the plan; they count in the event alone", slog.Any("eventId", id),
 				slog.Int("locks", len(union.Unplaced)), slog.Any("first", few(union.Unplaced)))
 		}
+		if len(union.Doubles)+len(union.Unplaced) > 0 {
+			return p.keepInSight(ctx, id)
+		}
 		return nil
 	})
 }
 
-// planMaps adds what a pass would find in the maps of seated events.
-func (p *pass) planMaps(ctx context.Context, plan *Plan) error {
+// planMaps adds what a pass would find in the maps of seated events, and calls addCounters with what it would find
+// in their counters.
+func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counterPlan) error) error {
 	var mu sync.Mutex
+	defer func() {
+		slices.SortStableFunc(plan.FirstDoubles, func(a, b DoubleSeat) int { return bytes.Compare(a.EventID[:], b.EventID[:]) })
+	}()
 	return p.eachSeated(ctx, func(ctx context.Context, id holdfast.ID) error {
 		state, err := p.store().MeasureSeats(ctx, id)
+		repair, result := inventory.Plan{}, inventory.Result{IsSuspect: true}
+		if err == nil {
+			repair, result = p.Pipeline.Preview(state, inventory.RepairSeats{})
+		}
+		if result.Union == nil || result.IsSuspect {
+			if err := p.planCounter(ctx, id, addCounters); err != nil {
+				return err
+			}
+		}
 		if err != nil {
 			return p.leaveUnread(ctx, err)
 		}
 		union := state.Union
 		mu.Lock()
 		defer mu.Unlock()
-		if isWrong, _ := p.Pipeline.Preview(state, inventory.RepairSeats{}); !isWrong.IsEmpty() {
+		if !repair.IsEmpty() {
 			plan.WrongMaps = append(plan.WrongMaps, id)
 		}
 		plan.DoubleSeats += int64(len(union.Doubles))
+		for _, seatID := range union.Doubles[:min(len(union.Doubles), maxNamed+1)] {
+			plan.FirstDoubles = append(plan.FirstDoubles, DoubleSeat{EventID: id, SeatID: seatID})
+		}
 		plan.UnplacedLocks += int64(len(union.Unplaced))
 		return nil
 	})
@@ -74,7 +102,7 @@ func (p *pass) leaveUnread(ctx context.Context, err error) error {
 
 // eachSeated calls handle with the seated events of the pass, several at a time.
 func (p *pass) eachSeated(ctx context.Context, handle func(context.Context, holdfast.ID) error) error {
-	events, err := p.store().SeatedEvents(ctx, p.scope)
+	events, err := p.store().SeatedEvents(ctx, p.scope, p.broken)
 	if err != nil || len(events) == 0 {
 		return err
 	}

@@ -27,11 +27,18 @@ type Plan struct {
 	Uncountable    []holdfast.ID          // their locks have too many seats to add up: reported
 	WrongMaps      []holdfast.ID          // seated events whose map does not agree with their locks: corrected
 	DoubleSeats    int64                  // seats that several locks have: reported
+	FirstDoubles   []DoubleSeat           // the first ones of each event, in the order of the events
 	UnplacedLocks  int64                  // their seats are in no place of the plan: reported
 	Oversold       int64                  // events with seats taken beyond their total: reported
 	EventsMeasured int64
 	BrokenSeals    []holdfast.ID // sealed events that other software changed: unsealed, and measured
 	Sealed         int64         // events that are not measured, unless all are
+}
+
+// DoubleSeat is a seat that several locks have.
+type DoubleSeat struct {
+	EventID holdfast.ID
+	SeatID  string
 }
 
 // Plan reads everything that a pass reads, and changes nothing.
@@ -66,7 +73,7 @@ func (r *Recovery) plan(ctx context.Context, all bool) (p Plan, err error) {
 	if p.StaleBookings, err = r.store().CountDueBookings(ctx); err != nil {
 		return p, err
 	}
-	err = reads.planCounters(ctx, oneAtATime(func(page counterPlan) error {
+	addCounters := oneAtATime(func(page counterPlan) error {
 		p.EventsMeasured += int64(page.events)
 		p.PoisonEvents = append(p.PoisonEvents, page.poisonEvents...)
 		p.Uncountable = append(p.Uncountable, page.uncountable...)
@@ -77,11 +84,11 @@ func (r *Recovery) plan(ctx context.Context, all bool) (p Plan, err error) {
 			p.Drifts = append(p.Drifts, c)
 		}
 		return page.err
-	}))
-	if err != nil {
+	})
+	if err := reads.planCounters(ctx, addCounters); err != nil {
 		return p, err
 	}
-	if err := reads.planMaps(ctx, &p); err != nil {
+	if err := reads.planMaps(ctx, &p, addCounters); err != nil {
 		return p, err
 	}
 	events, users, err := r.findForeign(ctx, &foreignTurns{})
@@ -202,8 +209,8 @@ type counterPlan struct {
 	suspects     []holdfast.ID
 }
 
-// planCounters compares all counters with their locks, several pages at a time; handle is
-// called for each page.
+// planCounters compares the counters of unseated events with their locks, several pages at a time; handle is
+// called for each page. Those of seated events are compared with their maps.
 func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error) error {
 	total, err := p.store().EventCount(ctx, p.scope)
 	if err != nil {
@@ -215,7 +222,11 @@ func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error)
 			if page.Len() > 0 {
 				work(func() error {
 					defer done(ctx, page.Len())
-					plan, err := p.planPage(ctx, page)
+					found, err := p.store().AuditUnseated(ctx, page)
+					if err != nil {
+						return err
+					}
+					plan, err := p.measure(ctx, page, found)
 					if err != nil {
 						return err
 					}
@@ -227,16 +238,30 @@ func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error)
 	})
 }
 
-// planPage compares a page of counters with the locks. Seats may move between the two
-// reads, so the events that do not agree are measured again, in one snapshot.
-func (p *pass) planPage(ctx context.Context, page store.EventPage) (counterPlan, error) {
+// planCounter is planCounters for one event, seated or not.
+func (p *pass) planCounter(ctx context.Context, id holdfast.ID, handle func(counterPlan) error) error {
+	page := store.PageOf(id)
 	found, err := p.store().Audit(ctx, page)
+	if err != nil {
+		return err
+	}
+	plan, err := p.measure(ctx, page, found)
+	if err != nil {
+		return err
+	}
+	plan.events = 0 // it was counted with its page
+	return handle(plan)
+}
+
+// measure plans the corrections of a page. Seats may have moved between the two reads of the audit, so the events
+// that did not agree are measured again, in one snapshot.
+func (p *pass) measure(ctx context.Context, page store.EventPage, found store.Audit) (counterPlan, error) {
 	plan := counterPlan{
 		events: page.Len(), poisonLocks: found.PoisonLocks, uncountable: found.Uncountable, suspects: found.Suspects,
 		corrections: map[holdfast.ID]inventory.Correction{}, drifts: map[holdfast.ID]inventory.EventWrite{},
 	}
-	if err != nil || len(found.Suspects) == 0 {
-		return plan, err
+	if len(found.Suspects) == 0 {
+		return plan, nil
 	}
 	states, err := p.store().Measure(ctx, found.Suspects)
 	if err != nil {

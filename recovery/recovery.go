@@ -83,6 +83,7 @@ func (p *pass) runSteps(ctx context.Context) (Report, error) {
 		{"expire stale bookings", p.expireBookings},
 		{"check the counters", p.checkCounters},
 		{"check the maps of seats", p.checkMaps},
+		{"count oversold events", p.countOversold},
 		{"count INITIATED bookings", p.countInitiated},
 	}
 	for i, step := range steps {
@@ -117,6 +118,9 @@ func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger
 	}
 	if err == nil {
 		err = p.checkMaps(ctx)
+	}
+	if err == nil {
+		err = p.countOversold(ctx)
 	}
 	if err == nil && p.report.Errors > 0 {
 		err = fmt.Errorf("%d events %w", p.report.Errors, ErrLeftOver)
