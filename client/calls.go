@@ -31,7 +31,29 @@ type Event struct {
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser"`
 	CreatedAt       time.Time `json:"createdAt"`
 	UpdatedAt       time.Time `json:"updatedAt"`
+
+	// Of an event with a seating plan.
+	SeatingPlanID    string `json:"seatingPlanId"` // "": it has none
+	BlockedSeats     int64  `json:"blockedSeats"`  // taken out of sale by the venue
+	OrphanRule       string `json:"orphanRule"`
+	AccessiblePolicy string `json:"accessiblePolicy"`
+	// Sections are its areas of general admission, in the plan's order, with their capacities in this event.
+	Sections []SectionCapacity `json:"sections"`
 }
+
+// SectionCapacity is how many seats an area of general admission has.
+type SectionCapacity struct {
+	Key      string `json:"key"`
+	Capacity int64  `json:"capacity"`
+}
+
+// Values of OrphanRule and AccessiblePolicy of an event.
+const (
+	OrphansAllowed     = "ALLOW"    // named seats may leave single seats: the default
+	OrphansRefused     = "REFUSE"   // SeatOrphaned, if the same number of seats could leave fewer
+	AccessibleReserved = "RESERVED" // accessible seats are locked only as asked for: the default
+	AccessibleOpen     = "OPEN"     // they are seats like any other
+)
 
 // Lock is a timed claim on seats.
 type Lock struct {
@@ -44,6 +66,8 @@ type Lock struct {
 	IdempotencyKey string    `json:"idempotencyKey"`
 	BookingID      string    `json:"bookingId"`
 	CreatedAt      time.Time `json:"createdAt"`
+	// Places say where the seats are, in plan order; nil: the event has no seating plan.
+	Places []Place `json:"places"`
 	// Replayed is true if an earlier request with the same key acquired the lock.
 	Replayed bool `json:"-"`
 }
@@ -60,6 +84,8 @@ type Booking struct {
 	PaymentReference string    `json:"paymentReference"`
 	CreatedAt        time.Time `json:"createdAt"`
 	UpdatedAt        time.Time `json:"updatedAt"`
+	// Places are as in the booking's lock.
+	Places []Place `json:"places"`
 }
 
 // CreateUser creates a user. Its retries create one user. After an error without a code, and
@@ -103,12 +129,17 @@ func (c *Client) GetUser(ctx context.Context, id string) (User, error) {
 	return get[User](ctx, c, "/api/users/", id)
 }
 
-// NewEvent describes an event for CreateEvent. MaxSeatsPerUser 0 means no limit.
+// NewEvent describes an event for CreateEvent: one with a seating plan, or with TotalSeats.
+// MaxSeatsPerUser 0 means no limit.
 type NewEvent struct {
 	Name            string    `json:"name"`
-	TotalSeats      int64     `json:"totalSeats"`
+	TotalSeats      int64     `json:"totalSeats,omitempty"`
+	SeatingPlanID   string    `json:"seatingPlanId,omitempty"`
 	EventDate       time.Time `json:"eventDate"`
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
+	// Of an event with a seating plan; "": the default.
+	OrphanRule       string `json:"orphanRule,omitempty"`
+	AccessiblePolicy string `json:"accessiblePolicy,omitempty"`
 	// IdempotencyKey makes repeated requests create one event, for 24 h. If it is "", the
 	// client generates a key for the call.
 	IdempotencyKey string `json:"idempotencyKey"`
@@ -133,6 +164,13 @@ type EventChange struct {
 	EventDate       *time.Time `json:"eventDate,omitempty"`
 	Status          *string    `json:"status,omitempty"`
 	MaxSeatsPerUser *int64     `json:"maxSeatsPerUser,omitempty"`
+	// Of an event with a seating plan.
+	OrphanRule       *string `json:"orphanRule,omitempty"`
+	AccessiblePolicy *string `json:"accessiblePolicy,omitempty"`
+	// SeatingPlanID is a plan that has every seat that is taken or blocked.
+	SeatingPlanID *string `json:"seatingPlanId,omitempty"`
+	// Sections are new capacities of areas of general admission, by their keys; the others stay.
+	Sections []SectionCapacity `json:"sections,omitempty"`
 }
 
 // UpdateEvent changes an event and returns it. After an error without a code, and after
@@ -144,10 +182,15 @@ func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange)
 }
 
 // LockRequest describes a lock for AcquireLock. The lock ends at ExpiresAt, or after
-// TTL (whole seconds), or after the server's default TTL if both are zero.
+// TTL (whole seconds), or after the server's default TTL if both are zero. The seats are
+// asked for in exactly one of the forms that Wish describes.
 type LockRequest struct {
 	EventID, UserID string
 	Seats           int64
+	SeatIDs         []string
+	AccessibleSeats int64
+	BestAvailable   *BestAvailable
+	Section         string
 	ExpiresAt       time.Time
 	TTL             time.Duration
 	// IdempotencyKey makes repeated requests acquire one lock. If it is "", the client
@@ -156,12 +199,17 @@ type LockRequest struct {
 }
 
 // AcquireLock acquires a lock on seats. It fails with SeatsUnavailable if too few seats
-// are available.
+// are available, or a named one is taken; with SeatsNotAdjacent if they can't be together
+// as required; and with SeatOrphaned if the event refuses the single seats that they leave.
 func (c *Client) AcquireLock(ctx context.Context, r LockRequest) (l Lock, err error) {
 	if r.IdempotencyKey == "" {
 		r.IdempotencyKey = rand.Text()
 	}
-	body := map[string]any{"eventId": r.EventID, "userId": r.UserID, "seats": r.Seats, "idempotencyKey": r.IdempotencyKey}
+	body := map[string]any{"eventId": r.EventID, "userId": r.UserID, "idempotencyKey": r.IdempotencyKey}
+	wish := Wish{
+		Seats: r.Seats, SeatIDs: r.SeatIDs, AccessibleSeats: r.AccessibleSeats, BestAvailable: r.BestAvailable, Section: r.Section,
+	}
+	wish.addTo(body)
 	setTime(body, "expiresAt", r.ExpiresAt)
 	setSeconds(body, "ttlSeconds", r.TTL)
 	header, err := c.call(ctx, request{method: http.MethodPost, path: "/api/locks", body: body}, &l)

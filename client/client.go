@@ -71,6 +71,7 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         any
+	etag         string // of a former response; the response to a request that has one may have no body
 	// isPlan: the body or the response may be as large as a seating plan.
 	isPlan bool
 	// notIdempotent requests are retried only if they were certainly not executed.
@@ -162,6 +163,9 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if r.etag != "" {
+		req.Header.Set("If-None-Match", r.etag)
+	}
 	if c.secret != "" {
 		req.Header.Set("Authorization", "Bearer "+c.secret)
 	}
@@ -181,6 +185,9 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	_ = response.Body.Close() // the body was read; a close error has no meaning
 	if err != nil {
 		return nil, err
+	}
+	if response.StatusCode == http.StatusNotModified && r.etag != "" {
+		return response.Header, nil
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return response.Header, newError(response, text)

@@ -339,7 +339,7 @@ func TestClient_HasEveryCode(t *testing.T) {
 		client.LockExpired, client.BookingConfirmed, client.BookingCancelled, client.BookingNotPayable,
 		client.BookingExpired, client.JobRunning, client.ValidationFailed, client.IdempotencyKeyReused,
 		client.TooManyRequests, client.Unavailable, client.OutcomeUnknown, client.SeatingPlanNotFound, client.SeatNotFound,
-		client.SeatOrphaned, client.SeatsNotAdjacent, client.LockHasBooking,
+		client.SeatOrphaned, client.SeatsNotAdjacent, client.LockHasBooking, client.ChangesGone,
 	}
 	for _, code := range httpapi.Codes() {
 		if !slices.Contains(constants, client.Code(code)) {

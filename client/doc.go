@@ -8,6 +8,13 @@
 //	})
 //	booking, err = api.ConfirmBooking(ctx, booking.ID, payment)
 //
+// In an event with a seating plan, a lock has seats by their names, the best available ones, or
+// places of general admission in a section:
+//
+//	lock, err := api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, SeatIDs: []string{"A-1-1", "A-1-2"}})
+//	if client.Is(err, client.SeatsUnavailable) { … } // the Error's Unavailable has those that are taken
+//	lock, err = api.ChangeSeats(ctx, lock.ID, client.Wish{BestAvailable: &client.BestAvailable{Seats: 2}})
+//
 // A call is retried if it gets no response, or a response that allows a retry (429,
 // 502, 503, 504). The delays grow, or follow Retry-After. Retries end with ctx or
 // after the retry timeout. They are safe: AcquireLock, CreateUser, CreateEvent and

@@ -34,6 +34,7 @@ const (
 	SeatOrphaned         Code = "SEAT_ORPHANED"      // Error.Orphans
 	SeatsNotAdjacent     Code = "SEATS_NOT_ADJACENT" // Error.Longest
 	LockHasBooking       Code = "LOCK_HAS_BOOKING"
+	ChangesGone          Code = "CHANGES_GONE"
 	SeatLimitReached     Code = "SEAT_LIMIT_REACHED"
 	EventNotOnSale       Code = "EVENT_NOT_ON_SALE"
 	EmailTaken           Code = "EMAIL_TAKEN"
