@@ -13,7 +13,7 @@ import (
 
 var (
 	variablePattern = regexp.MustCompile(`\$([A-Z_]+)`)
-	commandPattern  = regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)*)(?: [<[].*)?$`) // in the list of all commands
+	commandPattern  = regexp.MustCompile(`(?m)^  ([a-z-]+(?: [a-z]+)*)(?: [<[].*)?$`) // in the list of all commands
 )
 
 func help(t *testing.T, command ...string) string {
@@ -48,6 +48,8 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"plans export": database,
 		"plans list":   database,
 		"import":       database,
+		"seats":        database,
+		"seat-index":   database,
 		"jobs": with(leases, "LOCK_EXPIRY_INTERVAL", "BOOKING_EXPIRY_INTERVAL", "RECONCILE_INTERVAL",
 			"ENDED_RETENTION"),
 		"doctor": with(leases, "LOCK_EXPIRY_INTERVAL", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION",
@@ -96,6 +98,8 @@ func TestHelp_BeginsWithTheFlagsOfTheCommand(t *testing.T) {
 		"locks":       {"Flags:", "--event", "--user", "--status", "--limit", "Flags of every command:", "Settings:", "--mongodb-uri"},
 		"recover":     {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
 		"plans check": {"Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
+		"seats":       {"Arguments:", "<event>", "Flags:", "--section", "Flags of every command:", "Settings:", "--mongodb-uri"},
+		"seat-index":  {"Arguments:", "<on|off>", "Flags of every command:", "Settings:", "--mongodb-uri"},
 		"leases free": {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},
 	} {
 		t.Run(command, func(t *testing.T) {

@@ -41,6 +41,8 @@ type commands struct {
 	Locks     locksCmd     `cmd:"" help:"List locks."`
 	Bookings  bookingsCmd  `cmd:"" help:"List bookings."`
 	Plans     plansCmd     `cmd:"" help:"Check, import, export and list seating plans."`
+	Seats     seatsCmd     `cmd:"" help:"Show what is taken of an event with a seating plan, by section or seat by seat."`
+	SeatIndex seatIndexCmd `cmd:"" help:"Show whether MongoDB has the unique index of seats, and switch it on or off."`
 	Export    exportCmd    `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
 	Import    importCmd    `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`
 }

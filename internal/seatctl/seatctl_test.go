@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/seatctl"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -87,6 +88,12 @@ var damages = map[string]struct {
 	"poison event": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
 		env.Insert("events", bson.D{{Key: "_id", Value: ids.New()}, {Key: "totalSeats", Value: "ten"}, {Key: "availableSeats", Value: 10}})
 	}, detail: "events whose totalSeats is no whole number", action: "look at them"},
+	"a seat in two locks": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		event := newSeatedIn(t, env)
+		env.Command(bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: mongodb.Keys("eventId", "seatIds")}})
+		insertSeatLock(env, event, holdfast.LockActive, "A-1-2")
+		insertSeatLock(env, event, holdfast.LockActive, "A-1-2")
+	}, detail: `seat "A-1-2" of event `, action: "seatctl seat-index on"},
 	"oversold": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, 200)
 		env.Recover()

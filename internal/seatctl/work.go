@@ -51,7 +51,7 @@ func (r *recoverCmd) run(ctx context.Context, s *session) (int, error) {
 type sweepCmd struct {
 	Locks    sweepLocksCmd    `cmd:"" help:"Expire due locks."`
 	Bookings sweepBookingsCmd `cmd:"" help:"Expire due bookings."`
-	All      sweepAllCmd      `cmd:"" default:"1" help:"Expire both."`
+	All      sweepAllCmd      `cmd:"" default:"1" help:"Expire both, and number the changes that wait for it."`
 }
 
 type (
@@ -69,7 +69,7 @@ func (*sweepBookingsCmd) run(ctx context.Context, s *session) (int, error) {
 }
 
 func (*sweepAllCmd) run(ctx context.Context, s *session) (int, error) {
-	return s.runJobs(ctx, "lock-expiry", "booking-expiry")
+	return s.runJobs(ctx, "lock-expiry", "booking-expiry", "changes")
 }
 
 // retentionCmd removes old ended locks and bookings, and seals events that are over.
