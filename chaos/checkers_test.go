@@ -3,10 +3,7 @@ package chaos_test
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"time"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -26,6 +23,7 @@ func (c *clients) check(env *testenv.Env) finalState {
 	}
 	c.checkAnswers(final)
 	c.checkTimes(final)
+	c.checkChanges(env, final)
 	for event := range c.events {
 		c.checkLinearizability(event, final)
 	}
@@ -111,45 +109,9 @@ func (c *clients) checkReads(final finalState) {
 			if want := final.events[event.id]; err != nil || e.AvailableSeats != want.Available || e.TotalSeats != want.Total {
 				c.violation("documents", "%s answers %+v %v for event %s, but the document is %+v", apiNames[i], e, err, event.id, want)
 			}
+			if event.hall != nil {
+				c.checkMapAt(apiNames[i], api, event, final)
+			}
 		}
-	}
-}
-
-// checkReconcile makes a counter wrong by one seat and has both APIs reconcile at the same time,
-// while a worker does so too: the counter is repaired, and only once.
-func (c *clients) checkReconcile(cl *cluster, rng *rand.Rand) {
-	id := parseID(c.t, c.events[0].id)
-	drift, withinBounds := int64(1), bson.E{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$availableSeats", "$totalSeats"}}}}
-	if rng.IntN(2) == 0 {
-		drift, withinBounds = -1, bson.E{Key: "availableSeats", Value: bson.D{{Key: "$gt", Value: 0}}}
-	}
-	changed := false
-	cl.retry(func(ctx context.Context) error {
-		result, err := cl.env.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}, withinBounds},
-			bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: drift}}}})
-		changed = err == nil && result.ModifiedCount == 1
-		return err
-	})
-	if !changed {
-		return
-	}
-	var broken []string
-	repaired := poll(expiryTimeout, 0, func() bool {
-		cl.runOnBothAPIs("reconcile")
-		broken = testenv.Violations(c.t, cl.env.DB.Database)
-		return len(broken) == 0
-	})
-	if !repaired {
-		c.violation("reconcile", "not repaired after %v: %v", expiryTimeout, broken)
-		return
-	}
-	var event struct {
-		Internal struct {
-			Repairs int64 `bson:"fixes"`
-		} `bson:"internal"`
-	}
-	err := cl.env.DB.Collection("events").FindOne(context.Background(), bson.D{{Key: "_id", Value: id}}).Decode(&event)
-	if err != nil || event.Internal.Repairs != 1 {
-		c.violation("reconcile", "a drift of one seat was repaired %d times, %v", event.Internal.Repairs, err)
 	}
 }

@@ -34,8 +34,12 @@ type eventOnSale struct {
 	id      string
 	total   int64
 	perUser int64
-	mu      sync.Mutex
-	locks   int
+
+	hall           *hall // nil: the event is unseated
+	refusesOrphans bool
+
+	mu    sync.Mutex
+	locks int
 }
 
 // nextLock returns the number of a new lock.
@@ -53,7 +57,11 @@ func (c *clients) violation(checker, format string, args ...any) {
 	c.violations = append(c.violations, checker+": "+fmt.Sprintf(format, args...))
 }
 
-// newClients creates new events for the clients of one round. One event has a limit per user.
+// seatedEvents is how many events are in a hall. They are the last ones.
+const seatedEvents = 2
+
+// newClients creates new events for the clients of one round: some without numbered seats, of which one has
+// a limit per user, and two in a hall, of which one refuses orphans.
 func (c *cluster) newClients(users []string, events int) *clients {
 	c.t.Helper()
 	cs := &clients{t: c.t, users: users}
@@ -72,6 +80,9 @@ func (c *cluster) newClients(users []string, events int) *clients {
 		}
 		e.id = created.ID
 		cs.events = append(cs.events, e)
+	}
+	for i := range seatedEvents {
+		cs.events = append(cs.events, c.newSeatedEvent(i == 0))
 	}
 	return cs
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +25,8 @@ type cluster struct {
 	redis      *testenv.Redis
 	env        *testenv.Env
 	http       *http.Client
+	planID     string // of theHall
+	seatIndex  bool
 
 	mu       sync.Mutex
 	nodes    map[string]*node
@@ -93,6 +96,7 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 	if o.smallPool {
 		poolSize = "2"
 	}
+	c.seatIndex = !o.withoutSeatIndex
 	c.addNode("api-0", "api", "10m", set.URI)
 	c.addNode("api-1", "api", "-10m", set.URI+"&maxPoolSize="+poolSize)
 	c.addNode("worker-0", "worker", "10m", set.URI)
@@ -104,7 +108,8 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 }
 
 type clusterOptions struct {
-	smallPool bool // api-1 has only two connections to MongoDB
+	smallPool        bool // api-1 has only two connections to MongoDB
+	withoutSeatIndex bool
 }
 
 // addNode starts a program whose clock is off by skew.
@@ -125,7 +130,7 @@ func (c *cluster) addNode(name, program, skew, mongodbURI string) {
 		"REDIS_URL=" + c.redis.URL, "LOG_LEVEL=warn",
 		"LEASE_TTL=" + clusterLeaseTTL.String(), "LOCK_EXPIRY_INTERVAL=" + clusterTickInterval.String(),
 		"BOOKING_EXPIRY_INTERVAL=" + clusterTickInterval.String(), "RECONCILE_INTERVAL=3s",
-		"SEAL_AFTER=" + sealAfter.String(), "HTTP_ADDR=" + n.addr, "METRICS_ADDR=" + n.addr,
+		"SEAL_AFTER=" + sealAfter.String(), "SEAT_INDEX=" + strconv.FormatBool(c.seatIndex), "HTTP_ADDR=" + n.addr, "METRICS_ADDR=" + n.addr,
 	}
 	if program == "api" {
 		n.settings = append(n.settings, "METRICS_ADDR=")

@@ -11,16 +11,18 @@ var (
 	idPattern       = regexp.MustCompile(`\b[0-9a-f]{24}\b`)
 	timePattern     = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z`)
 	streamIDPattern = regexp.MustCompile(`(?m)^id: \d+$`)
+	revisionPattern = regexp.MustCompile(`"rev":\d+`)
 )
 
 // docOutput replaces only the values that differ from run to run: a time by <time>, and a stream
-// ID by <number>. A resource's ID becomes its number in order of appearance, so that an ID must
+// ID and an event's revision by <number>. A resource's ID becomes its number in order of appearance, so that an ID must
 // appear in the same places. The zero value is ready to use.
 type docOutput struct{ ids map[string]string }
 
 func (o *docOutput) normalize(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n") // curl prints header lines like this
 	text = streamIDPattern.ReplaceAllString(text, "id: <number>")
+	text = revisionPattern.ReplaceAllString(text, `"rev":<number>`)
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = idPattern.ReplaceAllStringFunc(text, func(id string) string {
 		if o.ids == nil {
@@ -59,6 +61,8 @@ func TestDocOutput_KeepsWhatIsTheSameInEveryRun(t *testing.T) {
 		},
 		{name: "header lines", printed: "Idempotent-Replayed: true\r\n", documented: "Idempotent-Replayed: true\n", same: true},
 		{name: "other stream IDs", printed: "id: 17\nevent: availability", documented: "id: 18\nevent: availability", same: true},
+		{name: "another revision", printed: `{"rev":3}`, documented: `{"rev":12}`, same: true},
+		{name: "no revision", printed: `{"rev":null}`, documented: `{"rev":12}`},
 		{name: "no stream ID", printed: "id: \nevent: availability", documented: "id: 18\nevent: availability"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

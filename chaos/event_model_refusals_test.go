@@ -9,6 +9,10 @@ func (s eventState) mayRefuse(in opInput, out opOutput) bool {
 		return out.code == "IDEMPOTENCY_KEY_REUSED" && s.locks[in.lock].status != 0
 	case opResize:
 		return out.code == "CAPACITY_BELOW_TAKEN" && in.seats < s.total-s.free
+	case opChange:
+		return s.mayRefuseChange(in, out)
+	case opBlock:
+		return out.code == "SEATS_UNAVAILABLE" && s.mayRefuseNamed(in, out, noLock, s.blocked)
 	case opSetStatus:
 		return out.code == "EVENT_NOT_ON_SALE" && s.saleStatus == "CANCELLED"
 	case opExtend, opRelease, opBook:
@@ -21,13 +25,8 @@ func (s eventState) mayRefuse(in opInput, out opOutput) bool {
 
 func (s eventState) mayRefuseLock(in opInput, out opOutput) bool {
 	switch out.code {
-	case "SEATS_UNAVAILABLE":
-		for _, l := range s.locks { // A due lock would have been reclaimed.
-			if l.status == 'A' && out.hadPassed(l.expires) {
-				return false
-			}
-		}
-		return s.free < in.seats && out.available == s.free
+	case "SEATS_UNAVAILABLE", "SEATS_NOT_ADJACENT", "SEAT_ORPHANED":
+		return s.mayRefuseSeats(in, out, noLock)
 	case "SEAT_LIMIT_REACHED":
 		most := s.heldBy(in.user, func(expires int64) bool { return expires+tolerance > out.called })
 		return s.perUser > 0 && most+in.seats > s.perUser

@@ -1,9 +1,7 @@
 package chaos_test
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -27,15 +25,25 @@ const (
 	opSetStatus operation = "set status" // closes or opens the sale
 	opSetLimit  operation = "set limit"  // seats per user; seats 0 removes it
 	opReuseKey  operation = "reuse key"  // locks with the key of another request
-	// These are no requests. opExpire is a lock that a sweep or a reclaim expired;
-	// opReadFinal reads the documents at the end.
-	opExpire    operation = "expire"
-	opReadFinal operation = "read final state"
+	opChange    operation = "change seats"
+	opBlock     operation = "block"
+	opUnblock   operation = "unblock"
+	opSetRule   operation = "set orphan rule"
+	// These are no requests. opExpire is a lock that a sweep or a reclaim expired; opReadBlocks is how many
+	// blocked seats an answer tells of; opReadFinal reads the documents at the end.
+	opExpire     operation = "expire"
+	opReadBlocks operation = "read blocks"
+	opReadFinal  operation = "read final state"
 )
 
 // changesEvent reports whether an operation changes the event itself. Such a request has no key:
 // each of its attempts may take effect.
-func (o operation) changesEvent() bool { return o == opResize || o == opSetStatus || o == opSetLimit }
+func (o operation) changesEvent() bool {
+	return slices.Contains([]operation{opResize, opSetStatus, opSetLimit, opBlock, opUnblock, opSetRule}, o)
+}
+
+// isRepeatable reports whether each attempt may take effect.
+func (o operation) isRepeatable() bool { return o.changesEvent() || o == opChange }
 
 // opInput is one request. Times are Unix milliseconds.
 type opInput struct {
@@ -45,6 +53,8 @@ type opInput struct {
 	booking       string
 	user          int
 	seats         int64
+	wish          wish   // of an event with a hall; to block and unblock, its named seats
+	refuse        bool   // orphans, of opSetRule
 	until         int64  // the expiry or the payment window that is requested, 0 for none
 	saleStatus    string // of opSetStatus
 	indeterminate bool   // It had no definite answer: it was executed at some time, or never.
@@ -59,6 +69,7 @@ type opOutput struct {
 	available int64
 	expires   int64
 	status    string
+	seatAnswer
 	// The operation took place between these two times, in Unix milliseconds.
 	called, returned int64
 }
@@ -68,9 +79,12 @@ type lockState struct {
 	booking byte // the first letter of its live booking's status; 0 for none
 	user    int
 	seats   int64
-	expires int64
-	window  int64
-	id      string // of the booking; "" while no client knows it
+	places  places
+	// reclaimed: a request for one of its seats has expired it. Then opExpire changes nothing.
+	reclaimed bool
+	expires   int64
+	window    int64
+	id        string // of the booking; "" while no client knows it
 }
 
 type eventState struct {
@@ -78,6 +92,15 @@ type eventState struct {
 	saleStatus           string
 	locks                []lockState
 	cancelled            []cancelledBooking
+
+	hall           *hall // nil: the event is unseated
+	blocked        seatSet
+	refusesOrphans bool
+}
+
+// newEventState is an event on sale without locks.
+func newEventState(total, perUser int64, locks int) eventState {
+	return eventState{total: total, free: total, perUser: perUser, saleStatus: "ON_SALE", locks: make([]lockState, locks)}
 }
 
 type cancelledBooking struct {
@@ -106,12 +129,10 @@ func (l lockState) bookingWasDue(o opOutput) bool {
 	return o.hadPassed(l.expires) || o.hadPassed(l.window)
 }
 
-// eventModel is the model for porcupine.
-func eventModel(total, perUser int64, locks int) porcupine.Model {
+// eventModel is the model for porcupine, of an event that begins with a state.
+func eventModel(begin eventState) porcupine.Model {
 	model := porcupine.NondeterministicModel{
-		Init: func() []any {
-			return []any{eventState{total: total, free: total, perUser: perUser, saleStatus: "ON_SALE", locks: make([]lockState, locks)}}
-		},
+		Init: func() []any { return []any{begin} },
 		Step: func(state, input, output any) []any {
 			return state.(eventState).step(input.(opInput), output.(opOutput))
 		},
@@ -139,39 +160,9 @@ func (s eventState) step(in opInput, out opOutput) (next []any) {
 	return next
 }
 
-func describeOperation(in opInput, out opOutput) string {
-	if in.op == opReadFinal {
-		return "final state: " + in.final.String()
-	}
-	return fmt.Sprintf("%s lock %d booking %q user %d seats %d until %s %s indeterminate %t → "+
-		"%s %s %s replayed %t available %d expires %s",
-		in.op, in.lock, in.booking, in.user, in.seats, formatMillis(in.until), in.saleStatus, in.indeterminate,
-		out.code, out.id, out.status, out.replayed, out.available, formatMillis(out.expires))
-}
-
-// formatMillis shows the seconds of a time.
-func formatMillis(ms int64) string {
-	if ms == 0 {
-		return "-"
-	}
-	return time.UnixMilli(ms).UTC().Format("05.000")
-}
-
-func (s eventState) String() string {
-	text := fmt.Sprintf("%d of %d free, limit %d, %s;", s.free, s.total, s.perUser, s.saleStatus)
-	for i, l := range s.locks {
-		if l.holdsSeats() {
-			text += fmt.Sprintf(" %d:%c%d", i, l.status, l.seats)
-			if l.booking != 0 {
-				text += string(l.booking)
-			}
-		}
-	}
-	return text
-}
-
 func (s eventState) equal(o eventState) bool {
 	return s.total == o.total && s.free == o.free && s.perUser == o.perUser && s.saleStatus == o.saleStatus &&
+		s.hall == o.hall && s.blocked == o.blocked && s.refusesOrphans == o.refusesOrphans &&
 		slices.Equal(s.locks, o.locks) && slices.Equal(s.cancelled, o.cancelled)
 }
 
@@ -229,8 +220,21 @@ func (s eventState) execute(in opInput, out opOutput) (after eventState, possibl
 		possible = s.saleStatus != "CANCELLED" || in.saleStatus == "CANCELLED"
 		s.saleStatus = in.saleStatus
 		return s, possible
+	case opChange:
+		return s.changeSeats(in, out)
+	case opBlock, opUnblock:
+		return s.changeBlocks(in, out)
+	case opReadBlocks:
+		return s, out.blocked == s.blocked.count()
+	case opSetRule:
+		s.refusesOrphans = in.refuse
+		return s, true
 	case opExpire:
 		l := s.locks[in.lock]
+		if l.reclaimed {
+			l.reclaimed = false
+			return s.withLock(in.lock, l), true
+		}
 		mayBeDue := out.mayHavePassed(l.expires) || (l.booking != 0 && out.mayHavePassed(l.window))
 		if l.status != 'A' || !mayBeDue {
 			return s, false
@@ -258,17 +262,21 @@ func (s eventState) lock(in opInput, out opOutput) (eventState, bool) {
 	l := s.locks[in.lock]
 	if l.status != 0 {
 		statuses := map[byte]string{'A': "ACTIVE", 'C': "CONSUMED", 'E': "EXPIRED", 'R': "RELEASED"}
-		return s, in.indeterminate || (out.replayed && out.status == statuses[l.status])
+		return s, in.indeterminate || (out.replayed && out.status == statuses[l.status] && out.seats == l.seats && out.places == l.places)
 	}
 	least := s.heldBy(in.user, func(expires int64) bool { return expires > out.returned+tolerance })
-	if (out.replayed && !in.indeterminate) || s.saleStatus != "ON_SALE" || s.free < in.seats {
+	if (out.replayed && !in.indeterminate) || s.saleStatus != "ON_SALE" {
 		return s, false
 	}
 	if s.perUser > 0 && least+in.seats > s.perUser {
 		return s, false
 	}
+	s, granted, possible := s.grant(in, out, noLock)
+	if !possible || s.free < in.seats || out.seats != in.seats || out.places != granted {
+		return s, false
+	}
 	s.free -= in.seats
-	return s.withLock(in.lock, lockState{status: 'A', user: in.user, seats: in.seats, expires: out.expires}), true
+	return s.withLock(in.lock, lockState{status: 'A', user: in.user, seats: in.seats, places: granted, expires: out.expires}), true
 }
 
 func (s eventState) changeLock(in opInput, out opOutput) (eventState, bool) {
@@ -350,9 +358,12 @@ func (s eventState) matches(final eventState) bool {
 	if s.free != final.free || s.total != final.total || s.perUser != final.perUser || s.saleStatus != final.saleStatus {
 		return false
 	}
+	if s.hall != final.hall || s.blocked != final.blocked || s.refusesOrphans != final.refusesOrphans {
+		return false
+	}
 	for i, l := range s.locks {
 		d := final.locks[i]
-		if l.status != d.status || (l.holdsSeats() && l.seats != d.seats) || (l.status == 'C') != (d.booking == 'C') {
+		if l.status != d.status || (l.holdsSeats() && (l.seats != d.seats || l.places != d.places)) || (l.status == 'C') != (d.booking == 'C') {
 			return false
 		}
 		if l.status == 'A' && (l.expires != d.expires || l.booking != d.booking) {

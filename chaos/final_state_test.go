@@ -15,6 +15,7 @@ type finalState struct {
 	events   map[string]finalEvent
 	locks    []finalLock
 	bookings map[holdfast.ID][]finalBooking // by lock
+	blocked  map[holdfast.ID]seatSet        // by event
 }
 
 type finalEvent struct {
@@ -23,6 +24,9 @@ type finalEvent struct {
 	Available int64       `bson:"availableSeats"`
 	PerUser   int64       `bson:"maxSeatsPerUser"`
 	Status    string      `bson:"status"`
+
+	OrphanRule   string `bson:"orphanRule"`
+	BlockedSeats int64  `bson:"blockedSeats"`
 }
 
 type finalLock struct {
@@ -34,7 +38,12 @@ type finalLock struct {
 	Key       string      `bson:"idempotencyKey"`
 	EndedBy   string      `bson:"endedBy"`
 	UpdatedAt time.Time   `bson:"updatedAt"`
+	UserID    holdfast.ID `bson:"userId"` // zero: the venue's
+	SeatIDs   []string    `bson:"seatIds"`
+	Section   string      `bson:"section"`
 }
+
+func (l finalLock) places() places { return places{seatsOf(l.SeatIDs...), l.Section} }
 
 type finalBooking struct {
 	ID        holdfast.ID `bson:"_id"`
@@ -72,8 +81,18 @@ func (c *clients) readFinalState(env *testenv.Env) (final finalState, err error)
 		final.events[e.ID.String()] = e
 	}
 	ofEvents := bson.D{{Key: "eventId", Value: bson.D{{Key: "$in", Value: eventIDs}}}}
-	if final.locks, err = findAll[finalLock](env, "seatlocks", ofEvents); err != nil {
+	locks, err := findAll[finalLock](env, "seatlocks", ofEvents)
+	if err != nil {
 		return final, err
+	}
+	final.blocked = map[holdfast.ID]seatSet{}
+	for _, l := range locks {
+		switch {
+		case !l.UserID.IsZero():
+			final.locks = append(final.locks, l)
+		case l.Status == "BLOCKED":
+			final.blocked[l.EventID] |= l.places().named
+		}
 	}
 	bookings, err := findAll[finalBooking](env, "bookings", ofEvents)
 	for _, b := range bookings {

@@ -26,17 +26,46 @@ type seatInput struct {
 	event   holdfast.ID
 	release bool
 	seats   int64
+	wish    wish    // in theHall
+	held    seatSet // that is released, in theHall
 }
 
 type seatOutput struct {
-	refused   bool
-	available int64 // as the refusal says
-	replayed  bool  // an earlier attempt had made the lock
+	refused     bool
+	available   int64   // as the refusal says
+	unavailable seatSet // the same
+	replayed    bool    // an earlier attempt had made the lock
+	held        seatSet // in theHall
 }
 
 const modelSeats = 12
 
-// seatCountModel is an event that knows only how many seats are free.
+// seatState is how many seats of an event are free, or which ones of theHall are taken.
+type seatState struct {
+	free  int64
+	taken seatSet
+}
+
+// inHall is a step of an event in theHall.
+func (s seatState) inHall(in seatInput, out seatOutput) (bool, any) {
+	if in.release {
+		return s.taken&in.held == in.held, seatState{taken: s.taken &^ in.held}
+	}
+	after := seatState{taken: s.taken | out.held}
+	if in.wish.best {
+		pick := theHall.pick(in.wish, theHall.all&^s.taken)
+		if out.refused {
+			return pick.first|pick.last == 0 && out.available == pick.available, s
+		}
+		return out.held != 0 && out.held == pick.first|pick.last, after
+	}
+	if out.refused {
+		return out.unavailable != 0 && out.unavailable == s.taken&in.wish.named, s
+	}
+	return out.held == in.wish.named && s.taken&in.wish.named == 0, after
+}
+
+// seatCountModel is an event that knows only how many seats are free, or an event in theHall.
 var seatCountModel = porcupine.Model{
 	Partition: func(history []porcupine.Operation) (partitions [][]porcupine.Operation) {
 		byEvent := map[holdfast.ID][]porcupine.Operation{}
@@ -49,16 +78,19 @@ var seatCountModel = porcupine.Model{
 		}
 		return partitions
 	},
-	Init: func() any { return int64(modelSeats) },
+	Init: func() any { return seatState{free: modelSeats} },
 	Step: func(state, input, output any) (bool, any) {
-		free, in, out := state.(int64), input.(seatInput), output.(seatOutput)
+		s, in, out := state.(seatState), input.(seatInput), output.(seatOutput)
+		free := s.free
 		switch {
+		case in.held != 0 || in.wish != wish{}:
+			return s.inHall(in, out)
 		case in.release:
-			return free+in.seats <= modelSeats, free + in.seats
+			return free+in.seats <= modelSeats, seatState{free: free + in.seats}
 		case out.refused:
-			return free < in.seats && out.available == free, free
+			return free < in.seats && out.available == free, s
 		default:
-			return free >= in.seats, free - in.seats
+			return free >= in.seats, seatState{free: free - in.seats}
 		}
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
@@ -69,6 +101,7 @@ type history struct {
 	t       *testing.T
 	start   time.Time
 	engines []*testenv.Env // as if they were two processes
+	hall    holdfast.ID    // the event in theHall
 
 	mu   sync.Mutex
 	ops  []porcupine.Operation
@@ -87,7 +120,7 @@ func (h *history) runClient(ctx context.Context, id int, events []holdfast.ID, r
 		if len(locks) > 0 && rng.IntN(2) == 0 {
 			lock := locks[len(locks)-1]
 			locks = locks[:len(locks)-1]
-			in := seatInput{event: lock.EventID, release: true, seats: lock.Seats}
+			in := seatInput{event: lock.EventID, release: true, seats: lock.Seats, held: seatsOf(lock.SeatIDs...)}
 			h.invoke(id, in, func(ctx context.Context, env *testenv.Env) (seatOutput, error) {
 				_, err := env.Seats.ReleaseLock(ctx, lock.ID)
 				return seatOutput{}, err
@@ -96,27 +129,24 @@ func (h *history) runClient(ctx context.Context, id int, events []holdfast.ID, r
 		} else {
 			request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 1 + rng.Int64N(4), Key: strconv.Itoa(n), Until: testenv.Soon()}
 			in := seatInput{event: event, seats: request.Seats}
+			if event == h.hall {
+				in.wish = theHall.numberedWish(rng)
+				request.Seats, request.Wish = in.wish.seats, in.wish.ofEngine()
+			}
 			h.invoke(id, in, func(ctx context.Context, env *testenv.Env) (seatOutput, error) {
 				lock, replayed, err := env.Seats.AcquireLock(ctx, request)
-				if available, refused := seatsUnavailable(err); refused {
-					return seatOutput{refused: true, available: available}, nil
+				if details, refused := holdfast.DetailsOf[holdfast.SeatsUnavailable](err); refused {
+					return seatOutput{refused: true, available: details.Available, unavailable: seatsOf(details.Unavailable...)}, nil
 				}
 				if err == nil {
 					locks = append(locks, lock)
 					h.addHeld(lock.ID)
 				}
-				return seatOutput{replayed: replayed}, err
+				return seatOutput{replayed: replayed, held: seatsOf(lock.SeatIDs...)}, err
 			})
 		}
 		delay(ctx, randomMillis(rng, 0, 120))
 	}
-}
-
-// seatsUnavailable reports whether an error says that there are too few seats, and how many
-// are available.
-func seatsUnavailable(err error) (available int64, refused bool) {
-	details, refused := holdfast.DetailsOf[holdfast.SeatsUnavailable](err)
-	return details.Available, refused
 }
 
 func (h *history) addHeld(id holdfast.ID) {
@@ -170,7 +200,7 @@ func (h *history) record(op porcupine.Operation) {
 	h.ops = append(h.ops, op)
 }
 
-// Clients lock and release the seats of small events through two engines, while the primary of
+// Clients lock and release the seats of small events, one of them in theHall, through two engines, while the primary of
 // three members is killed, frozen, stepped down, slow, or loses commit replies. The history is
 // linearizable: it is possible for events that execute one operation at a time. In the end each
 // operation has a definite answer, and granted locks exist.
@@ -186,7 +216,8 @@ func TestHistory_IsLinearizable(t *testing.T) {
 	t.Cleanup(set.Stop)
 	env := testenv.Open(t, set.URI, "history")
 	h := &history{t: t, start: time.Now(), engines: []*testenv.Env{env, testenv.Open(t, set.URI, "history")}, held: map[holdfast.ID]bool{}}
-	events := []holdfast.ID{env.Event(modelSeats), env.Event(modelSeats), env.Event(modelSeats)}
+	h.hall = env.SeatedEvent(theHall.plan)
+	events := []holdfast.ID{env.Event(modelSeats), env.Event(modelSeats), env.Event(modelSeats), h.hall, h.hall}
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for id := range 12 {

@@ -77,12 +77,13 @@ func isNotExecuted(err error) bool {
 var expectedStatus = map[string]int{
 	"SEATS_UNAVAILABLE": 409, "SEAT_LIMIT_REACHED": 409, "EVENT_NOT_ON_SALE": 409, "CAPACITY_BELOW_TAKEN": 409,
 	"LOCK_CONSUMED": 409, "LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "IDEMPOTENCY_KEY_REUSED": 422,
+	"SEATS_NOT_ADJACENT": 409, "SEAT_ORPHANED": 409, "LOCK_HAS_BOOKING": 409,
 	"BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409, "BOOKING_EXPIRED": 410,
 }
 
 // resultingStatus is the status of a lock or a booking after an operation.
 var resultingStatus = map[operation]string{
-	opExtend: "ACTIVE", opRelease: "RELEASED", opPay: "PAYMENT_PENDING", opConfirm: "CONFIRMED", opCancel: "CANCELLED",
+	opExtend: "ACTIVE", opChange: "ACTIVE", opRelease: "RELEASED", opPay: "PAYMENT_PENDING", opConfirm: "CONFIRMED", opCancel: "CANCELLED",
 }
 
 // record checks a definite answer by itself and adds it to the history.
@@ -109,6 +110,8 @@ func outputOfError(err error) (out opOutput, _ error) {
 	out.code = "NO CODE"
 	if answer := (*client.Error)(nil); errors.As(err, &answer) && answer.Code != "" {
 		out.code, out.available = string(answer.Code), answer.Available
+		out.requested, out.longest = answer.Requested, answer.Longest
+		out.unavailable, out.orphans = seatsOf(answer.Unavailable...), seatsOf(answer.Orphans...)
 	}
 	return out, err
 }
@@ -117,7 +120,8 @@ func outputOfLock(l client.Lock, err error) (opOutput, error) {
 	if err != nil {
 		return outputOfError(err)
 	}
-	return opOutput{id: l.ID, status: l.Status, expires: l.ExpiresAt.UnixMilli(), replayed: l.Replayed}, nil
+	return opOutput{id: l.ID, status: l.Status, expires: l.ExpiresAt.UnixMilli(), replayed: l.Replayed,
+		seatAnswer: seatAnswer{seats: l.Seats, places: places{seatsOf(l.SeatIDs()...), l.Section()}}}, nil
 }
 
 func outputOfBooking(b client.Booking, err error) (opOutput, error) {

@@ -66,7 +66,7 @@ func TestWorkers_LeaderKilledOrFrozenIsReplaced(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			ws := startWorkers(t, kind, 3)
-			events := ws.createEvents(5)
+			events := append(ws.createEvents(4), ws.createHall())
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			finished := make(chan struct{})

@@ -35,7 +35,9 @@ func (c *clients) checkLinearizability(event int, final finalState) {
 	ops := c.eventHistory(event, final)
 	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	e := c.events[event]
-	model := eventModel(e.total, e.perUser, e.locks)
+	begin := newEventState(e.total, e.perUser, e.locks)
+	begin.hall, begin.refusesOrphans = e.hall, e.refusesOrphans
+	model := eventModel(begin)
 	switch porcupine.CheckOperationsTimeout(model, ops, checkTimeout) {
 	case porcupine.Ok:
 	case porcupine.Unknown: // chaos/mutate parses this line.
@@ -80,6 +82,9 @@ func (c *clients) eventHistory(event int, final finalState) []porcupine.Operatio
 			h.lockNumbers[inv.key] = inv.lock
 		}
 		h.add(inv.opInput, inv.opOutput, inv.called, inv.returned)
+		if inv.code == "" && (inv.op == opBlock || inv.op == opUnblock) {
+			h.add(opInput{op: opReadBlocks, event: event}, inv.opOutput, inv.called, inv.returned)
+		}
 		h.addIndeterminate(inv)
 	}
 	h.addFinalState(c.events[event], event, final)
@@ -92,7 +97,7 @@ func (h *historyBuilder) addIndeterminate(inv invocation) {
 	if inv.op == opLock && (!inv.replayed || h.granted[inv.key]) { // No other attempt was executed.
 		return
 	}
-	repeatable := inv.op.changesEvent()
+	repeatable := inv.op.isRepeatable()
 	attempts := inv.indeterminateAttempts
 	switch {
 	case !repeatable:
@@ -121,13 +126,13 @@ func (h *historyBuilder) addIndeterminate(inv invocation) {
 func (h *historyBuilder) addFinalState(e *eventOnSale, event int, final finalState) {
 	document := final.events[e.id]
 	state := eventState{total: document.Total, free: document.Available, perUser: document.PerUser, saleStatus: document.Status,
-		locks: make([]lockState, e.locks)}
+		locks: make([]lockState, e.locks), hall: e.hall, blocked: final.blocked[document.ID], refusesOrphans: document.OrphanRule == "REFUSE"}
 	for _, l := range final.locks {
 		number, known := h.lockNumbers[l.Key]
 		if l.EventID.String() != e.id || !known {
 			continue
 		}
-		s := lockState{status: l.Status[0], seats: l.Seats, expires: l.ExpiresAt.UnixMilli()}
+		s := lockState{status: l.Status[0], seats: l.Seats, places: l.places(), expires: l.ExpiresAt.UnixMilli()}
 		for _, b := range final.bookings[l.ID] {
 			if b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING" || b.Status == "CONFIRMED" {
 				s.booking = b.Status[0]

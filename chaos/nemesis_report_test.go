@@ -13,8 +13,43 @@ type nemesisReport struct {
 	states                                               int // committed states that were checked
 	seals                                                int // that were written
 	streams, resets, observed                            int // by subscribers
+	halls                                                hallReport
 	faults                                               map[string]int
 	slowestExpiry                                        time.Duration // until everything due was expired
+}
+
+// hallReport counts what clients did in halls.
+type hallReport struct {
+	named, picked, standing, changed, blocks int // granted
+	taken, apart, orphaned                   int // refused
+}
+
+func (r *hallReport) add(inv invocation) {
+	counters := map[string]*int{"SEATS_UNAVAILABLE": &r.taken, "SEATS_NOT_ADJACENT": &r.apart, "SEAT_ORPHANED": &r.orphaned}
+	n := counters[inv.code]
+	if inv.code == "" {
+		switch {
+		case inv.op == opBlock:
+			n = &r.blocks
+		case inv.op == opChange:
+			n = &r.changed
+		case inv.op == opLock && inv.wish.named != 0:
+			n = &r.named
+		case inv.op == opLock && inv.wish.best:
+			n = &r.picked
+		case inv.op == opLock:
+			n = &r.standing
+		}
+	}
+	if n != nil {
+		*n++
+	}
+}
+
+// isSufficient reports whether each kind of request was granted, and refused for each reason that is not rare.
+func (r hallReport) isSufficient(rounds int) bool {
+	return r.named >= 3*rounds && r.picked >= 3*rounds && r.changed >= rounds && r.standing >= rounds/2 && r.blocks >= rounds/4 &&
+		r.taken >= rounds && r.orphaned >= rounds/4
 }
 
 // roundResult is what one round adds to the report.
@@ -37,9 +72,12 @@ func (r nemesisReport) String() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d seals, "+
-		"%d states observed by subscribers in %d streams with %d resets, everything due expired within %v, %d undecided histories (%s)",
+		"%d states observed by subscribers in %d streams with %d resets, everything due expired within %v, %d undecided histories; "+
+		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, and as refused %d taken, %d apart, %d orphaned (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.seals,
-		r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided, strings.Join(names, ", "))
+		r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
+		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks, r.halls.taken, r.halls.apart, r.halls.orphaned,
+		strings.Join(names, ", "))
 }
 
 func (r *nemesisReport) add(result roundResult) {
@@ -53,6 +91,9 @@ func (r *nemesisReport) add(result roundResult) {
 	for _, inv := range result.history {
 		if inv.code != "" {
 			r.refusals++
+		}
+		if result.events[inv.event].hall != nil {
+			r.halls.add(inv)
 		}
 	}
 	if r.faults == nil {
@@ -69,5 +110,6 @@ func (r *nemesisReport) add(result roundResult) {
 // isSufficient reports whether the rounds had enough requests, seals, streams and observed states, and
 // every history was decided.
 func (r nemesisReport) isSufficient() bool {
-	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds
+	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
+		r.halls.isSufficient(r.rounds)
 }

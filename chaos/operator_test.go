@@ -12,21 +12,26 @@ import (
 )
 
 // operate lets an operator work in the midst of the sale, until ctx ends: limits, capacities and
-// statuses change within fractions of a second, and the last event is cancelled once.
+// statuses change within fractions of a second, seats are blocked, orphans refused, and one event is cancelled.
 func (c *clients) operate(ctx context.Context, seed uint64) {
 	g := &generator{clients: c, rng: rand.New(rand.NewPCG(seed, 1<<34))}
+	cancelled := len(c.events) - 1 - 2*g.rng.IntN(2) // in a hall, or not
 	cancelAt := time.Now().Add(randomMillis(g.rng, 2000, 4000))
-	for cancelled := false; ctx.Err() == nil; g.n++ {
+	for isCancelled := false; ctx.Err() == nil; g.n++ {
 		delay(ctx, randomMillis(g.rng, 50, 300))
-		event := g.rng.IntN(len(g.events))
+		event := g.event()
 		in := opInput{op: opSetLimit, event: event, seats: g.rng.Int64N(8)}
 		switch n := g.rng.IntN(6); {
-		case !cancelled && time.Now().After(cancelAt):
-			cancelled = true
-			in = opInput{op: opSetStatus, event: len(g.events) - 1, saleStatus: "CANCELLED"}
+		case !isCancelled && time.Now().After(cancelAt):
+			isCancelled = true
+			in = opInput{op: opSetStatus, event: cancelled, saleStatus: "CANCELLED"}
 			g.updateEvent(in, client.EventChange{Status: &in.saleStatus})
 		case n < 3:
 			g.updateEvent(in, client.EventChange{MaxSeatsPerUser: &in.seats})
+		case n < 5 && g.events[event].hall != nil && g.rng.IntN(3) > 0:
+			g.block(event)
+		case n < 5 && g.events[event].hall != nil:
+			g.setRule(event)
 		case n < 5:
 			in.op, in.seats = opResize, g.events[event].total/2+g.rng.Int64N(g.events[event].total)
 			g.updateEvent(in, client.EventChange{TotalSeats: &in.seats})
@@ -45,7 +50,7 @@ func (c *clients) operate(ctx context.Context, seed uint64) {
 func TestEventModel_KnowsTheOperatorsChanges(t *testing.T) {
 	t.Parallel()
 	lock := opInput{op: opLock, seats: 3}
-	granted := opOutput{status: "ACTIVE", expires: 1_000_000, returned: 15}
+	granted := opOutput{status: "ACTIVE", expires: 1_000_000, returned: 15, seatAnswer: seatAnswer{seats: 3}}
 	refused := func(code string) opOutput { return opOutput{code: code, available: 10} }
 	limit := func(n int64) opInput { return opInput{op: opSetLimit, seats: n} }
 	status := func(to string) opInput { return opInput{op: opSetStatus, saleStatus: to} }
@@ -70,7 +75,7 @@ func TestEventModel_KnowsTheOperatorsChanges(t *testing.T) {
 				{ClientId: 0, Input: c.change, Output: opOutput{}, Call: 1, Return: 2},
 				{ClientId: 1, Input: c.in, Output: c.out, Call: 3, Return: 4},
 			}
-			if got := porcupine.CheckOperations(eventModel(10, 0, 1), history); got != c.possible {
+			if got := porcupine.CheckOperations(eventModel(newEventState(10, 0, 1)), history); got != c.possible {
 				t.Errorf("possible: %t, want %t", got, c.possible)
 			}
 		})

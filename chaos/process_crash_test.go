@@ -31,11 +31,12 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 	api, worker := start(t, "api", settings...), start(t, "worker", settings...)
 	awaitReady(t, c, api)
 	user := createUser(t, c)
-	events := []string{createEvent(t, c, 400), createEvent(t, c, 400), createEvent(t, c, 50)}
+	hall := createSeatedEvent(t, c, createPlan(t, c), client.OrphansAllowed)
+	events := []string{createEvent(t, c, 400), createEvent(t, c, 400), createEvent(t, c, 50), hall}
 
 	ctx, stop := context.WithCancel(t.Context())
 	acks := &acknowledged{locks: map[string]bool{}, sales: map[string]bool{}}
-	shop := &shopClient{t: t, client: client.New(c.base, client.WithHTTPClient(c.http)), user: user, acks: acks}
+	shop := &shopClient{t: t, client: client.New(c.base, client.WithHTTPClient(c.http)), user: user, hall: hall, acks: acks}
 	var clients sync.WaitGroup
 	for range 50 {
 		clients.Go(func() {
@@ -109,20 +110,32 @@ type shopClient struct {
 	t      *testing.T
 	client *client.Client
 	user   string
+	hall   string // the event in theHall
 	acks   *acknowledged
 }
 
-// buy locks seats, and then releases, abandons, sells, or sells and cancels them.
+// buy locks seats, changes them at times, and then releases, abandons, sells, or sells and cancels them.
 func (s *shopClient) buy(ctx context.Context, event string) {
 	key := ids.New().String()
 	ttl := time.Duration(1+rand.IntN(3)) * time.Second
-	lock, err := s.client.AcquireLock(ctx, client.LockRequest{
-		EventID: event, UserID: s.user, Seats: 1 + rand.Int64N(4), TTL: ttl, IdempotencyKey: key,
-	})
+	request := client.LockRequest{EventID: event, UserID: s.user, Seats: 1 + rand.Int64N(4), TTL: ttl, IdempotencyKey: key}
+	other := client.Wish{Seats: 1 + rand.Int64N(4)}
+	if event == s.hall {
+		rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
+		w, _ := theHall.wish(rng)
+		request = w.addTo(request, theHall)
+		w, _ = theHall.wish(rng)
+		other = w.ofClient(theHall)
+	}
+	lock, err := s.client.AcquireLock(ctx, request)
 	if !s.succeeded(ctx, err) {
 		return
 	}
 	s.acks.add(s.acks.locks, lock.ID)
+	if rand.IntN(3) == 0 {
+		_, err := s.client.ChangeSeats(ctx, lock.ID, other)
+		s.succeeded(ctx, err)
+	}
 	if rand.IntN(4) == 0 {
 		_, err := s.client.ReleaseLock(ctx, lock.ID)
 		s.succeeded(ctx, err)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -23,7 +24,7 @@ import (
 // recovery.
 type corruptDB struct {
 	*testenv.Env
-	events []holdfast.ID
+	events []holdfast.ID // the last one is in theHall
 	due    []holdfast.ID // locks that recovery must expire
 	sold   holdfast.ID   // a lock that recovery must mark CONSUMED
 }
@@ -50,7 +51,31 @@ func newCorruptDB(t *testing.T) *corruptDB {
 	db.sold = b.LockID
 	db.Set("seatlocks", b.LockID, bson.D{{Key: "status", Value: "ACTIVE"}})
 	db.Set("events", db.events[2], bson.D{{Key: "availableSeats", Value: 50}})
+	db.addHall()
 	return db
+}
+
+// addHall adds an event in theHall: with a lock, a due lock, a due booking, and a map whose first section
+// is empty.
+func (db *corruptDB) addHall() {
+	db.T.Helper()
+	event := db.SeatedEvent(theHall.plan)
+	acquire := func(until holdfast.Until, seats ...string) holdfast.Lock {
+		lock, _, err := db.Seats.AcquireLock(db.Ctx(), holdfast.LockRequest{
+			EventID: event, UserID: ids.New(), Until: until, Wish: holdfast.Wish{SeatIDs: seats},
+		})
+		if err != nil {
+			db.T.Fatal(err)
+		}
+		return lock
+	}
+	acquire(testenv.Soon(), "A1", "A2")
+	pending := acquire(testenv.Soon(), "A3", "C1")
+	b := db.Book(pending, testenv.Soon())
+	db.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Hour)}})
+	db.due = append(db.due, pending.ID, acquire(testenv.Past(), "B1", "D1", "D2").ID)
+	db.Set("events", event, bson.D{{Key: "internal.map.0", Value: bson.Binary{Data: []byte{0, 0}}}})
+	db.events = append(db.events, event)
 }
 
 // checkRepaired fails the test unless everything is as recovery must leave it.
@@ -67,7 +92,7 @@ func (db *corruptDB) checkRepaired(t *testing.T, situation string) {
 	if status := db.Lock(db.sold).Status; status != holdfast.LockConsumed {
 		t.Errorf("%s: the sold lock is %s", situation, status)
 	}
-	for i, want := range []int64{99, 95, 100} {
+	for i, want := range []int64{99, 95, 100, theHall.totalSeats() - 2} {
 		if available, _ := db.Available(db.events[i]); available != want {
 			t.Errorf("%s: event %d has %d seats available, want %d", situation, i, available, want)
 		}

@@ -34,6 +34,7 @@ const (
 type workers struct {
 	t         *testing.T
 	env       *testenv.Env
+	hall      holdfast.ID // a seated event; zero: there is none
 	settings  []string
 	leases    lease.Store
 	redisURL  string                    // "" if the leases are not in Redis
@@ -147,9 +148,13 @@ func (ws *workers) lockSeats(ctx context.Context, n int, over time.Duration, eve
 		for range min(each, n-made) {
 			made++
 			batch.Go(func() {
-				_, _, err := ws.env.Seats.AcquireLock(context.WithoutCancel(ctx), holdfast.LockRequest{
-					EventID: events[rand.IntN(len(events))], UserID: user, Seats: 1 + rand.Int64N(3), Until: holdfast.Until{For: time.Second}})
-				if err != nil {
+				r := holdfast.LockRequest{
+					EventID: events[rand.IntN(len(events))], UserID: user, Seats: 1 + rand.Int64N(3), Until: holdfast.Until{For: time.Second},
+				}
+				if r.EventID == ws.hall {
+					r.Wish.Best = &holdfast.BestAvailable{}
+				}
+				if _, _, err := ws.env.Seats.AcquireLock(context.WithoutCancel(ctx), r); err != nil {
 					ws.t.Error(err)
 				}
 			})
@@ -188,6 +193,21 @@ func (ws *workers) createEvents(n int) (events []holdfast.ID) {
 	return events
 }
 
+// createHall creates a seated event, whose locks are of the best available seats.
+func (ws *workers) createHall() holdfast.ID {
+	ws.t.Helper()
+	const rows = 4
+	section := holdfast.Section{Key: "stalls", Name: "Stalls", Category: "stalls"}
+	for n := range rows {
+		section.Rows = append(section.Rows, holdfast.Row{Key: strconv.Itoa(n), Count: holdfast.MaxRowSeats})
+	}
+	plan := holdfast.SeatingPlan{
+		Name: "Hall", Categories: []holdfast.Category{{Key: "stalls", Name: "Stalls"}}, Sections: []holdfast.Section{section},
+	}
+	ws.hall = ws.env.SeatedEvent(plan)
+	return ws.hall
+}
+
 func (ws *workers) countLocks(filter bson.D) (int64, error) {
 	return ws.env.DB.Collection("seatlocks").CountDocuments(context.Background(), filter)
 }
@@ -209,8 +229,9 @@ func (ws *workers) awaitAllExpired(events []holdfast.ID) {
 	}
 	testenv.CheckInvariants(ws.t, ws.env.DB.Database)
 	for _, e := range events {
-		if available, oversold := ws.env.Available(e); available != eventSeats || oversold != 0 {
-			ws.t.Errorf("event %s has %d seats available, %d oversold", e, available, oversold)
+		found, err := ws.env.Seats.GetEvent(ws.t.Context(), e)
+		if err != nil || found.AvailableSeats != found.TotalSeats || found.Oversold != 0 {
+			ws.t.Errorf("event %s has %d of %d seats available, %d oversold, %v", e, found.AvailableSeats, found.TotalSeats, found.Oversold, err)
 		}
 	}
 }
@@ -218,7 +239,7 @@ func (ws *workers) awaitAllExpired(events []holdfast.ID) {
 // checkNoLeases fails the test if stopped processes have left leases.
 func (ws *workers) checkNoLeases() {
 	ws.t.Helper()
-	for _, name := range []string{"leader", "lock-expiry", "booking-expiry", "reconcile", "retention", "recovery", "schema"} {
+	for _, name := range []string{"leader", "lock-expiry", "booking-expiry", "reconcile", "retention", "recovery", "changes", "schema"} {
 		if h, err := ws.leases.Read(ws.t.Context(), lease.Of(name)); err != nil || h.Held() {
 			ws.t.Errorf("the lease %s is still held by %s, %v", name, h.Holder, err)
 		}

@@ -24,12 +24,21 @@ const maxShortTTL = 10 * time.Second
 // buy locks seats, uses the lock and begins again, until ctx ends.
 func (g *generator) buy(ctx context.Context) {
 	for ; ctx.Err() == nil; g.n++ {
-		event := g.rng.IntN(len(g.events))
+		event := g.event()
 		if lock, ok := g.lock(event); ok {
 			g.useLock(ctx, event, lock)
 		}
 		delay(ctx, randomMillis(g.rng, 0, 60))
 	}
+}
+
+// event draws an event: half of the time one in a hall.
+func (g *generator) event() int {
+	unseated := len(g.events) - seatedEvents
+	if g.rng.IntN(2) == 0 {
+		return unseated + g.rng.IntN(seatedEvents)
+	}
+	return g.rng.IntN(unseated)
 }
 
 // ownLock is a lock that a client was given.
@@ -38,6 +47,8 @@ type ownLock struct {
 	id     string
 	user   int
 	long   bool // It lasts an hour, so it is not due during the round.
+
+	request invocation
 }
 
 // soon returns a time that is at least, and less than most milliseconds from now.
@@ -60,7 +71,8 @@ func timeOf(ms int64) (t time.Time) {
 func (g *generator) lock(event int) (ownLock, bool) {
 	sale, long := g.events[event], g.rng.IntN(3) > 0
 	user := g.rng.IntN(len(g.users))
-	in := opInput{op: opLock, event: event, lock: sale.nextLock(), user: user, seats: 1 + g.rng.Int64N(4)}
+	in := opInput{op: opLock, event: event, lock: sale.nextLock(), user: user}
+	in.wish, in.seats = g.wish(sale)
 	key := fmt.Sprintf("%s-%d", sale.id, in.lock)
 	ttl := int64(0)
 	switch {
@@ -75,7 +87,7 @@ func (g *generator) lock(event int) (ownLock, bool) {
 		EventID: sale.id, UserID: g.users[user], Seats: in.seats, IdempotencyKey: key,
 		ExpiresAt: timeOf(in.until), TTL: time.Duration(ttl) * time.Second,
 	}
-	inv := invocation{opInput: in, send: sendLock(request), target: key, key: key}
+	inv := invocation{opInput: in, send: sendLock(sale, request, in.wish), target: key, key: key}
 	var out opOutput
 	if g.rng.IntN(10) == 0 { // a double click
 		out = g.invokeTwice(inv)
@@ -93,7 +105,7 @@ func (g *generator) lock(event int) (ownLock, bool) {
 		g.violation("time", "a lock for %d s, requested at %s and answered at %s, lasts until %s",
 			ttl, formatMillis(out.called), formatMillis(out.returned), formatMillis(out.expires))
 	}
-	return ownLock{number: in.lock, id: out.id, user: user, long: long}, out.status == "ACTIVE"
+	return ownLock{number: in.lock, id: out.id, user: user, long: long, request: inv}, out.status == "ACTIVE"
 }
 
 // invokeTwice sends the same request to both APIs at once.
@@ -109,15 +121,11 @@ func (g *generator) invokeTwice(inv invocation) (out opOutput) {
 
 // reuseKey sends another request with a key that was used.
 func (g *generator) reuseKey(in opInput, key string) {
-	request := client.LockRequest{EventID: g.events[in.event].id, UserID: g.users[in.user], Seats: in.seats + 1, IdempotencyKey: key}
+	sale := g.events[in.event]
+	request := client.LockRequest{EventID: sale.id, UserID: g.users[in.user], Seats: in.seats + 1, IdempotencyKey: key}
 	in.op, in.until = opReuseKey, 0
-	g.invoke(g.n+1, invocation{opInput: in, send: sendLock(request), target: key, key: key})
-}
-
-func sendLock(r client.LockRequest) func(context.Context, *client.Client) (opOutput, error) {
-	return func(ctx context.Context, api *client.Client) (opOutput, error) {
-		return outputOfLock(api.AcquireLock(ctx, r))
-	}
+	other := wish{section: standing, seats: in.seats + 1}
+	g.invoke(g.n+1, invocation{opInput: in, send: sendLock(sale, request, other), target: key, key: key})
 }
 
 // both does two things at once.
@@ -133,6 +141,9 @@ func both(one, other func()) {
 func (g *generator) useLock(ctx context.Context, event int, l ownLock) {
 	if g.rng.IntN(5) == 0 {
 		g.extend(g.n, event, l)
+	}
+	if g.rng.IntN(3) == 0 {
+		g.change(event, l)
 	}
 	if g.rng.IntN(4) == 0 {
 		g.read(event, l)
@@ -158,6 +169,27 @@ func (g *generator) useLock(ctx context.Context, event int, l ownLock) {
 	if l.long && ctx.Err() == nil { // Without this the events would soon be sold out.
 		delay(ctx, randomMillis(g.rng, 0, 100))
 		g.release(g.n, event, l)
+	}
+}
+
+// change asks for other seats, sometimes twice, or while the lock is released or booked; and perhaps for the
+// lock once more.
+func (g *generator) change(event int, l ownLock) {
+	w, seats := g.wish(g.events[event])
+	change := func() { g.changeSeats(g.n, event, l, w, seats) }
+	switch g.rng.IntN(6) {
+	case 0:
+		other, n := g.wish(g.events[event])
+		both(change, func() { g.changeSeats(g.n+1, event, l, other, n) })
+	case 1:
+		both(change, func() { g.release(g.n+1, event, l) })
+	case 2:
+		both(change, func() { g.book(g.n+1, event, l, 0) })
+	default:
+		change()
+	}
+	if g.rng.IntN(3) == 0 {
+		g.askAgain(l)
 	}
 }
 
@@ -263,13 +295,17 @@ func (g *generator) changeBooking(api, event int, id string, op operation, windo
 		}})
 }
 
-// manage changes the events' capacities, and closes and opens their sales, until ctx ends.
+// manage changes the events' capacities, blocks seats of halls, and closes and opens their sales, until ctx ends.
 func (g *generator) manage(ctx context.Context) {
 	for ; ctx.Err() == nil; g.n++ {
 		delay(ctx, randomMillis(g.rng, 200, 600))
-		event := g.rng.IntN(len(g.events))
+		event := g.event()
+		if g.events[event].hall != nil && g.rng.IntN(4) > 0 {
+			g.block(event)
+			continue
+		}
 		in := opInput{op: opResize, event: event, seats: g.events[event].total/2 + g.rng.Int64N(g.events[event].total)}
-		if g.rng.IntN(4) > 0 {
+		if g.events[event].hall == nil && g.rng.IntN(4) > 0 {
 			g.updateEvent(in, client.EventChange{TotalSeats: &in.seats})
 			continue
 		}

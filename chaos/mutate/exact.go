@@ -9,7 +9,7 @@ var exactMutations = []mutation{
 		from: "SetRegistry(registry)", to: "SetRegistry(nil)",
 		pkg: "./recovery", tests: "TheFirstOfRepeatedFields"},
 	{name: "the counter of a document with repeated fields stays wrong", file: "internal/pipeline/direct.go",
-		from: "errors.As(err, &rejected) && plan.Event.Drift != nil:", to: "errors.As(err, &rejected) && false:",
+		from: "new(store.RejectedEventError)) && t.plan.Event.Drift != nil:", to: "new(store.RejectedEventError)) && false:",
 		pkg: "./recovery", tests: "TheFirstOfRepeatedFields"},
 	{name: "a repair that holds its event subtracts a drift", file: "seats/inventory/event.go",
 		from: "d.event.Oversold >= 0 && !d.state.Held:", to: "d.event.Oversold >= 0:",

@@ -26,5 +26,5 @@ var mutations = slices.Concat(
 	upgradeMutations,
 	sweepMutations, pageMutations, dueMutations, applyMutations,
 	runnerMutations, runTxMutations, queueMutations, edgeMutations,
-	exactMutations, mapMutations,
+	exactMutations, mapMutations, hallMutations, changeMutations,
 )

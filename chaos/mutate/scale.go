@@ -3,7 +3,10 @@ package main
 // scaleMutations remove what makes sums of many locks exact, and queries of one shard.
 var scaleMutations = []mutation{
 	{name: "only the first range of an event's locks is added up", file: "internal/store/sums.go",
-		from: "if read < int64(s.maxSummed) {", to: "if read > 0 {",
+		from: "isWhole := read < int64(s.maxSummed); {", to: "isWhole := read > 0; {",
+		tests: "TestMeasure_CountsEveryLockOnceInRanges"},
+	{name: "a part of an event's locks is added up twice", file: "internal/store/sums.go",
+		from: "\treturn found[:last], []lockRange", to: "\treturn found, []lockRange",
 		tests: "TestMeasure_CountsEveryLockOnceInRanges"},
 	{name: "locks behind the ObjectIDs are not added up", file: "internal/store/sums.go",
 		from: "\tif onlyOIDs {\n", to: "\tif true {\n",

@@ -1,0 +1,110 @@
+package chaos_test
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// toldRecord is a record of changes.
+type toldRecord struct {
+	Seq   int64      `bson:"seq"`
+	Items []toldItem `bson:"items"`
+}
+
+type toldItem struct {
+	Type    string    `bson:"type"`
+	Rev     int64     `bson:"rev"`
+	Lock    *toldLock `bson:"lock"`
+	Booking *struct {
+		ID     holdfast.ID `bson:"_id"`
+		Status string      `bson:"status"`
+	} `bson:"booking"`
+	seq int64
+}
+
+type toldLock struct {
+	ID        holdfast.ID `bson:"_id"`
+	Seats     int64       `bson:"seats"`
+	Status    string      `bson:"status"`
+	ExpiresAt time.Time   `bson:"expiresAt"`
+	SeatIDs   []string    `bson:"seatIds"`
+	Section   string      `bson:"section"`
+}
+
+// checkChanges: each committed change of a lock or a booking has its record, once, in the order of its revisions,
+// and nothing else has one.
+func (c *clients) checkChanges(env *testenv.Env, final finalState) {
+	for numbered := 1; numbered > 0; {
+		var err error
+		if numbered, err = env.Changes.Number(context.Background()); err != nil {
+			c.violation("changes", "numbering: %v", err)
+			return
+		}
+	}
+	var eventIDs []holdfast.ID
+	for _, e := range c.events {
+		eventIDs = append(eventIDs, parseID(c.t, e.id))
+	}
+	records, err := findAll[toldRecord](env, changes.Collection, bson.D{{Key: "eventId", Value: bson.D{{Key: "$in", Value: eventIDs}}}})
+	if err != nil {
+		c.violation("changes", "%v", err)
+		return
+	}
+	told := map[holdfast.ID][]toldItem{}
+	for _, r := range records {
+		for _, item := range r.Items {
+			item.seq = r.Seq
+			switch {
+			case item.Lock != nil:
+				told[item.Lock.ID] = append(told[item.Lock.ID], item)
+			case item.Booking != nil:
+				told[item.Booking.ID] = append(told[item.Booking.ID], item)
+			}
+		}
+	}
+	for _, l := range final.locks {
+		last := c.checkOrder("lock", l.ID, told[l.ID])
+		is := toldLock{l.ID, l.Seats, l.Status, l.ExpiresAt, l.SeatIDs, l.Section}
+		if last == nil || !last.Lock.equals(is) {
+			c.violation("changes", "lock %s is %+v, but told was %+v", l.ID, is, told[l.ID])
+		}
+		delete(told, l.ID)
+		for _, b := range final.bookings[l.ID] {
+			if last := c.checkOrder("booking", b.ID, told[b.ID]); last == nil || last.Booking.Status != b.Status {
+				c.violation("changes", "booking %s is %s, but told was %+v", b.ID, b.Status, told[b.ID])
+			}
+			delete(told, b.ID)
+		}
+	}
+	for id, items := range told {
+		c.violation("changes", "%s does not exist, but told was %+v", id, items)
+	}
+}
+
+func (l toldLock) equals(o toldLock) bool {
+	return l.ID == o.ID && l.Seats == o.Seats && l.Status == o.Status && l.ExpiresAt.Equal(o.ExpiresAt) &&
+		slices.Equal(l.SeatIDs, o.SeatIDs) && l.Section == o.Section
+}
+
+// checkOrder returns the last change; nil: there is none.
+func (c *clients) checkOrder(kind string, id holdfast.ID, items []toldItem) (last *toldItem) {
+	slices.SortFunc(items, func(a, b toldItem) int { return cmp.Compare(a.seq, b.seq) })
+	for i := range items {
+		switch item := &items[i]; {
+		case item.seq < 1, last == nil && item.Type != kind+".created", last != nil && (item.Rev <= last.Rev || item.seq == last.seq):
+			c.violation("changes", "%s %s: told was %+v", kind, id, items)
+			return &items[len(items)-1]
+		default:
+			last = item
+		}
+	}
+	return last
+}

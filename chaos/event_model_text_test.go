@@ -1,0 +1,43 @@
+package chaos_test
+
+import (
+	"fmt"
+	"time"
+)
+
+func describeOperation(in opInput, out opOutput) string {
+	if in.op == opReadFinal {
+		return "final state: " + in.final.String()
+	}
+	return fmt.Sprintf("%s lock %d booking %q user %d seats %d %+v until %s %s indeterminate %t → "+
+		"%s %s %s replayed %t available %d expires %s %+v",
+		in.op, in.lock, in.booking, in.user, in.seats, in.wish, formatMillis(in.until), in.saleStatus, in.indeterminate,
+		out.code, out.id, out.status, out.replayed, out.available, formatMillis(out.expires), out.seatAnswer)
+}
+
+// formatMillis shows the seconds of a time.
+func formatMillis(ms int64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return time.UnixMilli(ms).UTC().Format("05.000")
+}
+
+func (s eventState) String() string {
+	text := fmt.Sprintf("%d of %d free, limit %d, %s;", s.free, s.total, s.perUser, s.saleStatus)
+	if s.hall != nil {
+		text += fmt.Sprintf(" blocked %v, orphans are refused %t;", s.blocked, s.refusesOrphans)
+	}
+	for i, l := range s.locks {
+		if l.holdsSeats() {
+			text += fmt.Sprintf(" %d:%c%d", i, l.status, l.seats)
+			if s.hall != nil {
+				text += fmt.Sprintf("%v", l.places)
+			}
+			if l.booking != 0 {
+				text += string(l.booking)
+			}
+		}
+	}
+	return text
+}
