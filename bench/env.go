@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -27,11 +28,16 @@ type env struct {
 
 // newEnv opens an empty database with all indexes and validators.
 func newEnv(ctx context.Context, uri string) (*env, error) {
+	return newEnvWith(ctx, uri, core.Collections())
+}
+
+// newEnvWith opens an empty database with these indexes and validators.
+func newEnvWith(ctx context.Context, uri string, collections []mongodb.Collection) (*env, error) {
 	e, err := openEnv(ctx, uri, newDatabaseName())
 	if err != nil {
 		return nil, err
 	}
-	if degraded, err := core.EnsureSchema(ctx, e.DB, e.DB.Log(), core.Collections()...); err != nil || len(degraded) > 0 {
+	if degraded, err := core.EnsureSchema(ctx, e.DB, e.DB.Log(), collections...); err != nil || len(degraded) > 0 {
 		return nil, fmt.Errorf("indexes and validators: %w %v", err, degraded)
 	}
 	return e, nil
@@ -73,7 +79,8 @@ type expectation struct {
 	seats    int64 // granted
 	unknown  int64 // seats of operations with unknown outcome
 	counters bool  // the variant moves the events' counters
-	locks    bool  // the variant stores locks, of one seat each
+	locks    bool  // the variant stores locks
+	grants   int64 // the locks granted; 0: each lock has one seat
 }
 
 // check returns an error if counters or locks contradict the expectation.
@@ -111,16 +118,17 @@ func checkInventory(ctx context.Context, db *mongo.Database, want expectation) e
 		held, count = locks[0].Seats, locks[0].Count
 	}
 	taken := sums[0].Taken
-	plausible := func(n int64) bool { return n >= want.seats && n <= want.seats+want.unknown }
+	plausible := func(n, granted int64) bool { return n >= granted && n <= granted+want.unknown }
+	grants := cmp.Or(want.grants, want.seats)
 	switch {
 	case sums[0].Negative > 0:
 		return fmt.Errorf("%d events have fewer than 0 seats available", sums[0].Negative)
-	case want.counters && !plausible(taken):
+	case want.counters && !plausible(taken, want.seats):
 		return fmt.Errorf("%d seats were granted; by the counters, %d are taken", want.seats, taken)
 	case want.counters && want.locks && taken != held:
 		return fmt.Errorf("by the counters, %d seats are taken; the locks hold %d", taken, held)
-	case want.locks && (!plausible(held) || !plausible(count)):
-		return fmt.Errorf("%d seats were granted; %d locks hold %d seats", want.seats, count, held)
+	case want.locks && (!plausible(held, want.seats) || !plausible(count, grants)):
+		return fmt.Errorf("%d locks of %d seats were granted; %d locks hold %d seats", grants, want.seats, count, held)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -67,8 +68,8 @@ func closedHTTP(s settings, row httpRow, clients int) *result {
 		if row.variant == keylessName {
 			key = func(int, int) string { return "" }
 		}
-		return lockThroughServers(ctx, s, servers, clients, func(client, n int) []byte {
-			return lockBody(event, user.ID, key(client, n))
+		return throughServers(ctx, s, servers, clients, func(_ context.Context, to serverConn, client, n int) (bool, error) {
+			return to.postLock(lockBody(event, user.ID, key(client, n)))
 		})
 	}
 	return overHTTP(s, row)
@@ -111,20 +112,23 @@ func overHTTP(s settings, row httpRow) *result {
 	}}
 }
 
-// lockThroughServers lets clients lock seats, each through one of the servers.
+// throughServers lets clients lock seats, each through one of the servers.
 // With several servers, it notes how fairly they share the event.
-func lockThroughServers(ctx context.Context, s settings, servers []*server, clients int, body requestBody) (measurement, error) {
+func throughServers(
+	ctx context.Context, s settings, servers []*server, clients int,
+	do func(ctx context.Context, to serverConn, client, n int) (granted bool, err error),
+) (measurement, error) {
 	granted := make([]atomic.Int64, len(servers))
-	connections := make([]*fasthttp.HostClient, len(servers))
+	connections := make([]serverConn, len(servers))
 	for i, server := range servers {
-		connections[i] = &fasthttp.HostClient{
+		connections[i] = serverConn{&fasthttp.HostClient{
 			Addr: server.address, MaxConns: clients, ReadTimeout: time.Minute, DisableHeaderNamesNormalizing: true,
-		}
+		}}
 		defer connections[i].CloseIdleConnections()
 	}
-	m, err := closedLoop(ctx, clients, s.duration, func(_ context.Context, client, n int) (bool, error) {
+	m, err := closedLoop(ctx, clients, s.duration, func(ctx context.Context, client, n int) (bool, error) {
 		i := client % len(servers)
-		ok, err := postLock(connections[i], servers[i].address, body(client, n))
+		ok, err := do(ctx, connections[i], client, n)
 		if ok {
 			granted[i].Add(1)
 		}
@@ -140,8 +144,8 @@ func lockThroughServers(ctx context.Context, s settings, servers []*server, clie
 	return m, err
 }
 
-// requestBody returns the body of a client's n-th request.
-type requestBody func(client, n int) []byte
+// serverConn is the connections to a server.
+type serverConn struct{ *fasthttp.HostClient }
 
 // lockBody is the body of a request for one seat; key may be empty.
 func lockBody(event, user holdfast.ID, key string) []byte {
@@ -151,12 +155,12 @@ func lockBody(event, user holdfast.ID, key string) []byte {
 	return fmt.Appendf(nil, `{"eventId":"%s","userId":"%s","seats":1,"idempotencyKey":"%s"}`, event, user, key)
 }
 
-func postLock(c *fasthttp.HostClient, address string, body []byte) (granted bool, err error) {
+func (c serverConn) postLock(body []byte) (granted bool, err error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	request.Header.SetMethod(http.MethodPost)
-	request.SetRequestURI("http://" + address + "/api/locks")
+	request.SetRequestURI("http://" + c.Addr + "/api/locks")
 	request.Header.SetContentType("application/json")
 	request.SetBodyRaw(body)
 	if err := c.Do(request, response); err != nil {
@@ -194,7 +198,7 @@ func startServer(ctx context.Context, variant string, c serverConfig) (*server, 
 	}
 	address := port.Addr()
 	command := devserver.Command{Args: []string{self, "serve", variant, c.mongoURI, c.database, address}, Output: os.Stderr}
-	if variant == engineName || variant == keylessName {
+	if strings.HasPrefix(variant, engineName) {
 		command.Args = []string{filepath.Join(c.binDir, "api")}
 		command.Env = []string{
 			"MONGODB_URI=" + c.mongoURI, "MONGODB_DATABASE=" + c.database, "HTTP_ADDR=" + address,

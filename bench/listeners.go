@@ -152,16 +152,37 @@ func (l *listener) read(started chan struct{}) {
 	}
 }
 
-// lockOnSchedule locks seats at a fixed rate, whether or not earlier requests are
-// answered. A latency counts from the time at which the request was scheduled.
-// answered are the times of the answers, in order.
+// lockOnSchedule locks single seats at a fixed rate. answered are the times of the answers, in order.
 func lockOnSchedule(ctx context.Context, s settings, to *server, rate int, event holdfast.ID, user holdfast.User) (
 	m measurement, answered []time.Time, err error,
 ) {
-	transport := &http.Transport{MaxIdleConnsPerHost: rate}
-	defer transport.CloseIdleConnections()
-	api := client.New("http://"+to.address,
+	api, closeIdle := to.client(rate)
+	defer closeIdle()
+	m, err = onSchedule(ctx, s, rate, func(n int) (done func(at time.Time), err error) {
+		_, err = api.AcquireLock(ctx, client.LockRequest{
+			EventID: event.String(), UserID: user.ID.String(), Seats: 1,
+			IdempotencyKey: strconv.Itoa(n),
+		})
+		return func(at time.Time) { answered = append(answered, at) }, err
+	})
+	slices.SortFunc(answered, time.Time.Compare)
+	return m, answered, err
+}
+
+// client returns a client of a server with so many idle connections, without retries.
+func (s *server) client(idle int) (api *client.Client, closeIdle func()) {
+	transport := &http.Transport{MaxIdleConnsPerHost: idle}
+	api = client.New("http://"+s.address,
 		client.WithHTTPClient(&http.Client{Timeout: responseTimeout, Transport: transport}), client.WithRetryTimeout(0))
+	return api, transport.CloseIdleConnections
+}
+
+// onSchedule sends requests at a fixed rate, whether or not earlier requests are
+// answered. A latency counts from the time at which the request was scheduled. A request returns
+// what to do with the time of its answer, one at a time.
+func onSchedule(
+	ctx context.Context, s settings, rate int, request func(n int) (done func(at time.Time), err error),
+) (m measurement, err error) {
 	var mu sync.Mutex
 	var inFlight sync.WaitGroup
 	start := wallClock()
@@ -169,10 +190,7 @@ func lockOnSchedule(ctx context.Context, s settings, to *server, rate int, event
 		scheduled := start.Add(time.Duration(n) * time.Second / time.Duration(rate))
 		sleep(ctx, scheduled.Sub(wallClock()))
 		inFlight.Go(func() {
-			_, err := api.AcquireLock(ctx, client.LockRequest{
-				EventID: event.String(), UserID: user.ID.String(), Seats: 1,
-				IdempotencyKey: strconv.Itoa(n),
-			})
+			done, err := request(n)
 			at := wallClock()
 			mu.Lock()
 			defer mu.Unlock()
@@ -182,12 +200,11 @@ func lockOnSchedule(ctx context.Context, s settings, to *server, rate int, event
 				return
 			}
 			m.Granted++
-			answered = append(answered, at)
+			done(at)
 		})
 	}
 	inFlight.Wait()
 	m.Seconds = wallClock.Since(start).Seconds()
 	m.noteUnknown()
-	slices.SortFunc(answered, time.Time.Compare)
-	return m, answered, ctx.Err()
+	return m, ctx.Err()
 }

@@ -151,8 +151,14 @@ func (d recoveryData) recover(ctx context.Context, binary, steps string) (measur
 	return m, checkInventory(ctx, d.db, expectation{seats: recoverySeatsPerLock * recoveryLocks, counters: true})
 }
 
-// aggregate sums all locks by event, by the index that the engine uses.
+// aggregate is sumLocks as a measurement.
 func (d recoveryData) aggregate(ctx context.Context) (measurement, error) {
+	seconds, err := d.sumLocks(ctx, recoveryEvents)
+	return measurement{Granted: recoveryLocks, Seconds: seconds, note: fmt.Sprintf("%.1f s", seconds)}, err
+}
+
+// sumLocks sums all locks by event, by the index that the engine uses. It returns how long that took.
+func (d recoveryData) sumLocks(ctx context.Context, wantEvents int) (seconds float64, err error) {
 	start := wallClock()
 	cursor, err := d.db.Collection("seatlocks").Aggregate(ctx, mongo.Pipeline{
 		mongodb.Match(
@@ -162,20 +168,19 @@ func (d recoveryData) aggregate(ctx context.Context) (measurement, error) {
 		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$eventId"}, {Key: "seats", Value: sum("$seats")}}}},
 	})
 	if err != nil {
-		return measurement{}, err
+		return 0, err
 	}
 	events := 0
 	for cursor.Next(ctx) {
 		events++
 	}
 	if err := cursor.Err(); err != nil {
-		return measurement{}, err
+		return 0, err
 	}
-	if events != recoveryEvents {
-		return measurement{}, fmt.Errorf("the sums are of %d events instead of %d", events, recoveryEvents)
+	if events != wantEvents {
+		return 0, fmt.Errorf("the sums are of %d events instead of %d", events, wantEvents)
 	}
-	seconds := wallClock.Since(start).Seconds()
-	return measurement{Granted: recoveryLocks, Seconds: seconds, note: fmt.Sprintf("%.1f s", seconds)}, nil
+	return wallClock.Since(start).Seconds(), nil
 }
 
 // recoveryReport is the output of a recover process. A comparison reads the reports

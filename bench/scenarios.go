@@ -31,6 +31,14 @@ var scenarios = []scenario{
 	{"recovery-sealed", "live locks beside the locks of events that are over and sealed", recoverSealed},
 	{"sweep", "100,000 due locks are expired", sweep},
 	{"sweep-on-sale", "50,000 due locks of an event are expired while 256 clients lock seats of it", sweepOnSale},
+	{"seated-named", "1 to 4 adjacent seats of a hall of 60,000, named by the clients, in one process", seatedNamed},
+	{"seated-http", "the same through HTTP", seatedHTTP},
+	{"seated-best", "1 to 4 best available seats of halls that are sold to 95 %", seatedBest},
+	{"seated-decision", "one choice of 1 to 4 best available seats among 60,000, in memory", seatedDecision},
+	{"seated-front-row", "256 clients request the same eight seats, which are taken", frontRow},
+	{"seated-processes", "three API processes sell seats of one hall, 256 clients in all", seatedProcesses},
+	{"seat-listeners", "2,000 locks a second of a hall of 60,000 seats while clients listen to its map", withSeatListeners},
+	{"seated-recovery", "20 halls with 500,000 locks of two numbered seats", recoverSeated},
 }
 
 // ampleSeats is more than any measurement takes.

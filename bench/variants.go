@@ -35,7 +35,7 @@ type variant struct {
 // that measure the engine.
 const (
 	engineName      = "engine"
-	keylessName     = "engine, without keys"
+	keylessName     = "engine, without keys" // a comparison looks for it in the source of other revisions
 	transactionName = "a transaction each"
 	mutexName       = "… behind a mutex"
 	emptyName       = "an empty handler"
