@@ -29,7 +29,10 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 				return r
 			}
 		}
-		r := &changes.Record{EventID: eventID, PlanID: p.PlanID, At: p.DecidedAt}
+		r := &changes.Record{EventID: eventID, At: p.DecidedAt}
+		if eventID == p.EventID || p.EventID.IsZero() {
+			r.PlanID = p.PlanID
+		}
 		if a.Event != nil && eventID == p.EventID {
 			r.Revision, r.At = a.Event.Revision, a.Now
 		}
@@ -54,7 +57,11 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 	}
 	for _, what := range told {
 		after := a.Event.Answer()
-		change := holdfast.Change{Type: what, Revision: a.Event.Revision, Origin: p.originOf(p.ToldBy), Event: &after}
+		by := p.ToldBy
+		if what == holdfast.ChangeEventSoldOut || what == holdfast.ChangeEventAvailable {
+			by = p.CountedBy
+		}
+		change := holdfast.Change{Type: what, Revision: a.Event.Revision, Origin: p.originOf(by), Event: &after}
 		if p.Event.Drift != nil && a.Event.Repairs != nil { // it does not raise the revision
 			change.Repairs = *a.Event.Repairs
 		}

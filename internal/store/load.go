@@ -56,8 +56,8 @@ func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, 
 	if err := s.loadSales(ctx, eventID, &found); err != nil {
 		return inventory.State{}, err
 	}
-	if slices.ContainsFunc(found.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
-		return inventory.State{}, RejectedEventError{errUncountable}
+	if err := found.countable(); err != nil {
+		return inventory.State{}, err
 	}
 	state := found.state(n, s.shared())
 	state.Fenced = fenced

@@ -32,6 +32,17 @@ type loaded struct {
 	Taken    []takenDoc
 }
 
+// countable returns an error if the sum of an event's locks was read and is no number that can be relied on.
+func (l loaded) countable() error {
+	if slices.ContainsFunc(l.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
+		return RejectedEventError{errUncountable}
+	}
+	return nil
+}
+
+// errUncountable says that a sum of seats is beyond the numbers that are exact.
+const errUncountable = mongodb.AbortError("the event's locks have too many seats to add up")
+
 // readEvent begins the read of an event.
 func (l *loaded) readEvent(id ID, withSeats bool) mongo.Pipeline {
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))}
@@ -160,23 +171,26 @@ func (l loaded) fillDue(s *inventory.State, n inventory.Needs, shared bool) {
 // holders finds the locks of seats among due locks. A lock that can't be ended keeps its seats, and so do
 // several locks with the same seat: if one of them ended, the seat would still be in another.
 func holders(seatIDs []string, due []lockDoc, shared bool, lock func(lockDoc) inventory.DueLock) map[string]*inventory.DueLock {
-	found, several := make(map[string]*inventory.DueLock, len(seatIDs)), map[string]bool{}
+	found, first := make(map[string]*inventory.DueLock, len(seatIDs)), map[string]int{}
 	for _, id := range seatIDs {
 		found[id] = nil
 	}
-	for _, d := range due {
+	for n, d := range due {
 		holder := lock(d)
 		for _, id := range d.SeatIDs {
-			before, needed := found[id]
-			several[id] = several[id] || before != nil && before.ID != d.ID
-			if needed && d.isEndable(shared) {
-				found[id] = &holder
+			if _, needed := found[id]; !needed {
+				continue
 			}
-		}
-	}
-	for id := range found {
-		if several[id] {
-			found[id] = nil
+			before, isAnother := first[id]
+			switch {
+			case !isAnother && d.isEndable(shared):
+				found[id] = &holder
+			case isAnother && before != n: // not the same lock, which names the seat twice
+				found[id] = nil
+			}
+			if !isAnother {
+				first[id] = n
+			}
 		}
 	}
 	return found

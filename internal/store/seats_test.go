@@ -111,7 +111,7 @@ func (f seated) take(s inventory.State, locks ...holdfast.Lock) inventory.Plan {
 		}
 		if l.Section != "" {
 			n, _ := f.hall.FindSection(l.Section)
-			s.Seats.TakeGeneral(n, l.Seats)
+			s.Seats.AddGeneral(n, l.Seats)
 		}
 		if l.Status == holdfast.LockBlocked {
 			plan.Event.Blocked = new(s.Event.Seating.BlockedSeats + l.Seats)
@@ -392,6 +392,9 @@ func (f seated) insertHeld() (held heldSeats) {
 	f.withoutSeatIndex()
 	lock("ACTIVE", past, bson.A{"a-2-5"})
 	lock("ACTIVE", past, bson.A{"a-2-5"})
+	f.Insert("seatlocks", bson.D{field("eventId", f.event), field("seats", "1"), field("status", "ACTIVE"), field("expiresAt", past),
+		field("seatIds", bson.A{"a-2-4"})})
+	lock("ACTIVE", past, bson.A{"a-2-4"})
 	f.Insert("seatlocks", bson.D{field("eventId", f.event), field("seats", 1.5), field("status", "ACTIVE"), field("expiresAt", past),
 		field("seatIds", bson.A{"a-2-6"})})
 	f.Insert("bookings", bson.D{
@@ -432,7 +435,7 @@ func TestSeated_LoadFindsHoldersAndBlocks(t *testing.T) {
 	f := newSeated(t, testenv.New(t))
 	held := f.insertHeld()
 	needs := inventory.Needs{
-		Holders: []string{"a-1-1", "a-1-2", "a-2-1", "a-2-2", "a-2-3", "a-2-5", "a-2-6", "a-2-9", "a-2-10"},
+		Holders: []string{"a-1-1", "a-1-2", "a-2-1", "a-2-2", "a-2-3", "a-2-4", "a-2-5", "a-2-6", "a-2-9", "a-2-10"},
 		Blocks:  []string{"a-1-1", "a-2-7", "a-2-10"},
 	}
 	want := inventory.DueLock{Lock: inventory.Lock{Revision: new(int64(5)), Lock: holdfast.Lock{
@@ -456,7 +459,7 @@ func TestSeated_LoadFindsHoldersAndBlocks(t *testing.T) {
 			if s.Holders["a-2-9"] == nil {
 				t.Error("a lock that names a seat twice is no holder")
 			}
-			for _, id := range []string{"a-2-2", "a-2-3", "a-2-5", "a-2-6", "a-2-10"} {
+			for _, id := range []string{"a-2-2", "a-2-3", "a-2-4", "a-2-5", "a-2-6", "a-2-10"} {
 				if h := s.Holders[id]; h != nil {
 					t.Errorf("%s has the holder %+v", id, h)
 				}
@@ -468,7 +471,7 @@ func TestSeated_LoadFindsHoldersAndBlocks(t *testing.T) {
 				t.Errorf("got %+v", s.Blocks)
 			}
 			s = load(inventory.Needs{Due: 10, Holders: []string{"a-1-1", "a-2-1"}})
-			if s.Due == nil || len(*s.Due) != 5 || s.Holders["a-1-1"] == nil || !s.Holders["a-2-1"].Sold {
+			if s.Due == nil || len(*s.Due) != 6 || s.Holders["a-1-1"] == nil || !s.Holders["a-2-1"].Sold {
 				t.Errorf("with all due locks: %+v, %+v", s.Due, s.Holders)
 			}
 			for _, d := range *s.Due {

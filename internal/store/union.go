@@ -60,6 +60,9 @@ func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (i
 	if err := s.loadSales(ctx, eventID, &found); err != nil {
 		return inventory.State{}, err
 	}
+	if err := found.countable(); err != nil {
+		return inventory.State{}, err
+	}
 	state := found.state(n, s.shared())
 	if state.Event == nil || state.Event.Seating.PlanID.IsZero() {
 		state.Union = &inventory.Union{}
@@ -131,7 +134,7 @@ type unionMaker struct {
 // add takes the seats of a lock. One that does not say where all its seats are is not placed.
 func (u *unionMaker) add(lock *unionLock) {
 	hall, isPlaced := u.Seats.Hall(), len(lock.seatIDs) == int(lock.seats) && lock.seats > 0
-	for _, id := range lock.seatIDs {
+	for n, id := range lock.seatIDs {
 		at, found := hall.FindAfter(u.last, id)
 		isPlaced = isPlaced && found
 		if !found {
@@ -139,7 +142,11 @@ func (u *unionMaker) add(lock *unionLock) {
 			continue
 		}
 		u.last = at
-		if !u.Seats.Take(at) && !u.doubles[string(id)] {
+		switch {
+		case u.Seats.Take(at):
+		case lock.namesEarlier(n):
+			isPlaced = false
+		case !u.doubles[string(id)]:
 			u.doubles[string(id)] = true
 			u.Doubles = append(u.Doubles, string(id))
 		}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -74,6 +76,16 @@ func (l *unionLock) readSeatIDs(v bsoncore.Value) {
 	}) {
 		l.seatIDs = l.seatIDs[:0]
 	}
+}
+
+// namesEarlier reports whether the lock names its n-th seat in front of it too.
+func (l *unionLock) namesEarlier(n int) bool {
+	for _, id := range l.seatIDs[:n] {
+		if bytes.Equal(id, l.seatIDs[n]) {
+			return true
+		}
+	}
+	return false
 }
 
 // eachElement calls handle with the elements of a document or list; false: it is no BSON.

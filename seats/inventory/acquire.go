@@ -133,21 +133,27 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 	if !d.state.Now.IsZero() && d.state.Now.Before(earliest) {
 		return lock, 0, c.Until.TooLate(holdfast.LockFields, longest)
 	}
-	if d.state.Now.IsZero() {
-		d.plan.NotBefore = later(d.plan.NotBefore, earliest)
-	}
 	return lock, 0, nil
 }
 
-// ahead refuses a time that has passed. If the clock is not known, the plan guards it.
+// ahead refuses a time that has passed.
 func (c Acquire) ahead(d *decision) error {
 	if !d.state.Now.IsZero() || !c.Until.Ahead {
 		return c.Until.Passed(holdfast.LockFields, d.state.Now)
 	}
-	if at := c.Until.At; d.plan.Before.IsZero() || at.Before(d.plan.Before) {
+	return nil
+}
+
+// guardTimes makes the plan of a new lock guard what newLock could not check, because the clock is not known.
+func (c Acquire) guardTimes(d *decision) {
+	at := c.Until.At
+	if at.IsZero() || !d.state.Now.IsZero() {
+		return
+	}
+	d.plan.NotBefore = later(d.plan.NotBefore, at.Add(-d.rules.MaxLockTTL))
+	if c.Until.Ahead && (d.plan.Before.IsZero() || at.Before(d.plan.Before)) {
 		d.plan.Before = at
 	}
-	return nil
 }
 
 // beyondLimits refuses a request for more than a customer may hold: for a lock of that many seats,
@@ -195,6 +201,7 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration, wish wi
 		held.Seats, held.Locks = held.Seats+c.Seats, held.Locks+1
 		d.holdings[c.UserID] = held
 	}
+	c.guardTimes(d)
 	lock.RequestHash = c.Hash()
 	n := d.acquire(lock, ttl)
 	if c.Key != "" {

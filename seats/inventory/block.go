@@ -58,7 +58,7 @@ func (c Unblock) decide(d *decision) Result {
 	if !ready {
 		return result
 	}
-	freed := map[ID][]string{}
+	freed := map[ID]map[string]bool{}
 	var blocks []*Lock
 	for _, p := range places {
 		block := d.block(p)
@@ -66,9 +66,9 @@ func (c Unblock) decide(d *decision) Result {
 			continue
 		}
 		if freed[block.ID] == nil {
-			blocks = append(blocks, block)
+			blocks, freed[block.ID] = append(blocks, block), map[string]bool{}
 		}
-		freed[block.ID] = append(freed[block.ID], d.state.Seats.Hall().Seat(p).ID)
+		freed[block.ID][d.state.Seats.Hall().Seat(p).ID] = true
 	}
 	if len(d.needs.Blocks) > 0 {
 		return Result{}
@@ -78,15 +78,23 @@ func (c Unblock) decide(d *decision) Result {
 		return Result{Undecided: true}
 	}
 	for _, block := range blocks {
-		ids := freed[block.ID]
-		rest := slices.DeleteFunc(slices.Clone(block.SeatIDs), func(id string) bool { return slices.Contains(ids, id) })
-		write := LockWrite{To: holdfast.LockBlocked, Guard: AtRevision, Seats: &LockSeats{Seats: int64(len(rest)), SeatIDs: rest}}
+		var ids, rest []string
+		for _, id := range block.SeatIDs {
+			if freed[block.ID][id] {
+				ids = append(ids, id)
+			} else {
+				rest = append(rest, id)
+			}
+		}
+		// A block of other software may count other than the seats that it names: what it has counted comes back.
+		left := min(block.Seats, int64(len(rest)))
+		write := LockWrite{To: holdfast.LockBlocked, Guard: AtRevision, Seats: &LockSeats{Seats: left, SeatIDs: rest}}
 		if len(rest) == 0 {
 			write = LockWrite{To: holdfast.LockReleased, Guard: AtRevision, EndedBy: holdfast.EndedByAPI}
 		}
-		d.giveBack(int64(len(ids)), ids, "")
+		d.giveBack(block.Seats-left, ids, "")
 		d.write(*block, write)
-		d.event.Seating.BlockedSeats -= int64(len(ids))
+		d.event.Seating.BlockedSeats -= block.Seats - left
 		d.movesBlocks, d.eventBy = true, d.command
 	}
 	return d.eventResult()
@@ -134,13 +142,15 @@ func (d *decision) block(p seating.Place) *Lock {
 	case block == nil:
 		return nil
 	}
-	if changed, ok := d.locks[block.ID]; ok {
-		block = &changed
-	}
-	if block.Status != holdfast.LockBlocked || !slices.Contains(block.SeatIDs, id) {
+	changed, isChanged := d.locks[block.ID]
+	switch {
+	case !isChanged:
+		return block
+	case changed.Status != holdfast.LockBlocked || !slices.Contains(changed.SeatIDs, id):
 		return nil
+	default:
+		return &changed
 	}
-	return block
 }
 
 // eventResult is the event as this decision has left it.

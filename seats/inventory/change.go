@@ -66,14 +66,18 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	if !d.ensureCounter() {
 		return Result{}
 	}
-	old, section := d.placesOf(lock.SeatIDs), d.sectionOf(lock.Lock)
-	d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
-	claimed, result, ok := d.take(wish, had{lock.Seats, old}, UserKey{})
+	old := had{seats: lock.Seats, places: d.placesOf(lock.SeatIDs), section: d.sectionOf(lock.Lock)}
+	counter, countedBy := d.counter, d.countedBy
+	old.general = d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
+	claimed, result, ok := d.take(wish, old, UserKey{})
 	if !ok {
 		d.counter.takeAgain(lock.Seats)
-		d.takePlaces(old)
-		if section >= 0 {
-			d.state.Seats.TakeGeneral(section, lock.Seats)
+		d.takePlaces(old.places)
+		if old.general > 0 {
+			d.state.Seats.AddGeneral(old.section, old.general)
+		}
+		if d.counter == counter { // it has ended no due lock either
+			d.countedBy = countedBy
 		}
 		if result.Err != nil {
 			return d.refuseFirmly(result.Err)

@@ -33,10 +33,7 @@ type seenBooking struct {
 // changes of the event.
 func (d *decision) closeChanges() {
 	p := &d.plan
-	p.DecidedAt, p.PlanID, p.ToldBy = d.state.Now, d.event.Seating.PlanID, d.countedBy
-	if d.changesEvent || d.movesBlocks {
-		p.ToldBy = d.eventBy
-	}
+	p.DecidedAt, p.PlanID, p.ToldBy, p.CountedBy = d.state.Now, d.event.Seating.PlanID, d.eventBy, d.countedBy
 	switch {
 	case !d.changesEvent:
 	case d.event.Status == holdfast.Cancelled && d.state.Event.Status != holdfast.Cancelled:

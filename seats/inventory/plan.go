@@ -29,8 +29,9 @@ type Plan struct {
 	Changes []Change
 	// Told are the changes of the event, but for those that follow from its counter.
 	Told []holdfast.ChangeType
-	// ToldBy is the command that made the changes of the event, by its index.
-	ToldBy int
+	// ToldBy is the command that made the changes in Told, by its index, and CountedBy the last one that moved the
+	// counter.
+	ToldBy, CountedBy int
 	// DecidedAt is the database's clock at the decision; zero if it was decided from memory.
 	DecidedAt time.Time
 	// PlanID is the seating plan of the event, as the plan leaves it.
@@ -43,8 +44,8 @@ func (p Plan) IsProven(s State) bool {
 	if s.Event == nil || p.Event == nil || p.Event.IfUnchanged == nil {
 		return false
 	}
-	for _, lock := range s.Keys {
-		if lock != nil {
+	for _, key := range p.Unproven.Keys { // the state may have other pairs of their users and keys
+		if s.Keys[key] != nil {
 			return false
 		}
 	}
@@ -53,8 +54,8 @@ func (p Plan) IsProven(s State) bool {
 			return false
 		}
 	}
-	for _, lock := range s.Holders {
-		if lock != nil {
+	for _, id := range p.Unproven.Holders {
+		if s.Holders[id] != nil {
 			return false
 		}
 	}

@@ -85,6 +85,30 @@ func TestUnblock_InTheBatchOfItsBlock(t *testing.T) {
 	}
 }
 
+// A block of other software may count other than the seats that it names: what it has counted comes back.
+func TestUnblock_OfABlockThatCountsOtherSeats(t *testing.T) {
+	for _, row := range []struct {
+		counts                   int64
+		lifted, taken            string
+		left, blocked, available int64 // of the lock, the event, the counter
+	}{
+		{3, "A1 A2", "", 0, 0, 7},
+		{3, "A1", "A2", 1, 1, 6},
+		{1, "A1 A2", "", 0, 0, 7},
+	} {
+		s := newSeated(t, hallOf("A1 A2 A3")).blocks(t, 1, "A1 A2")
+		s.locks[lockID(1)].Seats = row.counts
+		s.event.Seating.BlockedSeats, s.event.AvailableSeats = row.counts, 7-row.counts
+		r := s.one(t, unblock(row.lifted))
+		wantCode(t, r, "")
+		s.wantTaken(t, row.taken)
+		s.wantCounter(t, row.available, 0)
+		if lock := s.locks[lockID(1)]; r.Event.Seating.BlockedSeats != row.blocked || lock.Status == holdfast.LockBlocked && lock.Seats != row.left {
+			t.Errorf("%+v: %d blocked, the lock is %+v", row, r.Event.Seating.BlockedSeats, lock)
+		}
+	}
+}
+
 // Blocks that another command of the batch makes up for in number are told all the same, once.
 func TestBlock_IsToldWhateverTheirNumber(t *testing.T) {
 	s := newSeated(t, hallOf("A1 A2 A3")).blocks(t, 1, "A1")
@@ -101,8 +125,8 @@ func TestChanges_SoldOutIsOfTheLastSale(t *testing.T) {
 	p := &pipeline{store: s, rules: theRules}
 	p.batch(t, acquire(1, 5), acquire(2, 1), acquire(3, 2), acquire(4, 1))
 	told := p.plan.EventChanges(s.event.Event)
-	if !slices.Contains(told, holdfast.ChangeEventSoldOut) || p.plan.ToldBy != 2 {
-		t.Errorf("told %v of command %d, want that of command 2", told, p.plan.ToldBy)
+	if !slices.Contains(told, holdfast.ChangeEventSoldOut) || p.plan.CountedBy != 2 {
+		t.Errorf("told %v of command %d, want that of command 2", told, p.plan.CountedBy)
 	}
 }
 

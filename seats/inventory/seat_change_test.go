@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -272,4 +273,53 @@ func TestChangeSeats_FewerSeatsFitAnOversoldEvent(t *testing.T) {
 	wantCode(t, s.one(t, changeTo(named(1, "A3"))), "")
 	s.wantCounter(t, 0, 1)
 	s.wantTaken(t, "A3")
+}
+
+// Other software may have locked more of a section than it has. A change that is refused leaves what is taken as it
+// is, and a lock may have as many as it had, or fewer.
+func TestChangeSeats_InASectionWithMoreThanItsCapacity(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		to   inventory.Acquire
+		code holdfast.Code
+		pit  int64 // taken afterwards
+	}{
+		{"more", stand(0, 4), holdfast.CodeSeatsUnavailable, 6},
+		{"seats that are taken", named(0, "A1"), holdfast.CodeSeatsUnavailable, 6},
+		{"fewer", stand(0, 2), "", 5},
+		{"other seats", named(0, "A2"), "", 3},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "pit pit pit").holds(t, 2, "pit pit pit").holds(t, 3, "A1")
+			for range 2 {
+				wantCode(t, s.one(t, changeTo(row.to)), row.code)
+				if got := s.seats.general[1]; got != row.pit {
+					t.Errorf("%d places of the section are taken, want %d", got, row.pit)
+				}
+			}
+		})
+	}
+}
+
+// A change that is refused has moved nothing: who sold the event out is who took the last seats.
+func TestChanges_SoldOutIsNotOfARefusedChange(t *testing.T) {
+	s := newStore(3).withLock(1, 1, holdfast.LockActive, in(minutes(10)))
+	p := &pipeline{store: s, rules: theRules}
+	p.batch(t, acquire(2, 2), inventory.ChangeSeats{LockID: lockID(1), Seats: 3})
+	told := p.plan.EventChanges(s.event.Event)
+	if !slices.Contains(told, holdfast.ChangeEventSoldOut) || p.plan.CountedBy != 0 {
+		t.Errorf("told %v of command %d, want that of command 0", told, p.plan.CountedBy)
+	}
+}
+
+// A block and the last sale in one batch: each change of the event is of its own command.
+func TestChanges_SoldOutBesideABlock(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2")).holds(t, 1, "pit pit pit pit")
+	p := &pipeline{store: s, rules: theRules}
+	p.batch(t, block(2, "A1"), named(3, "A2"))
+	told := p.plan.EventChanges(s.event.Event)
+	want := []holdfast.ChangeType{holdfast.ChangeSeatsBlocked, holdfast.ChangeEventSoldOut}
+	if !slices.Equal(told, want) || p.plan.ToldBy != 0 || p.plan.CountedBy != 1 {
+		t.Errorf("told %v of commands %d and %d", told, p.plan.ToldBy, p.plan.CountedBy)
+	}
 }

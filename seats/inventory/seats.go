@@ -16,13 +16,16 @@ type claim struct {
 // had is what a lock has so far, if it exchanges its seats: they are free in the map, and restored in the
 // counter.
 type had struct {
-	seats  int64
-	places []seating.Place // numbered
+	seats   int64
+	places  []seating.Place // numbered
+	section int             // of general admission
+	general int64           // so much was freed in the section
 }
 
 // take claims seats for a wish: it takes them from the counter and, in a seated event, from the map.
 // Due locks that are in the way end first. If claimed is false, the result is a refusal, or the command is
-// undecided. A lock that is to have no more seats than it had fits an oversold event too.
+// undecided. A lock that is to have no more seats than it had fits an oversold event too, and a section of general
+// admission in which more is taken than it has.
 func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result, claimed bool) {
 	c.Seats = w.seats
 	switch {
@@ -31,7 +34,9 @@ func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result,
 	case w.best != nil:
 		c.places, result = d.pickBest(*w.best, key)
 	case w.general:
-		result = d.makeRoom(w.seats, key, func() int64 { return d.state.Seats.AvailableIn(w.section) })
+		if w.section != old.section || w.seats > old.general {
+			result = d.makeRoom(w.seats, key, func() int64 { return d.state.Seats.AvailableIn(w.section) })
+		}
 		c.Section = d.state.Seats.Hall().Sections()[w.section].Key
 	}
 	if isDecided(result) {
@@ -47,7 +52,7 @@ func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result,
 	}
 	d.countedBy = d.command
 	if w.general {
-		d.state.Seats.TakeGeneral(w.section, w.seats)
+		d.state.Seats.AddGeneral(w.section, w.seats)
 	}
 	if c.places != nil {
 		c.SeatIDs = d.seatIDs(c.places)
@@ -203,19 +208,22 @@ func (d *decision) takePlaces(places []seating.Place) {
 }
 
 // giveBack returns a lock's seats to the event, if the event exists. A lock of other software may not
-// say where its seats are, or name seats that the plan does not have: they count in the event alone.
-func (d *decision) giveBack(seats int64, seatIDs []string, section string) {
+// say where its seats are, or name seats that the plan does not have: they count in the event alone. general is
+// how much of general admission was freed.
+func (d *decision) giveBack(seats int64, seatIDs []string, section string) (general int64) {
 	if d.state.Event == nil || !d.ensureSeats() {
-		return
+		return 0
 	}
 	d.restore(seats)
 	if !d.isSeated() {
-		return
+		return 0
 	}
 	d.freePlaces(seatIDs)
 	if n := generalSection(d.state.Seats.Hall(), section); n >= 0 {
-		d.state.Seats.FreeGeneral(n, min(seats, d.state.Seats.TakenGeneral(n)))
+		general = min(seats, d.state.Seats.TakenGeneral(n))
+		d.state.Seats.AddGeneral(n, -general)
 	}
+	return general
 }
 
 func (d *decision) freePlaces(seatIDs []string) {

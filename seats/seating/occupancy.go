@@ -13,7 +13,7 @@ import (
 
 // Occupancy says which seats of a hall are free. Only one goroutine may use it at a time.
 //
-// Every change goes through set or addGeneral, which keep the counts and the log.
+// Every change goes through set, AddGeneral or SetCapacity, which keep the counts and the log.
 type Occupancy struct {
 	hall *Hall
 	// taken has one bit a seat, a range of words for each section (Section.firstWord). The
@@ -105,25 +105,9 @@ func (o *Occupancy) flip(p Place, taken int64) {
 	}
 }
 
-// TakeGeneral takes n seats of general admission; false: fewer are free, and none is taken.
-func (o *Occupancy) TakeGeneral(section int, n int64) bool {
-	if n < 0 || n > o.capacities[section]-o.general[section] {
-		return false
-	}
-	o.addGeneral(section, n)
-	return true
-}
-
-// FreeGeneral frees n seats of general admission; false: fewer are taken, and none is freed.
-func (o *Occupancy) FreeGeneral(section int, n int64) bool {
-	if n < 0 || n > o.general[section] {
-		return false
-	}
-	o.addGeneral(section, -n)
-	return true
-}
-
-func (o *Occupancy) addGeneral(section int, n int64) {
+// AddGeneral adds to what is taken of general admission, also beyond the capacity; n below 0 frees seats, at most
+// those that are taken.
+func (o *Occupancy) AddGeneral(section int, n int64) {
 	o.general[section] += n
 	o.free[o.hall.sections[section].Parts[0]] -= n
 	o.log = append(o.log, change{Place{section, generalAdmission}, n})
@@ -156,7 +140,7 @@ func (o *Occupancy) Become(right *Occupancy) (wrong int64) {
 		s := &o.hall.sections[n]
 		if s.GeneralAdmission() {
 			if more := right.general[n] - o.general[n]; more != 0 {
-				o.addGeneral(n, more)
+				o.AddGeneral(n, more)
 				wrong += max(more, -more)
 			}
 			continue
@@ -173,9 +157,6 @@ func (o *Occupancy) Become(right *Occupancy) (wrong int64) {
 	}
 	return wrong
 }
-
-// AddGeneral adds to what is taken of general admission, also beyond the capacity.
-func (o *Occupancy) AddGeneral(section int, n int64) { o.addGeneral(section, n) }
 
 // SetCapacity replaces the capacity of general admission in a section, by the log. More may be taken than it
 // has.
