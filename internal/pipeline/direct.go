@@ -111,6 +111,9 @@ func (p *Pipeline) measureFirst(
 		db.LearnUpgrade(ctx)
 		shared := db.Shared()
 		state, err := measure(ctx, t.eventID)
+		if errors.Is(err, store.ErrMap) {
+			break // it is repaired first
+		}
 		if err != nil {
 			return inventory.Result{}, mongodb.Translate(explain(err, c))
 		}

@@ -118,7 +118,7 @@ func (r *run) do(ctx context.Context) error {
 			if r.heldConflicts >= maxHeldConflicts {
 				return errUnmatchable
 			}
-		case errors.Is(err, errAbandoned), db.RefusedAsFormer(ctx, err, shared), r.spares(err):
+		case errors.Is(err, errAbandoned), errors.Is(err, store.ErrClock), db.RefusedAsFormer(ctx, err, shared), r.spares(err):
 		case errors.Is(err, store.ErrKeyInUse):
 			if r.keyClash { // the keys were read: another unique index refuses a document
 				return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
@@ -359,7 +359,7 @@ func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 
 // beforeCommit is the last check. Users that do not exist get no seats. A caller that has
 // given up since the decision may have asked elsewhere. This is checked last, because the
-// search for users takes time.
+// search for users and the proofs take time.
 func (r *run) beforeCommit() error {
 	if r.unknown == nil { // the commands of unknown users are not refused yet
 		if err := r.lookup.wait(); err != nil {
@@ -370,6 +370,8 @@ func (r *run) beforeCommit() error {
 		if err := t.proof.wait(t.plan); err != nil {
 			return err
 		}
+	}
+	for _, t := range r.tasks {
 		if t.abandoned == nil {
 			continue
 		}

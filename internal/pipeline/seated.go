@@ -26,6 +26,7 @@ func (r *run) mend(ctx context.Context, cause error) error {
 	if isStored && r.wrongMaps <= maxWrongMaps {
 		for _, t := range r.tasks {
 			repair := taskOf(ctx, t.eventID, inventory.RepairSeats{})
+			repair.origin = t.origin
 			if err := (&run{pipeline: r.pipeline, hold: true, wrongMaps: maxWrongMaps, tasks: []*task{repair}}).do(ctx); err != nil {
 				return err
 			}

@@ -423,7 +423,7 @@ func TestSeated_UnionOfTheLocks(t *testing.T) {
 	raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-1-2", "a-1-3"}})
 	unplaced := []holdfast.ID{
 		raw(one), raw(one, bson.E{Key: "seatIds", Value: bson.A{"z"}}), raw(one, bson.E{Key: "section", Value: "a"}),
-		raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-3-1"}}), raw(bson.E{Key: "seats", Value: "x"}, bson.E{Key: "section", Value: "pit"}),
+		raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-3-1"}}), raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-3-4", "a-3-4"}}), raw(bson.E{Key: "seats", Value: "x"}, bson.E{Key: "section", Value: "pit"}),
 	}
 	raw(two, bson.E{Key: "section", Value: "pit"})
 	raw(one, bson.E{Key: "section", Value: "a"}, bson.E{Key: "seatIds", Value: bson.A{"a-3-2"}})
@@ -436,7 +436,7 @@ func TestSeated_UnionOfTheLocks(t *testing.T) {
 	for seat := range u.Seats.TakenSeats(0) {
 		got = append(got, u.Seats.Hall().Seat(seating.Place{Section: 0, Seat: seat}).ID)
 	}
-	if want := []string{"a-1-1", "a-1-2", "a-1-3", "a-2-1", "a-3-1", "a-3-2"}; !slices.Equal(got, want) {
+	if want := []string{"a-1-1", "a-1-2", "a-1-3", "a-2-1", "a-3-1", "a-3-2", "a-3-4"}; !slices.Equal(got, want) {
 		t.Errorf("the seats are %v, want %v", got, want)
 	}
 	slices.SortFunc(u.Unplaced, func(a, b holdfast.ID) int { return strings.Compare(a.String(), b.String()) })
@@ -544,4 +544,28 @@ func TestSeated_AContestedEventIsHeldFirst(t *testing.T) {
 		t.Errorf("alone again: %v, want %v", got, remembers)
 	}
 	checkMap(t, w, eventID)
+}
+
+// A time that the plan has to guard, and that proves wrong, is read again. It is no sign of another process, which
+// would make this one hold the event.
+func TestSeated_AWrongTimeIsNoContest(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var r recorder
+	eventID := newSeated(t, w)
+	p := newProcess(t, watched(t, w, r.monitor()))
+	submit(t, p, eventID, named(eventID, "a-1-1"))
+	for row, until := range map[string]holdfast.Until{
+		"a-2": {At: time.Now().Add(-time.Hour), Ahead: true}, "a-3": {At: time.Now().Add(1000 * time.Hour)},
+	} {
+		wrong := named(eventID, row+"-1")
+		wrong.Until = until
+		_, err := p.Submit(w.Ctx(), eventID, wrong)
+		wantCode(t, err, holdfast.CodeInvalid)
+		submit(t, p, eventID, named(eventID, row+"-2")) // reads the event, which was forgotten
+		got := r.of(func() { submit(t, p, eventID, named(eventID, row+"-3")) })
+		if want := []string{write, insert, insert, commit}; !slices.Equal(got, want) {
+			t.Errorf("the next lock sends %v, want %v", got, want)
+		}
+	}
 }

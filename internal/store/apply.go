@@ -20,6 +20,9 @@ const (
 	// ErrStale says that a guard of the plan did not match. Nothing was written; the
 	// commands have to be decided again.
 	ErrStale = mongodb.AbortError("what the plan was decided on has changed")
+	// ErrClock says that a guard by the database's clock did not hold: the decision has to know the time. Nothing
+	// was written.
+	ErrClock = mongodb.AbortError("the plan was decided for another time")
 	// ErrKeyInUse says that a new lock has an idempotency key that is in use. Nothing was written.
 	ErrKeyInUse = mongodb.AbortError("an idempotency key is in use")
 	// ErrSeatTaken says that a seat of a new lock is in another lock that takes seats, although the map of
@@ -47,7 +50,7 @@ type Applied struct {
 // caller's. It calls beforeCommit when everything is written; an error of beforeCommit ends
 // the transaction.
 //
-// With ErrStale, ErrKeyInUse or ErrSeatTaken nothing was written. For other errors see mongodb.InTx.
+// With ErrStale, ErrClock, ErrKeyInUse or ErrSeatTaken nothing was written. For other errors see mongodb.InTx.
 func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
 	attempts := 0
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
@@ -66,7 +69,10 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			}
 			after := doc.inventory(s.shared())
 			applied[i].Event, applied[i].Now = &after, doc.UpdatedAt.Time
-			if !p.InTime(applied[i].Now) || !wasValid(after, *p.Event) {
+			if !p.InTime(applied[i].Now) {
+				return nil, ErrClock
+			}
+			if !wasValid(after, *p.Event) {
 				return nil, ErrStale
 			}
 		}
@@ -115,9 +121,6 @@ func (s *Store) HoldSeats(ctx context.Context, eventID ID) (state inventory.Stat
 	state.Seats, err = s.seatsOf(ctx, *state.Event, found.Seats, Known{})
 	return state, true, err
 }
-
-// errUncountable says that a sum of seats is beyond the numbers that are exact.
-const errUncountable = mongodb.AbortError("the event's locks have too many seats to add up")
 
 // RejectedEventError says that the event itself can't be changed: MongoDB rejects the write,
 // for example because other software left a revision that can't be raised, or the seats of

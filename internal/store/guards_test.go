@@ -229,7 +229,7 @@ func TestApply_IsStaleBeforeItsTime(t *testing.T) {
 	f := newFixture(t, testenv.New(t), nil)
 	plan := inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}, NotBefore: time.Now().Add(time.Hour)}
 	before := f.documents()
-	if _, err := f.apply(plan); !errors.Is(err, store.ErrStale) || !maps.Equal(before, f.documents()) {
+	if _, err := f.apply(plan); !errors.Is(err, store.ErrClock) || !maps.Equal(before, f.documents()) {
 		t.Errorf("an hour early: %v", err)
 	}
 	plan.NotBefore = time.Now().Add(-time.Hour)
@@ -237,7 +237,7 @@ func TestApply_IsStaleBeforeItsTime(t *testing.T) {
 		t.Errorf("an hour late: %v", err)
 	}
 	plan.Before, before = time.Now().Add(-time.Hour), f.documents()
-	if _, err := f.apply(plan); !errors.Is(err, store.ErrStale) || !maps.Equal(before, f.documents()) {
+	if _, err := f.apply(plan); !errors.Is(err, store.ErrClock) || !maps.Equal(before, f.documents()) {
 		t.Errorf("an hour after the last moment: %v", err)
 	}
 	plan.Before = time.Now().Add(time.Hour)
