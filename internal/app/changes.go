@@ -18,7 +18,7 @@ const (
 )
 
 // numberChanges gives committed changes their numbers, as long as its process leads. A manual run ends when all
-// of them have one.
+// that waited have one, however many are made meanwhile.
 func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
 	for {
 		n, err := a.Changes.Number(ctx)
@@ -39,10 +39,8 @@ func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Coun
 		case n == changes.MaxNumbered:
 			run.Advanced()
 			continue
-		case n == 0 && run.Trigger == jobs.Manual:
-			return counts, nil
 		case run.Trigger == jobs.Manual:
-			continue
+			return counts, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -67,7 +67,9 @@ func TestRetention_RemovesOldChanges(t *testing.T) {
 	if result, err := a.RunManually(t.Context(), "changes"); err != nil || result.Applied != 2 {
 		t.Fatal(result, err)
 	}
-	setRecord(t, w, 1, bson.E{Key: "at", Value: time.Now().Add(-a.Config.ChangesRetention.Age - time.Hour)})
+	setRecord(t, w, 1, bson.E{Key: "t", Value: bson.Timestamp{
+		T: uint32(time.Now().Add(-a.Config.ChangesRetention.Age - time.Hour).Unix()), //nolint:gosec // until 2106
+	}})
 	if _, err := a.RunManually(t.Context(), "retention"); err != nil {
 		t.Fatal(err)
 	}

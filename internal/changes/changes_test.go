@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	monitor "go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
@@ -307,13 +308,18 @@ func TestPurge_RefusesTokensOfWhatIsGone(t *testing.T) {
 	event, now := ids.New(), time.Now().UTC()
 	for n, age := range []time.Duration{3 * time.Hour, 2 * time.Hour, 0} {
 		c := made(event, holdfast.ChangeLockChanged, int64(n))
-		c.At = now.Add(-age)
+		c.At = now.Add(time.Hour) // the clock of the process that made it does not count
 		record(w, c)
+		at := bson.Timestamp{T: uint32(now.Add(-age).Unix())} //nolint:gosec // until 2106
+		change := bson.D{{Key: "$set", Value: bson.D{{Key: "t", Value: at}}}}
+		if _, err := w.DB.Collection("changes").UpdateOne(w.Ctx(), bson.D{{Key: "items.rev", Value: int64(n)}}, change); err != nil {
+			t.Fatal(err)
+		}
 	}
 	old := made(event, holdfast.ChangeLockChanged, 99)
 	number(w)
 	old.At = now.Add(-24 * time.Hour)
-	record(w, old) // without a number it stays
+	record(w, old)
 	removed, err := w.Changes.Purge(w.Ctx(), now.Add(-time.Hour))
 	if err != nil || removed != 2 {
 		t.Fatalf("removed %d: %v", removed, err)
@@ -415,5 +421,71 @@ func TestList_FindsTheHistoryOfAnEventAmongMany(t *testing.T) {
 	}
 	if len(found) != 1 || pages < 2 || pages > 6 {
 		t.Errorf("a rare type was found in %d pages: %v", pages, found)
+	}
+}
+
+// A rare type of an event that sells all the time is found in several pages, of which each is bounded.
+func TestList_FindsARareTypeOfAHotEvent(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	hot := ids.New()
+	record(w, made(hot, holdfast.ChangeLockCreated, 1))
+	number(w)
+	docs := make([]bson.D, 20_000)
+	for i := range docs {
+		docs[i] = bson.D{{Key: "seq", Value: int64(2*i + 2)}, {Key: "eventId", Value: hot}, {Key: "types", Value: bson.A{"lock.created"}}}
+	}
+	if _, err := w.DB.Collection("changes").InsertMany(w.Ctx(), docs); err != nil {
+		t.Fatal(err)
+	}
+	set := bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: int64(2 * len(docs))}}}}
+	if _, err := w.DB.Collection("meta").UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: "changes"}}, set); err != nil {
+		t.Fatal(err)
+	}
+	record(w, made(hot, holdfast.ChangeLockReleased, 2))
+	number(w)
+	pages, at, found := 0, (*changes.Position)(nil), []holdfast.Change(nil)
+	for ; len(found) == 0 && pages < 20; pages++ {
+		got, next := list(w, at, changes.Filter{EventID: hot, Types: []holdfast.ChangeType{holdfast.ChangeLockReleased}}, 10)
+		found, at = got, &next
+	}
+	if len(found) != 1 || pages < 2 || pages > 6 {
+		t.Errorf("a rare type was found in %d pages: %v", pages, found)
+	}
+}
+
+// All of a page is read at one snapshot: a token never passes over a change that an older one did not have.
+func TestList_ReadsAPageAtOneSnapshot(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := ids.New()
+	for n := range int64(3) {
+		record(w, made(event, holdfast.ChangeLockChanged, n))
+	}
+	number(w)
+	var mu sync.Mutex
+	var times []string
+	own := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Monitor = &monitor.CommandMonitor{Started: func(_ context.Context, e *monitor.CommandStartedEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			if name := e.CommandName; name == "find" || name == "aggregate" {
+				times = append(times, e.Command.Lookup("readConcern", "level").StringValue()+e.Command.Lookup("readConcern", "atClusterTime").String())
+			}
+		}}
+	})
+	for _, f := range []changes.Filter{{}, {EventID: event}} {
+		mu.Lock()
+		times = nil
+		mu.Unlock()
+		if got, _ := list(own, nil, f, 10); len(got) != 3 {
+			t.Errorf("listed %d changes", len(got))
+		}
+		mu.Lock()
+		// The first read takes the snapshot, and the others name it.
+		if len(times) < 2 || times[0] != "snapshot" || len(slices.Compact(times[1:])) != 1 || len(times[1]) <= len("snapshot") {
+			t.Errorf("the reads have %q", times)
+		}
+		mu.Unlock()
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"math"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
@@ -63,36 +63,26 @@ func TypesOf(pattern string) (types []holdfast.ChangeType, err error) {
 
 const typePrefix = "holdfast."
 
-// window is how many numbers are read through at once, and maxExamined how many for a page: the types have no
-// index. Those of one event have.
-func (f Filter) window() int64 {
-	const window = 500
-	if !f.EventID.IsZero() {
-		return math.MaxInt32
-	}
-	return window
-}
-
-func (f Filter) maxExamined() int64 {
-	const maxExamined = 5000
-	if !f.EventID.IsZero() {
-		return math.MaxInt64
-	}
-	return maxExamined
-}
+// A page reads through at most maxWindows times window records, of all events or of one: the types have no index.
+const (
+	window     = 500
+	maxWindows = 10
+)
 
 // List returns up to limit changes from a position on, nil for the oldest one, and the position behind them. A
 // page may be empty although more follow: go on until the position stays the same. It refuses with CHANGES_GONE
 // if changes behind the position were removed.
+//
+// All of a page is read at one snapshot. With several, the last number could be of a later one than the records,
+// as in the midst of an election, and the position would pass over changes that were not seen.
 func (l *Log) List(ctx context.Context, from *Position, f Filter, limit int) (found []holdfast.Change, next Position, err error) {
 	isGone := func(err error) bool { return holdfast.HasCode(err, holdfast.CodeChangesGone) }
 	place := mongodb.Place{Collection: mongodb.MetaCollection, Filter: mongodb.Is("_id", endsID)}
 	_, err = mongodb.ConfirmRefusal(ctx, l.db, isGone, mongodb.At(place), func(ctx context.Context) (struct{}, error) {
-		found, next, err = l.list(ctx, from, f, limit)
-		if from == nil && isGone(err) { // they were removed just now
-			found, next, err = l.list(ctx, nil, f, limit)
-		}
-		return struct{}{}, err
+		return mongodb.AtSnapshot(ctx, l.db, func(ctx context.Context) (struct{}, error) {
+			found, next, err = l.list(ctx, from, f, limit)
+			return struct{}{}, err
+		})
 	})
 	return found, next, err
 }
@@ -100,30 +90,53 @@ func (l *Log) List(ctx context.Context, from *Position, f Filter, limit int) (fo
 func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (found []holdfast.Change, next Position, err error) {
 	at, err := l.ends(ctx)
 	if err != nil {
-		return nil, next, mongodb.Translate(err)
+		return nil, next, err
 	}
 	from := Position{Seq: at.Purged + 1}
 	if given != nil {
 		from = *given
 	}
-	if from.Seq > at.Last+1 { // the database was restored from a backup
+	if from.Seq <= at.Purged || from.Seq > at.Last+1 { // the latter if the database was restored from a backup
 		return nil, from, gone()
 	}
 	next = from
-	for next.Seq <= at.Last && len(found) < limit && next.Seq-from.Seq < f.maxExamined() {
+	for range maxWindows {
+		if next.Seq > at.Last || len(found) == limit {
+			break
+		}
+		last, err := l.endOfWindow(ctx, next.Seq, at.Last, f)
+		if err != nil {
+			return nil, next, err
+		}
 		var more []holdfast.Change
-		more, next, err = l.read(ctx, next, min(at.Last, next.Seq+f.window()-1), f, limit-len(found))
+		more, next, err = l.read(ctx, next, last, f, limit-len(found))
 		if found = append(found, more...); err != nil {
-			return nil, next, mongodb.Translate(err)
+			return nil, next, err
 		}
 	}
-	if at, err = l.ends(ctx); err != nil { // perhaps records were removed meanwhile
-		return nil, next, mongodb.Translate(err)
-	}
-	if from.Seq <= at.Purged {
-		return nil, next, gone()
-	}
 	return found, next, nil
+}
+
+// endOfWindow is the number up to which at most window records have to be read.
+func (l *Log) endOfWindow(ctx context.Context, from, last int64, f Filter) (int64, error) {
+	if f.EventID.IsZero() {
+		return min(last, from+window-1), nil
+	}
+	end, exists, err := mongodb.First[struct {
+		Seq int64 `bson:"seq"`
+	}](ctx, l.collection(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("eventId", f.EventID), numbered(from, last)), mongodb.Sort("seq"),
+		bson.D{{Key: "$skip", Value: window - 1}}, mongodb.Limit(1), mongodb.Only("seq", "eventId"),
+	})
+	if err != nil || !exists {
+		return last, err
+	}
+	return end.Seq, nil
+}
+
+// numbered matches the records with these numbers.
+func numbered(from, last int64) bson.D {
+	return mongodb.Is("seq", bson.D{{Key: "$gte", Value: from}, {Key: "$lte", Value: last}})
 }
 
 // batch is how many records are read at once: one of a hot event has hundreds of items.
@@ -132,7 +145,7 @@ const batch = 16
 func (l *Log) read(
 	ctx context.Context, from Position, last int64, f Filter, limit int,
 ) (found []holdfast.Change, next Position, err error) {
-	which := []bson.D{mongodb.Is("seq", bson.D{{Key: "$gte", Value: from.Seq}, {Key: "$lte", Value: last}})}
+	which := []bson.D{numbered(from.Seq, last)}
 	if !f.EventID.IsZero() {
 		which = append(which, mongodb.Is("eventId", f.EventID))
 	}

@@ -33,7 +33,8 @@ const MaxNumbered = 500
 // errNoEnds says that the database has no document with the ends yet.
 const errNoEnds = mongodb.AbortError("no change was numbered before")
 
-// errNumbered says that another process has numbered records meanwhile.
+// errNumbered says that the records or the end are not those that were read. In one snapshot that can't be: a rival
+// meets a write conflict. It sees to it that no record is skipped all the same.
 const errNumbered = mongodb.AbortError("another process numbers changes too")
 
 // unnumbered matches records without a number.
@@ -143,30 +144,36 @@ func (l *Log) WaitingSince(ctx context.Context) (time.Time, error) {
 	if err != nil || !isAny {
 		return time.Time{}, mongodb.Translate(err)
 	}
-	seconds, _, _ := w.Time.TimestampOK() // other software may have left another value: it waits since 1970
-	return time.Unix(int64(seconds), 0).UTC(), nil
+	return madeAt(w.Time), nil
+}
+
+// madeAt is the time of a record. Other software may have left another value, which counts as 1970.
+func madeAt(t bson.RawValue) time.Time {
+	seconds, _, _ := t.TimestampOK()
+	return time.Unix(int64(seconds), 0).UTC()
 }
 
 // purgedAtOnce bounds the records that one command removes.
 const purgedAtOnce = 1000
 
 // Purge removes records that were made before a time, in the order of their numbers, and returns how many it has
-// removed; 0: none is left. First it notes which numbers are gone, so that no reader takes a gap for silence.
+// removed; 0: none is left. Their time is that of the cluster, in whole seconds, which rises with the numbers. First
+// Purge notes which numbers are gone, so that no reader takes a gap for silence.
 func (l *Log) Purge(ctx context.Context, before time.Time) (removed int64, err error) {
 	type record struct {
-		Seq int64        `bson:"seq"`
-		At  mongodb.Date `bson:"at"`
+		Seq  int64         `bson:"seq"`
+		Time bson.RawValue `bson:"t"`
 	}
 	found, err := mongodb.All[record](ctx, l.collection(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("seq", bson.D{{Key: "$gt", Value: int64(0)}})), mongodb.Sort("seq"), mongodb.Limit(purgedAtOnce),
-		mongodb.Only("seq", "at"),
+		mongodb.Only("seq", "t"),
 	})
 	if err != nil {
 		return 0, mongodb.Translate(err)
 	}
 	until := int64(0)
 	for _, r := range found {
-		if !r.At.Before(before) {
+		if !madeAt(r.Time).Before(before) {
 			break
 		}
 		until = r.Seq

@@ -38,7 +38,7 @@ type Record struct {
 	EventID  ID        // zero: of a seating plan, or of a document of other software
 	PlanID   ID        // the seating plan of a seated event
 	Revision int64     // of the event; 0: it was not written
-	At       time.Time // by the database's clock
+	At       time.Time // by the database's clock, or createdAt of what was created
 
 	full  []*Record // documents that have no room left
 	items []byte    // a BSON array without its end
