@@ -53,7 +53,7 @@ func (t ChangeType) Name() string { return strings.TrimPrefix(string(t), "holdfa
 // never changes.
 type Change struct {
 	Type     ChangeType
-	Revision int64 // of the resource: a later change has a higher one
+	Revision int64 // of the resource: a later change has no lower one
 	At       time.Time
 	Origin
 

@@ -31,7 +31,7 @@ type found[T any] struct{ Body T }
 type list[T any] struct {
 	Body struct {
 		Items         []T    `json:"items" nullable:"false"`
-		NextPageToken string `json:"nextPageToken" doc:"Send it as pageToken to get the next page. Empty on the last page."`
+		NextPageToken string `json:"nextPageToken" doc:"Send it as pageToken to get the next page. Empty on the last page, but for changes."`
 	}
 }
 

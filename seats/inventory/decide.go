@@ -158,8 +158,9 @@ func (d *decision) restore(seats int64) {
 
 // refuse answers a command of the event's queue with a refusal.
 //
-// A refusal has to be true at a moment after its request arrived. So it is never decided on
-// a remembered state.
+// A refusal has to be true at a moment after its request arrived. So it is not decided on a
+// remembered state, unless its batch writes the event and what it relies on is read before the
+// commit (Plan.Unproven).
 //
 // A refused request must not be granted elsewhere afterwards. The client may have sent it,
 // with the same key, to another process that still tries to grant it. So the event is
