@@ -68,7 +68,7 @@ func TestRetention_RemovesOldChanges(t *testing.T) {
 		t.Fatal(result, err)
 	}
 	setRecord(t, w, 1, bson.E{Key: "t", Value: bson.Timestamp{
-		T: uint32(time.Now().Add(-a.Config.ChangesRetention.Age - time.Hour).Unix()), //nolint:gosec // until 2106
+		T: uint32(time.Now().Add(-a.Config.ChangesRetention.Age - time.Hour).Unix()),
 	}})
 	if _, err := a.RunManually(t.Context(), "retention"); err != nil {
 		t.Fatal(err)

@@ -310,7 +310,7 @@ func TestPurge_RefusesTokensOfWhatIsGone(t *testing.T) {
 		c := made(event, holdfast.ChangeLockChanged, int64(n))
 		c.At = now.Add(time.Hour) // the clock of the process that made it does not count
 		record(w, c)
-		at := bson.Timestamp{T: uint32(now.Add(-age).Unix())} //nolint:gosec // until 2106
+		at := bson.Timestamp{T: uint32(now.Add(-age).Unix())}
 		change := bson.D{{Key: "$set", Value: bson.D{{Key: "t", Value: at}}}}
 		if _, err := w.DB.Collection("changes").UpdateOne(w.Ctx(), bson.D{{Key: "items.rev", Value: int64(n)}}, change); err != nil {
 			t.Fatal(err)

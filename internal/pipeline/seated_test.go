@@ -423,7 +423,8 @@ func TestSeated_UnionOfTheLocks(t *testing.T) {
 	raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-1-2", "a-1-3"}})
 	unplaced := []holdfast.ID{
 		raw(one), raw(one, bson.E{Key: "seatIds", Value: bson.A{"z"}}), raw(one, bson.E{Key: "section", Value: "a"}),
-		raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-3-1"}}), raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-3-4", "a-3-4"}}), raw(bson.E{Key: "seats", Value: "x"}, bson.E{Key: "section", Value: "pit"}),
+		raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-3-1"}}), raw(two, bson.E{Key: "seatIds", Value: bson.A{"a-3-4", "a-3-4"}}),
+		raw(bson.E{Key: "seats", Value: "x"}, bson.E{Key: "section", Value: "pit"}),
 	}
 	raw(two, bson.E{Key: "section", Value: "pit"})
 	raw(one, bson.E{Key: "section", Value: "a"}, bson.E{Key: "seatIds", Value: bson.A{"a-3-2"}})

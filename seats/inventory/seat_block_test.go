@@ -103,7 +103,8 @@ func TestUnblock_OfABlockThatCountsOtherSeats(t *testing.T) {
 		wantCode(t, r, "")
 		s.wantTaken(t, row.taken)
 		s.wantCounter(t, row.available, 0)
-		if lock := s.locks[lockID(1)]; r.Event.Seating.BlockedSeats != row.blocked || lock.Status == holdfast.LockBlocked && lock.Seats != row.left {
+		lock := s.locks[lockID(1)]
+		if r.Event.Seating.BlockedSeats != row.blocked || lock.Status == holdfast.LockBlocked && lock.Seats != row.left {
 			t.Errorf("%+v: %d blocked, the lock is %+v", row, r.Event.Seating.BlockedSeats, lock)
 		}
 	}
