@@ -387,24 +387,45 @@ func TestInsert_SplitsWhatIsTooLargeForADocument(t *testing.T) {
 	}
 }
 
+// addHistory numbers what waits, and adds 20,000 records behind it, of locks that were created.
+func addHistory(w *testenv.Env, event func() holdfast.ID) {
+	w.T.Helper()
+	before := int64(number(w))
+	docs := make([]bson.D, 20_000)
+	for i := range docs {
+		docs[i] = bson.D{
+			{Key: "seq", Value: before + int64(i) + 1}, {Key: "eventId", Value: event()}, {Key: "types", Value: bson.A{"lock.created"}},
+		}
+	}
+	if _, err := w.DB.Collection("changes").InsertMany(w.Ctx(), docs); err != nil {
+		w.T.Fatal(err)
+	}
+	set := bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: before + int64(len(docs))}}}}
+	if _, err := w.DB.Collection("meta").UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: "changes"}}, set); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// wantRare looks for the one change of a filter behind that history: each page is bounded.
+func wantRare(w *testenv.Env, f changes.Filter) {
+	w.T.Helper()
+	pages, at, found := 0, (*changes.Position)(nil), []holdfast.Change(nil)
+	for ; len(found) == 0 && pages < 20; pages++ {
+		got, next := list(w, at, f, 10)
+		found, at = got, &next
+	}
+	if len(found) != 1 || pages < 2 || pages > 6 {
+		w.T.Errorf("a rare type was found in %d pages: %v", pages, found)
+	}
+}
+
 // A page of one event's history does not depend on how much others have changed.
 func TestList_FindsTheHistoryOfAnEventAmongMany(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	quiet := ids.New()
 	record(w, made(quiet, holdfast.ChangeLockCreated, 1))
-	docs := make([]bson.D, 20_000)
-	for i := range docs {
-		docs[i] = bson.D{{Key: "seq", Value: int64(i + 2)}, {Key: "eventId", Value: ids.New()}, {Key: "types", Value: bson.A{"lock.created"}}}
-	}
-	number(w)
-	if _, err := w.DB.Collection("changes").InsertMany(w.Ctx(), docs); err != nil {
-		t.Fatal(err)
-	}
-	set := bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: int64(len(docs) + 1)}}}}
-	if _, err := w.DB.Collection("meta").UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: "changes"}}, set); err != nil {
-		t.Fatal(err)
-	}
+	addHistory(w, ids.New)
 	record(w, made(quiet, holdfast.ChangeLockReleased, 2))
 	number(w)
 	if got, _ := list(w, nil, changes.Filter{EventID: quiet}, 10); !slices.Equal(revisions(got), []int64{1, 2}) {
@@ -414,14 +435,7 @@ func TestList_FindsTheHistoryOfAnEventAmongMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, at, found := 0, (*changes.Position)(nil), []holdfast.Change(nil)
-	for ; len(found) == 0 && pages < 20; pages++ {
-		got, next := list(w, at, changes.Filter{Types: types}, 10)
-		found, at = got, &next
-	}
-	if len(found) != 1 || pages < 2 || pages > 6 {
-		t.Errorf("a rare type was found in %d pages: %v", pages, found)
-	}
+	wantRare(w, changes.Filter{Types: types})
 }
 
 // A rare type of an event that sells all the time is found in several pages, of which each is bounded.
@@ -430,28 +444,10 @@ func TestList_FindsARareTypeOfAHotEvent(t *testing.T) {
 	w := testenv.New(t)
 	hot := ids.New()
 	record(w, made(hot, holdfast.ChangeLockCreated, 1))
-	number(w)
-	docs := make([]bson.D, 20_000)
-	for i := range docs {
-		docs[i] = bson.D{{Key: "seq", Value: int64(2*i + 2)}, {Key: "eventId", Value: hot}, {Key: "types", Value: bson.A{"lock.created"}}}
-	}
-	if _, err := w.DB.Collection("changes").InsertMany(w.Ctx(), docs); err != nil {
-		t.Fatal(err)
-	}
-	set := bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: int64(2 * len(docs))}}}}
-	if _, err := w.DB.Collection("meta").UpdateOne(w.Ctx(), bson.D{{Key: "_id", Value: "changes"}}, set); err != nil {
-		t.Fatal(err)
-	}
+	addHistory(w, func() holdfast.ID { return hot })
 	record(w, made(hot, holdfast.ChangeLockReleased, 2))
 	number(w)
-	pages, at, found := 0, (*changes.Position)(nil), []holdfast.Change(nil)
-	for ; len(found) == 0 && pages < 20; pages++ {
-		got, next := list(w, at, changes.Filter{EventID: hot, Types: []holdfast.ChangeType{holdfast.ChangeLockReleased}}, 10)
-		found, at = got, &next
-	}
-	if len(found) != 1 || pages < 2 || pages > 6 {
-		t.Errorf("a rare type was found in %d pages: %v", pages, found)
-	}
+	wantRare(w, changes.Filter{EventID: hot, Types: []holdfast.ChangeType{holdfast.ChangeLockReleased}})
 }
 
 // All of a page is read at one snapshot: a token never passes over a change that an older one did not have.
