@@ -12,6 +12,7 @@ type nemesisReport struct {
 	rounds, requests, refusals, indeterminate, undecided int
 	states                                               int // committed states that were checked
 	seals                                                int // that were written
+	told                                                 int // changes, page by page
 	streams, resets, observed                            int // by subscribers
 	halls                                                hallReport
 	faults                                               map[string]int
@@ -56,6 +57,7 @@ func (r hallReport) isSufficient(rounds int) bool {
 type roundResult struct {
 	*clients
 	subscribers  []*subscriber
+	follower     *changesFollower
 	faults       []clusterFault
 	seals        int
 	expiredAfter time.Duration
@@ -72,10 +74,10 @@ func (r nemesisReport) String() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d seals, "+
-		"%d states observed by subscribers in %d streams with %d resets, everything due expired within %v, %d undecided histories; "+
+		"%d changes told, %d states observed by subscribers in %d streams with %d resets, everything due expired within %v, %d undecided histories; "+
 		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, and as refused %d taken, %d apart, %d orphaned (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.seals,
-		r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
+		r.told, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
 		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks, r.halls.taken, r.halls.apart, r.halls.orphaned,
 		strings.Join(names, ", "))
 }
@@ -87,6 +89,7 @@ func (r *nemesisReport) add(result roundResult) {
 	r.undecided += result.undecided
 	r.states += result.states
 	r.seals += result.seals
+	r.told += len(result.follower.told)
 	r.slowestExpiry = max(r.slowestExpiry, result.expiredAfter)
 	for _, inv := range result.history {
 		if inv.code != "" {
@@ -110,6 +113,6 @@ func (r *nemesisReport) add(result roundResult) {
 // isSufficient reports whether the rounds had enough requests, seals, streams and observed states, and
 // every history was decided.
 func (r nemesisReport) isSufficient() bool {
-	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
+	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.told >= 50*r.rounds && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
 		r.halls.isSufficient(r.rounds)
 }

@@ -129,6 +129,7 @@ func (r *round) run(report *nemesisReport) bool {
 	sealed := make(chan int, 1)
 	go func() { sealed <- r.sealEvents(sealing, r.seed) }()
 	subscribers, unsubscribe := cs.subscribe(r.cluster, rand.New(rand.NewPCG(r.seed, 1<<33)))
+	follower, unfollow := cs.followChanges(r.cluster)
 	r.injectFaults()
 	if err := awaitMembers(r.t, r.replicaSet); err != nil {
 		r.t.Errorf("the faults %s: %v", r.faultNames(), err)
@@ -150,6 +151,8 @@ func (r *round) run(report *nemesisReport) bool {
 	}
 	r.stream.catchUp(context.Background(), r.env)
 	final := cs.check(r.env)
+	unfollow()
+	follower.check(r.env)
 	created := made.check(r.cluster)
 	cs.checkSubscribers(subscribers, r.stream, final)
 	unsubscribe()
@@ -161,7 +164,7 @@ func (r *round) run(report *nemesisReport) bool {
 	cs.cleanUp(r.cluster)
 	r.stream.catchUp(context.Background(), r.env)
 	r.stream.takeViolations() // They are of the counter that checkReconcile had made wrong.
-	report.add(roundResult{clients: cs, subscribers: subscribers, faults: r.faults,
+	report.add(roundResult{clients: cs, subscribers: subscribers, follower: follower, faults: r.faults,
 		seals: seals, expiredAfter: expiredAfter, states: int(r.stream.states.Load() - statesBefore)})
 	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %d creations, %v, of it %v until everything due was expired",
 		r.seed, r.faultNames(), len(cs.history), cs.indeterminate, created,
