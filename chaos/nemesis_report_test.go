@@ -74,7 +74,8 @@ func (r nemesisReport) String() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d seals, "+
-		"%d changes told, %d states observed by subscribers in %d streams with %d resets, everything due expired within %v, %d undecided histories; "+
+		"%d changes told, %d states observed by subscribers in %d streams with %d resets, "+
+		"everything due expired within %v, %d undecided histories; "+
 		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, and as refused %d taken, %d apart, %d orphaned (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.seals,
 		r.told, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
@@ -113,6 +114,7 @@ func (r *nemesisReport) add(result roundResult) {
 // isSufficient reports whether the rounds had enough requests, seals, streams and observed states, and
 // every history was decided.
 func (r nemesisReport) isSufficient() bool {
-	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.told >= 50*r.rounds && r.undecided == 0 && r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
+	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.told >= 50*r.rounds && r.undecided == 0 &&
+		r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
 		r.halls.isSufficient(r.rounds)
 }

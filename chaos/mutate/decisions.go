@@ -89,7 +89,7 @@ var acquireMutations = []mutation{
 		to:    "\theld, read := d.holdings[user]\n",
 		tests: "."},
 	{name: "a lock may last beyond the cap of a process that remembers", file: "seats/inventory/acquire.go",
-		from:  "d.plan.NotBefore = later(d.plan.NotBefore, earliest)",
+		from:  "\td.plan.NotBefore = later(d.plan.NotBefore, at.Add(-d.rules.MaxLockTTL))\n",
 		to:    "",
 		tests: "."},
 	{name: "due locks are not reclaimed", file: "seats/inventory/seats.go",

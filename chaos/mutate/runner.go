@@ -37,7 +37,7 @@ var runnerMutations = []mutation{
 		from: "\t\t\tif r.hold {\n\t\t\t\tr.heldConflicts++", to: "\t\t\tif !r.hold {\n\t\t\t\tr.heldConflicts++",
 		tests: "Unguarded_|GetsThroughBeside"},
 	{name: "a caller that gave up ends the batch", file: "internal/pipeline/run.go",
-		from: "case errors.Is(err, errAbandoned), db.", to: "case db.",
+		from: "case errors.Is(err, errAbandoned), errors.Is(err, store.ErrClock)", to: "case errors.Is(err, store.ErrClock)",
 		tests: "Abandoned_BeforeTheLastCheck"},
 	{name: "a key that is in use is looked up again and again", file: "internal/pipeline/run.go",
 		from: "if r.keyClash { //", to: "if false { //",

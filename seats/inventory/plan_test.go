@@ -172,3 +172,32 @@ func TestNeeds_AndJoinsWithoutRepeating(t *testing.T) {
 		t.Errorf("got %+v, want %+v", all, want)
 	}
 }
+
+// What proves a refusal is what it asked for: a read of keys finds other pairs of their users and keys too.
+func TestPlan_IsProvenByWhatItAsksFor(t *testing.T) {
+	asked, other := inventory.UserKey{User: alice, Key: "1"}, inventory.UserKey{User: alice, Key: "2"}
+	lock, event := &inventory.Lock{}, &inventory.Event{Revision: 7}
+	for _, row := range []struct {
+		name  string
+		state inventory.State
+		want  bool
+	}{
+		{"nothing is found", inventory.State{Event: event}, true},
+		{"another key is in use", inventory.State{Event: event, Keys: map[inventory.UserKey]*inventory.Lock{other: lock}}, true},
+		{"the key is in use", inventory.State{Event: event, Keys: map[inventory.UserKey]*inventory.Lock{asked: lock}}, false},
+		{"the seat has a due lock", inventory.State{Event: event, Holders: map[string]*inventory.DueLock{"A1": {}}}, false},
+		{"the event has changed", inventory.State{Event: &inventory.Event{Revision: 8}}, false},
+		{"the event is gone", inventory.State{}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := inventory.Plan{
+				Event:      &inventory.EventWrite{IfUnchanged: &inventory.Event{Revision: 7}},
+				Unproven:   inventory.Needs{Keys: []inventory.UserKey{asked}, Holders: []string{"A1"}},
+				UnprovenAt: 7,
+			}
+			if got := p.IsProven(row.state); got != row.want {
+				t.Errorf("got %v, want %v", got, row.want)
+			}
+		})
+	}
+}
