@@ -35,7 +35,7 @@ var hallMutations = []mutation{
 	{name: "the seats that a block counts beyond its own stay blocked", file: "seats/inventory/block.go",
 		from: "d.giveBack(block.Seats-left, ids, \"\")", to: "d.giveBack(int64(len(ids)), ids, \"\")",
 		tests: "Unblock_OfABlock"},
-	{name: "keys that nobody asked for prove a refusal wrong", file: "seats/inventory/plan.go",
+	{name: "keys that no command asked for prove a refusal wrong", file: "seats/inventory/plan.go",
 		from: "for _, key := range p.Unproven.Keys {", to: "for key := range s.Keys {",
 		tests: "Plan_IsProven"},
 	{name: "a wrong time is taken for another process", file: "internal/pipeline/run.go",

@@ -301,7 +301,7 @@ func TestChangeSeats_InASectionWithMoreThanItsCapacity(t *testing.T) {
 	}
 }
 
-// A change that is refused has moved nothing: who sold the event out is who took the last seats.
+// A change that is refused has moved nothing: the command that took the last seats sold the event out.
 func TestChanges_SoldOutIsNotOfARefusedChange(t *testing.T) {
 	s := newStore(3).withLock(1, 1, holdfast.LockActive, in(minutes(10)))
 	p := &pipeline{store: s, rules: theRules}
