@@ -19,8 +19,9 @@
 // 502, 503, 504). The delays grow, or follow Retry-After. Retries end with ctx or
 // after the retry timeout. They are safe: AcquireLock, CreateUser, CreateEvent and
 // CreateSeatingPlan send an idempotency key, which the client generates if the caller gives none,
-// and the other calls have the same effect when repeated. Only UpdateEvent could undo the change of another
-// caller: it is retried only if the request was certainly not executed.
+// and the other calls have the same effect when repeated. UpdateEvent could undo the change of another
+// caller: it is retried only if the request was certainly not executed. ChangeSeats, BlockSeats and UnblockSeats say
+// what is to be: if another caller changes the same seats meanwhile, the last one that is executed counts.
 //
 // A refusal is an *Error with a code. After an error without a code, and after
 // OutcomeUnknown, the request may have been executed: repeat it with the same

@@ -21,7 +21,7 @@ type changeBody struct {
 	Type        string `json:"type"`
 	Subject     string `json:"subject" doc:"The resource, such as locks/ and its ID."`
 	Time        string `json:"time" format:"date-time"`
-	Sequence    string `json:"sequence" doc:"The resource's revision, in a fixed width. A later change has no lower one; equal ones differ by id."`
+	Sequence    string `json:"sequence" doc:"The resource's revision, in a fixed width. A later change has no lower one."`
 
 	DataContentType string `json:"datacontenttype" enum:"application/json"`
 	DataSchema      string `json:"dataschema" format:"uri"`

@@ -104,6 +104,8 @@ func TestHalls_ThePlanChangesDuringTheSale(t *testing.T) {
 	first := s.want(s.call("GET", "/api/events/"+event, nil), 200, "").text("seatingPlanId")
 	other := s.want(s.call("POST", "/api/seating-plans", otherPlan), 201, "").text("id")
 	change := fields{"seatingPlanId": other}
+	follower := s.listen(event, "")
+	follower.next()
 	lock := s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-3", "A-2-2"}}), 201, "").text("id")
 	last := s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-2-6"}}), 201, "").text("id")
 	pit := s.want(s.lockSeats(event, user, fields{"section": "pit", "seats": 4}), 201, "").text("id")
@@ -129,6 +131,15 @@ func TestHalls_ThePlanChangesDuringTheSale(t *testing.T) {
 		t.Errorf("answered %s", e.raw)
 	}
 	s.wantEvent(event, "18", "11", "[map[capacity:6 key:pit]]")
+	for m := follower.next(); m.event != "reset"; m = follower.next() {
+		if m.state.AvailableSeats == 11 {
+			t.Error("another plan, and the stream was not reset")
+			break
+		}
+	}
+	if m := follower.next(); m.event != "availability" || m.state.TotalSeats != 18 {
+		t.Errorf("behind the reset comes %+v", m)
+	}
 
 	// The lock has its seats, where they are now.
 	found := s.want(s.call("GET", "/api/locks/"+lock, nil), 200, "")

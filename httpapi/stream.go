@@ -28,7 +28,7 @@ const (
 
 // LastEventID is the header of a client that reconnects.
 type LastEventID struct {
-	LastID string `header:"Last-Event-ID" maxLength:"20" doc:"ID of the last message received. The stream resumes after it, or sends a reset."`
+	LastID string `header:"Last-Event-ID" doc:"ID of the last message received. The stream resumes after it, or sends a reset."`
 }
 
 // lastID returns 0 if the client has no last ID, and 1, which is too old for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -90,12 +91,9 @@ func (a *availability) setState(event holdfast.Event, seq int64) {
 	for _, c := range a.early {
 		a.apply(c)
 	}
-	a.early, a.replay = nil, nil
-	for l := range a.listeners {
-		l.resetDue, l.last = true, 0
-	}
+	a.early = nil
+	a.reset()
 	a.publish()
-	a.replayFrom = a.seq
 	if !a.isLoaded() {
 		close(a.loaded)
 	}
@@ -108,8 +106,20 @@ func (a *availability) apply(c store.Change) (applied bool) {
 	if c.Seq <= a.readSeq || c.Seq < a.changeSeq {
 		return false
 	}
+	before := a.state.Seating.PlanID
 	a.state, a.changeSeq, a.seq = c.To(a.state), c.Seq, max(a.seq, c.Seq)
+	if a.state.Seating.PlanID != before {
+		a.reset()
+	}
 	return true
+}
+
+// reset makes the next message the first one that counts: listeners that have earlier ones are told to forget them.
+func (a *availability) reset() {
+	a.replay, a.replayFrom = nil, math.MaxInt64
+	for l := range a.listeners {
+		l.resetDue, l.last = true, 0
+	}
 }
 
 // receive applies a change and schedules the message.
@@ -150,6 +160,9 @@ func (a *availability) publish() {
 	})
 	if err != nil {
 		return // numbers and strings can always be encoded
+	}
+	if len(a.replay) == 0 {
+		a.replayFrom = a.seq
 	}
 	text := fmt.Appendf(nil, "id: %d\nevent: availability\ndata: %s\n\n", a.seq, data)
 	if a.replay = append(a.replay, message{seq: a.seq, text: text}); len(a.replay) > 2*replayBuffer {

@@ -91,7 +91,7 @@ func (h *Hub) Listen(ctx context.Context, id holdfast.ID, lastID int64) (*Listen
 // of each seat of the sections with these keys, at most MaxSections. It fails as Listen does, and with
 // CodeInvalid for an event without a plan, or for a section that the plan does not have.
 func (h *Hub) ListenToSeats(ctx context.Context, id holdfast.ID, keys []string, lastID int64) (*Listener, error) {
-	return h.listen(ctx, topicKey{event: id, seats: true}, &Listener{lastID: lastID, sections: newSections(keys)})
+	return h.listen(ctx, topicKey{event: id, seats: true}, &Listener{lastID: lastID, sections: newSections(id, keys)})
 }
 
 func (h *Hub) listen(ctx context.Context, key topicKey, l *Listener) (*Listener, error) {

@@ -40,6 +40,11 @@ func (l *Listener) dueReset() []byte {
 // still get each of them.
 const maxBacklog = 16
 
+// maxResumed is the number of batches of seats that a client which reconnects may have missed. After a proxy was
+// restarted, thousands of them come back at once, and a long text for each one would be larger than the map, which
+// they share.
+const maxResumed = 64
+
 // Receive returns the messages that the listener has not received yet, in the
 // format of server-sent events. The caller must not change them. ended means that no message follows.
 func (l *Listener) Receive() (text []byte, ended bool) {

@@ -80,7 +80,7 @@ func (s *seatChanges) run() {
 		case !s.isLoaded() || ctx.Err() != nil:
 			s.fail(err)
 			return
-		case holdfast.IsNotFound(err):
+		case holdfast.IsNotFound(err), holdfast.HasCode(err, holdfast.CodeInvalid): // or it has no seats any more
 			s.hub.forget(s.topic)
 			return
 		default:
@@ -184,7 +184,8 @@ func (s *seatChanges) push(b *batch) {
 // add finds the batch that the client has received last. If there is none, because it is too old, was not
 // received completely, is of other sections or of another server, then the listener is reset.
 func (s *seatChanges) add(l *Listener) error {
-	if err := l.sections.check(s.state.Seats.Hall()); err != nil {
+	// A client that comes back may not know of another plan yet: it is reset, as one that has stayed.
+	if err := l.sections.check(s.state.Seats.Hall()); err != nil && l.lastID == 0 {
 		return err
 	}
 	for _, b := range s.batches {
@@ -201,7 +202,7 @@ func (s *seatChanges) add(l *Listener) error {
 func (s *seatChanges) next(l *Listener) []byte {
 	first, last := s.batches[0], s.batches[len(s.batches)-1]
 	missed := last.number - l.last
-	if l.last != 0 && (l.last < first.number || missed > maxBacklog && !l.resuming) {
+	if l.last != 0 && (l.last < first.number || missed > maxBacklog && !l.resuming || missed > maxResumed) {
 		l.resetDue, l.last = true, 0
 	}
 	received := l.last

@@ -146,6 +146,42 @@ func TestSeats_Resume(t *testing.T) {
 	}
 }
 
+// A client that comes back after many batches gets the map, which is shared and shorter.
+func TestSeats_ResumeIsBounded(t *testing.T) {
+	inHall(t, func(t *testing.T, h *seatHistory, hub *live.Hub) {
+		for missed, want := range map[int]string{64: strings.TrimSpace(strings.Repeat("sections seats ", 64)), 65: "reset sections seats"} {
+			c := h.client(t, hub, "A")
+			c.receive()
+			c.Close()
+			for n := range missed {
+				h.commit(func(o *seating.Occupancy) {
+					if p := (seating.Place{Seat: n % 70}); !o.Take(p) {
+						o.Free(p)
+					}
+				})
+				settle()
+			}
+			c.connect(hub, "A")
+			wantEvents(t, c, want)
+			c.wantTruth()
+			c.Close()
+		}
+	})
+}
+
+// Two events may have been read at the same time. The ID of one of them says nothing of the other.
+func TestSeats_AnIDOfAnotherEvent(t *testing.T) {
+	inHall(t, func(t *testing.T, h *seatHistory, hub *live.Hub) {
+		c := h.client(t, hub, "A")
+		c.receive()
+		c.Close()
+		h.event = ids.New()
+		c.connect(hub, "A")
+		defer c.Close()
+		wantEvents(t, c, "reset sections seats")
+	})
+}
+
 // A listener that falls behind is reset: it gets the maps anew in place of the changes.
 func TestSeats_ASlowListenerGetsTheMap(t *testing.T) {
 	inHall(t, func(t *testing.T, h *seatHistory, hub *live.Hub) {
@@ -181,7 +217,7 @@ func TestSeats_AnotherPlan(t *testing.T) {
 		settle()
 		wantEvents(t, c, "reset sections seats")
 		c.wantTruth()
-		away.connect(hub, "B")
+		away.connect(hub, "A", "B") // it does not know yet that the hall has no A any more
 		defer away.Close()
 		wantEvents(t, away, "reset sections seats")
 		h.commit(take(0, 15))

@@ -55,14 +55,14 @@ const (
 type sections struct {
 	keys []string // sorted
 	name string   // of the set: all keys
-	hash int64    // of the name
+	hash int64    // of the event and the name
 }
 
-func newSections(keys []string) *sections {
+func newSections(event holdfast.ID, keys []string) *sections {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	s := &sections{keys: keys, name: strings.Join(keys, "\n")}
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(s.name)) // it never fails
+	_, _ = hash.Write(append(event[:], s.name...)) // it never fails
 	s.hash = int64(hash.Sum64() >> 1)
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -61,6 +62,24 @@ func (p Plan) Findings() []Finding {
 		},
 		{Kind: Manual, What: "locks whose seats are in no place of the seating plan", Count: p.UnplacedLocks, Action: manual},
 		{
+			Kind: Manual, What: "events whose seating plan is missing or can't be read",
+			Count:  int64(len(p.UnreadSeats)),
+			Action: "set seatingPlanId to the plan that they were sold with; until then they sell nothing",
+			Detail: eventDetail(p.UnreadSeats),
+		},
+		{
+			Kind: Manual, What: "events whose totalSeats is not what their seating plan and capacities have",
+			Count:  int64(len(p.WrongTotals)),
+			Action: "set totalSeats, or the capacity that other software has changed",
+			Detail: eventDetail(p.WrongTotals),
+		},
+		{
+			Kind: Manual, What: "events with more taken of general admission than a section has",
+			Count:  int64(len(p.Overfull)),
+			Action: "raise the capacity of the section, or end locks",
+			Detail: eventDetail(p.Overfull),
+		},
+		{
 			Kind: Manual, What: "oversold events",
 			Count:  p.Oversold,
 			Action: "find other seats for these customers; the event sells nothing until that is paid down",
@@ -81,6 +100,10 @@ func (p Plan) driftDetail() string {
 // doubleDetail names the first few seats that several locks have.
 func (p Plan) doubleDetail() string {
 	return detail(p.FirstDoubles, func(d DoubleSeat) string { return fmt.Sprintf("seat %q of event %s", d.SeatID, d.EventID) })
+}
+
+func eventDetail(events []holdfast.ID) string {
+	return detail(events, func(id holdfast.ID) string { return "event " + id.String() })
 }
 
 // detail names the first few of many.

@@ -3,6 +3,7 @@ package recovery
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -49,7 +51,14 @@ func (p *pass) checkMaps(ctx context.Context) error {
 			p.contradiction(ctx, "Locks whose seats are in no place of the plan; they count in the event alone", slog.Any("eventId", id),
 				slog.Int("locks", len(union.Unplaced)), slog.Any("first", few(union.Unplaced)))
 		}
-		if len(union.Doubles)+len(union.Unplaced) > 0 {
+		if result.WrongTotal {
+			p.contradiction(ctx, "A totalSeats that is not what the seating plan and the capacities have; left as it is", slog.Any("eventId", id),
+				slog.Int64("has", union.Seats.Total()))
+		}
+		if result.Overfull {
+			p.contradiction(ctx, "More is taken of general admission than a section has", slog.Any("eventId", id))
+		}
+		if len(union.Doubles)+len(union.Unplaced) > 0 || result.WrongTotal || result.Overfull {
 			return p.keepInSight(ctx, id)
 		}
 		return nil
@@ -75,11 +84,22 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counte
 			}
 		}
 		if err != nil {
+			if errors.As(err, new(store.RejectedEventError)) {
+				mu.Lock()
+				defer mu.Unlock()
+				plan.UnreadSeats = append(plan.UnreadSeats, id)
+			}
 			return p.leaveUnread(ctx, err)
 		}
 		union := state.Union
 		mu.Lock()
 		defer mu.Unlock()
+		if result.WrongTotal {
+			plan.WrongTotals = append(plan.WrongTotals, id)
+		}
+		if result.Overfull {
+			plan.Overfull = append(plan.Overfull, id)
+		}
 		if !repair.IsEmpty() {
 			plan.WrongMaps = append(plan.WrongMaps, id)
 		}

@@ -29,6 +29,9 @@ type Plan struct {
 	DoubleSeats    int64                  // seats that several locks have: reported
 	FirstDoubles   []DoubleSeat           // the first ones of each event, in the order of the events
 	UnplacedLocks  int64                  // their seats are in no place of the plan: reported
+	UnreadSeats    []holdfast.ID          // events whose seating plan can't be read: reported
+	WrongTotals    []holdfast.ID          // events whose totalSeats is not what their seating plan has: reported
+	Overfull       []holdfast.ID          // events with a section of general admission of which more is taken than it has: reported
 	Oversold       int64                  // events with seats taken beyond their total: reported
 	EventsMeasured int64
 	BrokenSeals    []holdfast.ID // sealed events that other software changed: unsealed, and measured

@@ -52,7 +52,7 @@ func TypesOf(pattern string) (types []holdfast.ChangeType, err error) {
 			types = append(types, t)
 		}
 	}
-	if len(types) == 0 && !strings.HasPrefix(pattern, typePrefix) {
+	if len(types) == 0 && (!strings.HasPrefix(pattern, typePrefix) || strings.Contains(prefix, "*")) {
 		return nil, holdfast.RefuseInput("query.type", "No change has this type. Give a type, or its beginning with * at the end.")
 	}
 	if len(types) == 0 {

@@ -22,6 +22,17 @@ func (c *Core) HasSeatIndex(ctx context.Context) (bool, error) {
 	return v.SeatIndex, err
 }
 
+// LacksSeatIndex reports whether the index that was decided on is not there: other software has dropped it, or doubles
+// have kept it from being made.
+func (c *Core) LacksSeatIndex(ctx context.Context) (bool, error) {
+	decided, err := c.HasSeatIndex(ctx)
+	if err != nil || !decided {
+		return false, err
+	}
+	gaps, err := mongodb.SchemaGaps(ctx, c.DB, store.SeatIndex()...)
+	return len(gaps) > 0, err
+}
+
 // The steps of MakeSeatIndex.
 const (
 	StepDoubles = "Looking for seats that several locks take"

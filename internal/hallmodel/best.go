@@ -38,7 +38,7 @@ func (w Best) Pick(ended bool) (p Pick, ok bool) {
 }
 
 // Keeps reports whether seats are what this wish might have got: as many, of one of the categories, in the
-// section.
+// section, and together if they have to be.
 func (w Best) Keeps(own Pick) bool {
 	if len(own) != w.Seats || own.CountAccessible() != w.Accessible && !w.anyAccessible() {
 		return false
@@ -48,7 +48,7 @@ func (w Best) Keeps(own Pick) bool {
 			return false
 		}
 	}
-	return true
+	return !w.Required || own[0].in.together(own.Sorted()) && !slices.ContainsFunc(own, func(s *Seat) bool { return s.in != own[0].in })
 }
 
 func (w Best) wished() []string {

@@ -255,7 +255,7 @@ func checkJob(state jobs.State, now time.Time) (found []finding) {
 	case l.Known && l.Held() && (last == nil || last.Outcome != jobs.Running):
 		found = append(found, problem("lease of "+state.Name, "held by "+l.Holder+", but no run is in progress",
 			"wait until "+formatTime(l.Until)+", or "+free).counted(1))
-	case last != nil && last.Outcome == jobs.Running && now.Sub(last.StartedAt) > state.MaxDuration+time.Minute:
+	case last != nil && last.Outcome == jobs.Running && state.MaxDuration > 0 && now.Sub(last.StartedAt) > state.MaxDuration+time.Minute:
 		found = append(found, problem("job "+state.Name,
 			"its run started at "+formatTime(last.StartedAt)+" and exceeds its time limit", free).counted(1))
 	}

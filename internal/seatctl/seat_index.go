@@ -20,7 +20,7 @@ type seatIndexCmd struct {
 
 // seatIndexLine is the state of the index.
 type seatIndexLine struct {
-	Index  string `json:"seatIndex"` // on or off
+	Index  string `json:"seatIndex"` // on, off or missing
 	Detail string `json:"says"`
 }
 
@@ -48,12 +48,19 @@ func (c *seatIndexCmd) run(ctx context.Context, s *session) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	line := seatIndexLines[decided]
+	lacks, err := s.LacksSeatIndex(ctx)
+	if err != nil {
+		return exitFailed, err
+	}
+	line, code := seatIndexLines[decided], exitOK
+	if lacks {
+		line, code = seatIndexLine{"missing", "it is switched on, but MongoDB does not have it; run seatctl seat-index on"}, exitFindings
+	}
 	if s.out.format == formatJSON {
-		return exitOK, s.out.printJSON(line, "  ")
+		return code, s.out.printJSON(line, "  ")
 	}
 	_, err = fmt.Fprintf(s.out.w, "The unique index of seats is %s: %s.\n", line.Index, line.Detail)
-	return exitOK, err
+	return code, err
 }
 
 // seatIndexNoteInterval is the time between two lines of progress.

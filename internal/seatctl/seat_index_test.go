@@ -49,6 +49,11 @@ func TestSeatIndex_OverDoubles(t *testing.T) {
 	if step("now", 0, []string{"is off"}); hasSeatIndex(env) {
 		t.Fatal("the index is still there")
 	}
+	step("on for a while", 0, []string{"is on"}, "on")
+	env.Command(bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: mongodb.Keys("eventId", "seatIds")}})
+	step("dropped by other software", 3, []string{"The unique index of seats is missing", "run seatctl seat-index on"})
+	step("made again", 0, []string{"is on"}, "on")
+	step("off again", 0, []string{"is off"}, "off")
 	first := take(t, env, event, testenv.Soon(), 0, named("A-1-1", "A-1-2"))
 	other := insertSeatLock(env, event, holdfast.LockActive, "A-1-2", "A-1-3")
 	ended := insertSeatLock(env, event, holdfast.LockReleased, "A-1-1")

@@ -94,6 +94,17 @@ var damages = map[string]struct {
 		insertSeatLock(env, event, holdfast.LockActive, "A-1-2")
 		insertSeatLock(env, event, holdfast.LockActive, "A-1-2")
 	}, detail: `seat "A-1-2" of event `, action: "seatctl seat-index on"},
+	"a seating plan that does not exist": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "seatingPlanId", Value: ids.New()}})
+	}, detail: "events whose seating plan is missing", action: "set seatingPlanId"},
+	"a total that is not that of the plan": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "totalSeats", Value: 90}, {Key: "availableSeats", Value: 90}})
+	}, detail: "events whose totalSeats is not what their seating plan", action: "set totalSeats"},
+	"more in a section than its capacity": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Insert("seatlocks", bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: newSeatedIn(t, env)}, {Key: "seats", Value: 11},
+			{Key: "section", Value: "pit"}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: testenv.Soon()}})
+		env.Recover()
+	}, detail: "more taken of general admission than a section has", action: "raise the capacity"},
 	"oversold": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, 200)
 		env.Recover()
@@ -200,6 +211,7 @@ func TestDoctor_EndsWithAVerdict(t *testing.T) {
 			t.Errorf("%v in %s", err, out)
 		}
 	}
+	insertRun(env, "changes", time.Now().Add(-2*time.Hour), bson.E{Key: "outcome", Value: "running"}) // it has no time limit
 	check("Verdict: no problem found.")
 	checkList()
 	env.Set("events", event, bson.D{{Key: "availableSeats", Value: 42}})

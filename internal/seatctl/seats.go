@@ -176,7 +176,7 @@ func (s *session) reportContradictions(h *holdings, read store.SeatLocks) (int, 
 			len(h.unplaced), h.unplaced[0]))
 	}
 	if h.doubles > 0 {
-		texts = append(texts, fmt.Sprintf("%d times, a lock takes a seat that another one has; seatctl seat-index on lists them", h.doubles))
+		texts = append(texts, fmt.Sprintf("%d times, a lock takes a seat that is in a lock already; seatctl doctor names them", h.doubles))
 	}
 	if read.Stored == nil || read.Stored.Become(h.taken) != 0 {
 		texts = append(texts, "the event's map of seats does not agree with its locks; run seatctl recover")

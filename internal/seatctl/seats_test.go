@@ -154,7 +154,7 @@ func TestSeats_TellsOfContradictions(t *testing.T) {
 		"a double": {func(env *testenv.Env, event holdfast.ID) {
 			env.Command(bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: mongodb.Keys("eventId", "seatIds")}})
 			insertSeatLock(env, event, holdfast.LockActive, "A-1-1")
-		}, "1 times, a lock takes a seat that another one has"},
+		}, "1 times, a lock takes a seat that is in a lock already; seatctl doctor names them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -96,6 +96,7 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 		return bson.D{raiseRevision(shared), unseal}
 	}
 	inc, set, unset := raise(nil, shared, rev, formerRev), bson.D{}, bson.D{}
+	inc[0].Value = max(1, w.Raise)
 	unset = append(unset, bson.E{Key: sealName, Value: ""})
 	if w.IfUnchanged != nil {
 		unset = dropFormer(unset, shared, w.IfUnchanged.Former)

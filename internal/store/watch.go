@@ -21,7 +21,7 @@ type Change struct {
 	// same in every process.
 	Seq  int64
 	Gone bool // the event was removed
-	// Other says that the change is of what To leaves as it is, such as the map of seats or the plan.
+	// Other says that the change is of what To leaves as it is, such as the map of seats.
 	Other bool
 
 	whole   bool     // doc is the new document; otherwise the change is an update
@@ -33,7 +33,7 @@ type Change struct {
 
 // shownFields are the fields that To applies, and removableFields those that may be removed.
 var (
-	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name"}
+	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name", planField}
 	removableFields = []string{"oversold", "status"}
 )
 
@@ -65,6 +65,9 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 	}
 	if c.has("status") {
 		e.Status = c.fields.event().Status
+	}
+	if c.has(planField) {
+		e.Seating.PlanID = c.fields.event().Seating.PlanID
 	}
 	if c.hasRemoved("oversold") {
 		e.Oversold = 0

@@ -37,7 +37,7 @@ func (s *store) writeEvent(p inventory.Plan) error {
 	if w.IfUnchanged == nil && w.Drift == nil && !e.Valid() {
 		return errStale
 	}
-	e.Revision++
+	e.Revision += max(1, w.Raise)
 	e.AvailableSeats += w.Available
 	e.Oversold += w.Oversold
 	if c := w.Counter; c != nil {

@@ -131,12 +131,13 @@ func (d *decision) isAsWished(lock holdfast.Lock, w wished) bool {
 	}
 }
 
-// hasForm reports whether places have the number, category, section and accessible seats of a pick.
+// hasForm reports whether places have the number, category, section and accessible seats of a pick, and are together
+// if they have to be.
 func (d *decision) hasForm(places []seating.Place, w seating.Wish) bool {
-	if len(places) != w.Seats {
+	accessible, hall := 0, d.state.Seats.Hall()
+	if len(places) != w.Seats || w.Required && !hall.Together(places) {
 		return false
 	}
-	accessible, hall := 0, d.state.Seats.Hall()
 	category := hall.Seat(places[0]).Category
 	for _, p := range places {
 		seat := hall.Seat(p)

@@ -114,9 +114,12 @@ func (c RepairSeats) decide(d *decision) Result {
 	blocked := d.event.Seating.BlockedSeats != d.state.Union.Blocked
 	if wrong > 0 || blocked {
 		d.event.Seating.BlockedSeats = d.state.Union.Blocked
-		d.plan.Event = &EventWrite{RunID: c.RunID, AllMaps: d.state.Union.NoMap}
+		d.plan.Event = &EventWrite{RunID: c.RunID, AllMaps: d.state.Union.NoMap, Raise: d.state.Now.UnixMilli() - d.event.Revision}
 	}
-	return Result{Corrected: wrong, Union: d.state.Union, IsSuspect: d.state.Event.isSuspect(d.state.Union)}
+	return Result{
+		Corrected: wrong, Union: d.state.Union, IsSuspect: d.state.Event.isSuspect(d.state.Union),
+		WrongTotal: d.event.HasTotal && d.state.Union.Seats.Total() != d.event.TotalSeats, Overfull: d.state.Union.Seats.Overfull(),
+	}
 }
 
 // isSuspect reports whether the counter may have to be repaired too.

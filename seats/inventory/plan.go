@@ -80,6 +80,11 @@ type EventWrite struct {
 	// refusal.
 	Fence bool
 
+	// Raise is how much the revision is raised; below 1 it is raised by 1. Other software that has changed a map may
+	// have set the revision back, to one that a process still remembers with another map. So a repair raises it to
+	// the time, in milliseconds: no event has a thousand transactions in a second.
+	Raise int64
+
 	Available, Oversold int64  // added to the counter
 	Blocked             *int64 // replaces the number of seats that the venue has blocked
 	Maps                []SectionMap
@@ -184,6 +189,8 @@ type Result struct {
 	Corrected  int64       // seats of a map, by a repair
 	Union      *Union      // by a repair of a map
 	IsSuspect  bool        // by a repair of a map: the counter may have to be repaired too
+	WrongTotal bool        // by a repair of a map: totalSeats is not what the plan and the capacities have
+	Overfull   bool        // by a repair of a map: more is taken of general admission than a section has
 
 	acquired int // 1 + the index in Plan.Acquired
 }

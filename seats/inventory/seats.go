@@ -91,6 +91,15 @@ func tooFew(requested, available int64) *holdfast.Error {
 		With(holdfast.SeatsUnavailable{Requested: requested, Available: available})
 }
 
+// tooFewOfAKind refuses a pick, which is of one category and one section.
+func tooFewOfAKind(requested, available int64) *holdfast.Error {
+	if available < requested {
+		return tooFew(requested, available)
+	}
+	return holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Enough seats are available, but not in one category of one section.").
+		With(holdfast.SeatsUnavailable{Requested: requested, Available: available})
+}
+
 // pickNamed makes sure that named seats are free, and ends the due locks that have them.
 func (d *decision) pickNamed(w wished, old []seating.Place, key UserKey) ([]seating.Place, Result) {
 	places := w.named
@@ -194,7 +203,7 @@ func (d *decision) pickBest(w seating.Wish, key UserKey) ([]seating.Place, Resul
 		return nil, d.refuse(holdfast.Refuse(holdfast.CodeSeatsNotAdjacent, "Enough seats are available, but not together.").
 			With(holdfast.SeatsNotAdjacent{Longest: answer.Longest}), key)
 	case seating.Unavailable:
-		return nil, d.refuse(tooFew(int64(w.Seats), answer.Available), key)
+		return nil, d.refuse(tooFewOfAKind(int64(w.Seats), answer.Available), key)
 	default:
 		return answer.Places, Result{}
 	}

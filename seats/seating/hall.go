@@ -2,6 +2,7 @@ package seating
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -93,6 +94,29 @@ type Seat struct {
 	Part       int
 	Category   int
 	Accessible bool
+}
+
+// Together reports whether seats are adjacent: one after the other in a row without a gap between them, or at one
+// table. A row whose seats are not adjacent has single seats alone.
+func (h *Hall) Together(places []Place) bool {
+	first := slices.MinFunc(places, Place.Compare)
+	last := slices.MaxFunc(places, Place.Compare)
+	if first.Section != last.Section {
+		return false
+	}
+	s := &h.sections[first.Section]
+	row := &s.Rows[s.Seats[first.Seat].Row]
+	switch {
+	case last.Seat >= row.End:
+		return false
+	case row.Adjacency == holdfast.AdjacencyAll:
+		return true
+	case row.Adjacency == holdfast.AdjacencyNone:
+		return len(places) == 1
+	default:
+		seats := slices.Compact(slices.SortedFunc(slices.Values(places), Place.Compare))
+		return len(seats) == last.Seat-first.Seat+1 && s.Seats[last.Seat].Position-s.Seats[first.Seat].Position == last.Seat-first.Seat
+	}
 }
 
 // HasFocalPoint reports whether distances are to a focal point. If not, the section and the row

@@ -211,6 +211,19 @@ func (o *Occupancy) Capacity(section int) int64 {
 	return o.capacities[section] + int64(len(o.hall.sections[section].Seats))
 }
 
+// Total returns how many seats the hall has, with the capacities of the event.
+func (o *Occupancy) Total() (n int64) {
+	for section := range o.hall.sections {
+		n += o.Capacity(section)
+	}
+	return n
+}
+
+// Overfull reports whether more is taken of general admission than a section has.
+func (o *Occupancy) Overfull() bool {
+	return slices.ContainsFunc(o.free, func(free int64) bool { return free < 0 })
+}
+
 // TakenGeneral returns how many seats of general admission are taken in a section.
 func (o *Occupancy) TakenGeneral(section int) int64 { return o.general[section] }
 
