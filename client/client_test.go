@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // shop is a client of an API on a new database.
 type shop struct {
 	*client.Client
+	env   *testenv.Env
 	calls atomic.Int64
 }
 
@@ -40,12 +41,12 @@ func open(t *testing.T, proxy handler, options ...client.Option) *shop {
 	t.Helper()
 	w := testenv.New(t)
 	api := httpapi.New(httpapi.Services{
-		Users: w.Users, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings,
+		Users: w.Users, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings, Changes: w.Changes,
 		Log: slog.New(w.Log), Clock: clock.System, Metrics: telemetry.NewMetrics(),
 		Keys:    []config.Key{{Name: "shop", Scope: config.ScopeAdmin, Secret: "sesame"}},
 		Serving: func() bool { return true }, Ready: func(context.Context) httpapi.Readiness { return httpapi.Readiness{} },
 	})
-	s := &shop{}
+	s := &shop{env: w}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.calls.Add(1)
 		proxy(w, r, api)

@@ -1,0 +1,49 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Change is a committed change of a lock, a booking, an event or a seating plan: a CloudEvent.
+type Change struct {
+	ID       string          `json:"id"`       // the same whenever the change is told
+	Type     string          `json:"type"`     // such as holdfast.lock.created
+	Subject  string          `json:"subject"`  // such as locks/ and the lock's ID
+	Sequence string          `json:"sequence"` // the subject's revision; a later change has no lower one
+	Time     time.Time       `json:"time"`
+	Data     json.RawMessage `json:"data"` // a Lock, Booking, Event or SeatingPlan, as it was right after the change
+	Actor    string          `json:"actor"`
+	Request  string          `json:"requestid"`
+	Run      string          `json:"runid"`
+}
+
+// ChangeFilter selects changes; an empty field selects all.
+type ChangeFilter struct {
+	EventID string
+	Type    string // a type, or the beginning of types with * at its end
+}
+
+// ListChanges returns a page of changes behind a token, "" for the oldest ones that are kept, and the token of the
+// next page. Keep it: it is there on the last page too, to go on later, and no change is skipped. A page may be empty
+// although more follow: go on until the token stays the same. It fails with ChangesGone if changes behind the token
+// were removed. It needs a key with the scope admin.
+func (c *Client) ListChanges(ctx context.Context, token string, f ChangeFilter) (changes []Change, next string, err error) {
+	const pageSize = 500
+	query := url.Values{"pageSize": {strconv.Itoa(pageSize)}}
+	for name, value := range map[string]string{"pageToken": token, "eventId": f.EventID, "type": f.Type} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var page struct {
+		Items []Change `json:"items"`
+		Next  string   `json:"nextPageToken"`
+	}
+	_, err = c.call(ctx, request{method: http.MethodGet, path: "/api/changes", query: query}, &page)
+	return page.Items, page.Next, err
+}
