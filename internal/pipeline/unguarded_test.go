@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -119,39 +120,47 @@ func TestUnguarded_ALockFailsAlone(t *testing.T) {
 	}
 }
 
-// A unique index of other software refuses a lock: only its command fails.
+// A unique index of other software refuses a lock: only its command fails. The second one has the keys of ours, but
+// refuses locks without an idempotency key too.
 func TestUnguarded_AForeignUniqueIndexFailsOneCommand(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
-	p := newProcess(t, w)
-	eventID, user := w.Event(100), ids.New()
-	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "createIndexes", Value: "seatlocks"}, {Key: "indexes", Value: bson.A{
-		bson.D{{Key: "key", Value: bson.D{{Key: "userId", Value: 1}}}, {Key: "name", Value: "one a user"}, {Key: "unique", Value: true}},
-	}}}).Err(); err != nil {
-		t.Fatal(err)
-	}
-	mine := func() inventory.Acquire {
-		a := acquire(eventID, 1, "")
-		a.UserID = user
-		return a
-	}
-	_, err := p.Submit(w.Ctx(), eventID, mine())
-	wantCode(t, err, "")
-	start := time.Now()
-	var callers sync.WaitGroup
-	callers.Go(func() {
-		_, err := p.Submit(w.Ctx(), eventID, mine())
-		wantCode(t, err, holdfast.CodeUnavailable)
-	})
-	for range 5 {
-		callers.Go(func() {
-			_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 1, ""))
+	for name, keys := range map[string]bson.D{
+		"one a user": mongodb.Keys("userId"), "one a user and event": mongodb.Keys("eventId", "userId", "idempotencyKey"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			p := newProcess(t, w)
+			eventID, user := w.Event(100), ids.New()
+			if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "createIndexes", Value: "seatlocks"}, {Key: "indexes", Value: bson.A{
+				bson.D{{Key: "key", Value: keys}, {Key: "name", Value: name}, {Key: "unique", Value: true}},
+			}}}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			mine := func() inventory.Acquire {
+				a := acquire(eventID, 1, "")
+				a.UserID = user
+				return a
+			}
+			_, err := p.Submit(w.Ctx(), eventID, mine())
 			wantCode(t, err, "")
+			start := time.Now()
+			var callers sync.WaitGroup
+			callers.Go(func() {
+				_, err := p.Submit(w.Ctx(), eventID, mine())
+				wantCode(t, err, holdfast.CodeUnavailable)
+			})
+			for range 5 {
+				callers.Go(func() {
+					_, err := p.Submit(w.Ctx(), eventID, acquire(eventID, 1, ""))
+					wantCode(t, err, "")
+				})
+			}
+			callers.Wait()
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			wantAvailable(t, w, eventID, 94)
 		})
 	}
-	callers.Wait()
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("it took %v", took)
-	}
-	wantAvailable(t, w, eventID, 94)
 }
