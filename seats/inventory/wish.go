@@ -78,9 +78,10 @@ func (d *decision) namedInHall(seats int64, w holdfast.Wish) (wished, *holdfast.
 func (d *decision) places(seatIDs []string) ([]seating.Place, *holdfast.Error) {
 	hall := d.state.Seats.Hall()
 	places := make([]seating.Place, 0, len(seatIDs))
+	var place seating.Place
 	for _, id := range seatIDs {
-		place, found := hall.Find(id)
-		if !found {
+		var found bool
+		if place, found = hall.FindAfter(place, []byte(id)); !found {
 			return nil, holdfast.RefuseInput("body.seatIds", "The plan has no seat %q.", id)
 		}
 		places = append(places, place)
