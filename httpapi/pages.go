@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/holdfast-dev/holdfast/picker"
 )
 
 // pages are the files of the console and the demo shop: no build step, no other
@@ -28,27 +30,39 @@ const assetsPath = "/assets/"
 // isPage reports whether a path is served before recovery has ended: operators
 // need the console most then.
 func isPage(path string) bool {
-	return path == "/" || path == "/console" || path == "/demo" || strings.HasPrefix(path, assetsPath)
+	return path == "/" || path == "/console" || path == "/demo" || path == "/demo/examples" || strings.HasPrefix(path, assetsPath)
 }
 
 func (a *api) registerPageRoutes(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound)) // other paths stay unknown
-	mux.Handle("GET /console", page("console.html"))
+	own := folder(pages, "pages")
+	mux.Handle("GET /console", page(own, "console.html"))
 	if a.Demo {
-		mux.Handle("GET /demo", page("demo.html"))
+		mux.Handle("GET /demo", page(own, "demo.html"))
+		mux.Handle("GET /demo/examples", page(own, "examples.html"))
 	}
-	assets, err := fs.ReadDir(pages, "pages/assets")
-	if err != nil {
-		panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
-	}
-	for _, file := range assets {
-		mux.Handle("GET "+assetsPath+file.Name(), page("assets/"+file.Name()))
+	for _, assets := range []fs.FS{folder(own, "assets"), picker.Dist()} {
+		files, err := fs.ReadDir(assets, ".")
+		if err != nil {
+			panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
+		}
+		for _, file := range files {
+			mux.Handle("GET "+assetsPath+file.Name(), page(assets, file.Name()))
+		}
 	}
 }
 
+func folder(of fs.FS, name string) fs.FS {
+	files, err := fs.Sub(of, name)
+	if err != nil {
+		panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
+	}
+	return files
+}
+
 // page serves one file. A browser asks before each use whether the file has changed.
-func page(name string) http.Handler {
-	body, err := fs.ReadFile(pages, "pages/"+name)
+func page(files fs.FS, name string) http.Handler {
+	body, err := fs.ReadFile(files, name)
 	if err != nil {
 		panic(fmt.Sprintf("read the embedded page %s: %v", name, err)) // a programming error
 	}

@@ -1,0 +1,117 @@
+// Requests to Holdfast, and its streams. A token goes into a header, never into an address.
+
+/** Refusal is an answer with an error status, or no answer: status 0. */
+export class Refusal extends Error {
+  constructor(status, problem, retryAfter = 0) {
+    super(problem.detail ?? problem.title ?? "");
+    this.status = status;
+    this.code = problem.code ?? "";
+    this.problem = problem;
+    this.retryAfter = retryAfter; // seconds
+  }
+
+  /** mayPass reports whether the same request may succeed later. */
+  get mayPass() { return this.status === 0 || this.status === 429 || this.status >= 500; }
+}
+
+const answerTimeout = 15_000; // ms
+const silenceTimeout = 40_000; // ms; the server sends a heartbeat each 15 s
+
+export class Api {
+  offset = 0; // of the server's clock from this one, in ms
+  #precision = Infinity; // of the offset
+
+  /** @param base of the server, "" for the page's own; @param token a text, or a function that returns or promises one */
+  constructor(base, token) {
+    this.base = base.replace(/\/+$/, "");
+    this.token = token;
+  }
+
+  async #headers(more = {}) {
+    const token = typeof this.token === "function" ? await this.token() : this.token;
+    return token ? { ...more, Authorization: `Bearer ${token}` } : more;
+  }
+
+  /** call sends one request and returns the JSON of the answer; it throws a Refusal. */
+  async call(method, path, body, signal) {
+    const sent = Date.now();
+    let response;
+    let answer;
+    try {
+      response = await fetch(this.base + path, {
+        method, body: body === undefined ? undefined : JSON.stringify(body),
+        headers: await this.#headers(body === undefined ? {} : { "Content-Type": "application/json" }),
+        signal: AbortSignal.any([AbortSignal.timeout(answerTimeout), ...(signal ? [signal] : [])]),
+      });
+      const text = await response.text();
+      answer = text === "" ? {} : JSON.parse(text);
+    } catch (cause) {
+      if (signal?.aborted) throw cause;
+      throw new Refusal(0, { code: "NO_ANSWER", detail: String(cause) });
+    }
+    const received = Date.now();
+    const date = Date.parse(response.headers.get("Date") ?? "");
+    if (date > 0) this.#sync(date + 500, sent, received, 500);
+    if (answer.createdAt && method === "POST" && response.headers.get("Idempotent-Replayed") !== "true") {
+      this.#sync(Date.parse(answer.createdAt), sent, received, 0);
+    }
+    if (!response.ok) throw new Refusal(response.status, answer, Number(response.headers.get("Retry-After") ?? 0));
+    return answer;
+  }
+
+  #sync(time, sent, received, error) {
+    const precision = (received - sent) / 2 + error;
+    if (precision > this.#precision + 20) return;
+    this.#precision = precision;
+    this.offset = time - (sent + received) / 2;
+  }
+
+  /** now is the server's clock, in ms. */
+  now() { return Date.now() + this.offset; }
+
+  /** stream yields the messages of one connection, `{event, data, id, retry}`; it throws if the answer is an error. */
+  async *stream(path, lastID, signal) {
+    const broken = new AbortController();
+    let watchdog = setTimeout(() => broken.abort(), answerTimeout);
+    try {
+      const response = await fetch(this.base + path, {
+        headers: await this.#headers(lastID === "" ? {} : { "Last-Event-ID": lastID }),
+        cache: "no-store", signal: AbortSignal.any([signal, broken.signal]),
+      });
+      if (!response.ok) throw new Refusal(response.status, await response.json().catch(() => ({})), Number(response.headers.get("Retry-After") ?? 0));
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      for (;;) {
+        clearTimeout(watchdog);
+        watchdog = setTimeout(() => broken.abort(), silenceTimeout);
+        const { value, done } = await reader.read();
+        if (done) return;
+        const blocks = (text + value).split("\n\n");
+        text = blocks.pop();
+        for (const block of blocks) yield parse(block);
+      }
+    } finally {
+      clearTimeout(watchdog);
+      broken.abort(); // a consumer that stops ends the connection
+    }
+  }
+}
+
+// parse reads the format of the HTML standard, section 9.2.
+function parse(block) {
+  const message = { event: "", data: "" };
+  for (const line of block.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon <= 0) continue; // a comment
+    const value = line.slice(colon + 1).replace(/^ /, "");
+    if (line.startsWith("data:")) message.data += value;
+    else message[line.slice(0, colon)] = value;
+  }
+  return message;
+}
+
+/** pause waits, and ends early with the signal. */
+export const pause = (ms, signal) => new Promise((resolve) => {
+  const timer = setTimeout(resolve, ms);
+  signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+});

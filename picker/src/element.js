@@ -1,0 +1,437 @@
+// <holdfast-seats event="…" src="…">: a seat map on which customers choose and hold seats.
+
+import { Api, Refusal } from "./api.js";
+import { Cart } from "./cart.js";
+import { isColor } from "./color.js";
+import { el, setText } from "./dom.js";
+import { Feed } from "./feed.js";
+import { Hall, accessible, companion, restricted } from "./hall.js";
+import { SeatList } from "./list.js";
+import { SeatMap } from "./map.js";
+import { Panel } from "./panel.js";
+import { Seats } from "./seats.js";
+import { css } from "./style.js";
+import { words as english } from "./words.js";
+
+let sheet;
+
+const toastTime = 7000; // ms
+const loadAgain = 3000; // ms after a failed load
+const defaultMost = 10; // seats
+
+/** The custom element. README.md has its attributes, properties, methods, events, parts and custom properties. */
+export class HoldfastSeats extends HTMLElement {
+  static observedAttributes = ["event", "src", "user", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "theme", "lang"];
+
+  /** words replaces texts: see words.js for all of them. */
+  words = {};
+  #token = "";
+  #prices = undefined;
+  #parts = undefined; // what exists while an event is shown
+  #load = undefined; // ends what the last load began
+  #hinted = [];
+  #tip = -1;
+  #isOffline = false;
+  #toastTimer = 0;
+  #toldShort = false;
+  #scheme = matchMedia("(prefers-color-scheme: dark)");
+  #recolor = () => this.#setColors();
+
+  constructor() {
+    super();
+    if (sheet === undefined) {
+      sheet = new CSSStyleSheet();
+      sheet.replaceSync(css);
+    }
+    const root = this.attachShadow({ mode: "open" });
+    root.adoptedStyleSheets = [sheet];
+    this.live = el("p", { className: "hidden", role: "status" });
+    this.notice = el("p", { className: "notice", part: "notice", role: "alert", hidden: true });
+    this.root = el("div", { className: "root", part: "root" });
+    root.append(this.root, this.live);
+  }
+
+  /** token is the customer's token, or a function that returns or promises one. It is sent in a header alone. */
+  get token() { return this.#token; }
+  set token(token) {
+    this.#token = token;
+    this.#reload();
+  }
+
+  /** prices are by category key: numbers (see currency) or texts. */
+  get prices() { return this.#prices ?? parsePrices(this.getAttribute("prices")); }
+  set prices(prices) {
+    this.#prices = prices;
+    this.#showAll();
+  }
+
+  /** selection is what is chosen: seats, and places in areas. */
+  get selection() {
+    const p = this.#parts;
+    if (p === undefined) return [];
+    return [...[...p.cart.chosen].sort((a, b) => a - b).map((i) => this.#seat(i)),
+      ...[...p.cart.areas].map(([n, places]) => ({ section: p.hall.sections[n].key, category: p.hall.categories[p.hall.sections[n].category].key, seats: places, held: false }))];
+  }
+
+  /** locks are the locks that hold the selection, as the server answered them. */
+  get locks() { return this.#parts?.cart.locks ?? []; }
+
+  /** hold holds what is chosen, and promises the locks: for hold="checkout". */
+  hold() { return this.#parts?.cart.holdAll() ?? Promise.resolve([]); }
+
+  /** best holds the best available seats, in place of those chosen. options: {categories, section, adjacent, accessibleSeats} */
+  best(seats, options = {}) { return this.#parts?.cart.best(seats, options) ?? Promise.resolve(); }
+
+  /** release gives up everything that is chosen and held. */
+  release() { return this.#parts?.cart.clear() ?? Promise.resolve(); }
+
+  /** finish forgets the locks without releasing them: after the shop has sold them. */
+  finish() { this.#parts?.cart.forget(); }
+
+  /** showSeat moves the map and the keyboard to a seat, by its ID. */
+  showSeat(id) {
+    const seat = this.#parts?.hall.byID.get(id);
+    if (seat !== undefined) this.#parts.map.focusSeat(seat);
+  }
+
+  connectedCallback() {
+    this.#scheme.addEventListener("change", this.#recolor);
+    this.#reload();
+  }
+
+  disconnectedCallback() {
+    this.#scheme.removeEventListener("change", this.#recolor);
+    this.#end();
+  }
+
+  attributeChangedCallback(name, before, after) {
+    if (before === after || !this.isConnected) return;
+    if (name === "prices" || name === "currency" || name === "lang") this.#showAll();
+    else if (name === "theme") this.#setColors();
+    else if (name !== "lock") this.#reload(); // it is read when an event is shown
+  }
+
+  #reload() {
+    if (!this.isConnected) return;
+    this.#end();
+    const load = new AbortController();
+    this.#load = load;
+    queueMicrotask(() => { // attributes that are set together load once
+      if (!load.signal.aborted) this.#show(load.signal);
+    });
+  }
+
+  #end() {
+    this.#load?.abort();
+    const p = this.#parts;
+    this.#parts = undefined;
+    if (p === undefined) return;
+    clearInterval(p.clock);
+    p.feed.stop();
+    p.cart.stop();
+    p.map.stop();
+  }
+
+  async #show(signal) {
+    const id = this.getAttribute("event");
+    if (!id) return;
+    this.words = { ...english, ...this.words };
+    this.root.setAttribute("aria-busy", "true");
+    this.root.replaceChildren(el("p", { className: "soft", textContent: this.words.loading }));
+    const api = new Api(this.getAttribute("src") ?? "", this.#token);
+    for (;;) {
+      try {
+        const event = await api.call("GET", `/api/events/${encodeURIComponent(id)}`, undefined, signal);
+        if (!event.seatingPlanId) throw new Refusal(422, { code: "NO_MAP", detail: this.words.noMap });
+        const plan = await api.call("GET", `/api/seating-plans/${event.seatingPlanId}`, undefined, signal);
+        if (!signal.aborted) await this.#build(api, event, new Hall(plan), signal);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof Refusal)) throw error;
+        this.#fail(error);
+        this.notice.hidden = false;
+        setText(this.notice, error.mayPass ? this.words.lost : error.message);
+        this.root.replaceChildren(this.notice);
+        this.root.removeAttribute("aria-busy");
+        if (!error.mayPass) return;
+        await new Promise((resolve) => { setTimeout(resolve, loadAgain); });
+        if (signal.aborted) return;
+      }
+    }
+  }
+
+  async #build(api, event, hall, signal) {
+    const w = this.words;
+    const seats = new Seats(hall);
+    const parts = { api, event, hall, seats };
+    parts.cart = new Cart(api, hall, seats, {
+      event, userId: this.getAttribute("user") ?? undefined, ttlSeconds: Number(this.getAttribute("ttl-seconds") ?? 0),
+      most: Math.max(1, Number(this.getAttribute("max-seats") ?? 0) || defaultMost), holdsAtOnce: this.getAttribute("hold") !== "checkout",
+    }, w, {
+      changed: () => this.#showAll(),
+      selected: (seat, isChosen) => this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
+      held: () => this.#tell("holdchanged", { locks: this.locks, selection: this.selection, expiresAt: this.#deadline() }),
+      ended: (lock) => {
+        this.#say(w.expired);
+        this.#tell("holdexpired", { lock });
+      },
+      gone: (list) => this.#say(w.gone(list.map((i) => this.#describe(i).name).join("; "))),
+      taken: (list) => this.#changed(list, []),
+      hinted: (list) => {
+        this.#hinted = list;
+        if (list.length > 0) this.#say(w.orphan(list.map((i) => this.#describe(i).name).join("; ")));
+      },
+      said: (text) => this.#say(text),
+      refused: (refusal) => this.#fail(refusal),
+      waiting: (refusal) => this.#wait(refusal),
+    });
+    parts.feed = new Feed(api, event.id, seats, {
+      changed: (list, sections) => this.#changed(list, sections),
+      connected: (is) => this.#setOffline(!is),
+      replaced: () => this.#checkPlan(parts),
+      gone: (refusal) => this.#fail(refusal),
+    });
+    this.#parts = parts;
+    const look = {
+      stage: w.stage, isTaken: (i) => seats.taken[i] === 1 && !parts.cart.isMine(i), available: (s) => seats.available[s.number],
+      text: (s) => (seats.available[s.number] === 0 ? w.soldOut : w.free(seats.available[s.number])),
+      describe: (i) => this.#describe(i), describeSection: (s) => this.#describeSection(s),
+      overlay: () => ({ mine: parts.cart.held, pending: [...parts.cart.chosen].filter((i) => !parts.cart.held.has(i)), hinted: this.#hinted }),
+    };
+    parts.map = new SeatMap(hall, look, {
+      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s),
+      hover: (i, at) => this.#hover(i, at), left: () => this.root.querySelector(".toolbar button").focus(),
+      moved: (sections) => this.#follow(sections),
+    }, w);
+    parts.list = new SeatList(hall, look, {
+      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections),
+    }, w);
+    parts.panel = new Panel(hall, seats, parts.cart, {
+      most: parts.cart.options.most, describe: (i) => this.#describe(i), color: (c) => parts.map.painter.fills?.[c] ?? hall.categories[c].color,
+      price: (c) => this.#price(c), total: (list, areas) => this.#total(list, areas),
+      timeLeft: () => (parts.cart.deadline === undefined ? undefined : parts.cart.deadline - api.now()),
+    }, {
+      best: (n, category) => parts.cart.best(n, category === "" ? {} : { categories: [category] }),
+      places: (s, n) => parts.cart.setPlaces(s, n), remove: (i) => parts.cart.toggle(i),
+    }, w);
+    this.#tipNode = el("div", { className: "tip", part: "tip", hidden: true });
+    this.#toast = el("p", { className: "toast", part: "toast", hidden: true, "aria-hidden": "true" });
+    this.notice.hidden = true;
+    this.root.replaceChildren(this.#toolbar(parts), this.notice,
+      el("div", { className: "view" }, parts.map.node, parts.list.node, this.#tipNode, this.#toast), parts.panel.node);
+    this.#setColors();
+    this.root.removeAttribute("aria-busy");
+    parts.clock = setInterval(() => this.#tick(parts), 250);
+    const resumed = this.getAttribute("lock");
+    if (resumed) await parts.cart.resume(resumed);
+    for (;;) {
+      try {
+        await parts.feed.start();
+        break;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof Refusal) || !error.mayPass) throw error;
+        this.#setOffline(true);
+        await new Promise((resolve) => { setTimeout(resolve, loadAgain); });
+        if (signal.aborted) return;
+      }
+    }
+    this.#tell("ready", { event: event.id, seats: hall.seats });
+  }
+
+  #tipNode;
+  #toast;
+
+  #toolbar({ hall, map, list }) {
+    const w = this.words;
+    const button = (text, name, onclick) => el("button", { type: "button", textContent: text, title: name, "aria-label": name, onclick });
+    const floors = hall.floors.length < 2 ? undefined : el("select", { "aria-label": w.floor, onchange: () => map.setFloor(floors.value === "*" ? undefined : floors.value) },
+      el("option", { value: "*", textContent: w.allFloors }), ...hall.floors.map((f) => el("option", { value: f, textContent: w.floorName(f) })));
+    const toggle = el("button", { type: "button", textContent: w.list, onclick: () => {
+      const isList = list.node.hidden;
+      list.node.hidden = !isList;
+      map.node.hidden = isList;
+      setText(toggle, isList ? w.backToMap : w.list);
+      this.#follow(isList ? list.sections : []);
+      if (!isList) map.draw();
+    } });
+    return el("div", { className: "toolbar", part: "toolbar" }, toggle, floors, el("span", { className: "spring" }),
+      button("−", w.zoomOut, () => map.zoomOut()), button("+", w.zoomIn, () => map.zoomIn()), button("⤢", w.whole, () => map.whole()));
+  }
+
+  // #checkPlan shows the event anew if it has another plan.
+  async #checkPlan(parts) {
+    const event = await parts.api.call("GET", `/api/events/${parts.event.id}`).catch(() => undefined);
+    if (this.#parts === parts && event !== undefined && event.seatingPlanId !== parts.event.seatingPlanId) {
+      const [lock] = parts.cart.locks;
+      if (lock !== undefined) this.setAttribute("lock", lock.id);
+      this.#reload();
+    }
+  }
+
+  #follow(sections) { this.#parts?.feed.follow(sections.map((s) => s.key)); }
+
+  #changed(list, sections) {
+    const p = this.#parts;
+    if (p === undefined) return;
+    const touched = new Set(sections);
+    for (const i of list) touched.add(p.hall.section(i));
+    p.map.changed(list, touched);
+    p.list.changed(list, touched);
+    p.cart.seatsChanged(list);
+    p.panel.showCounts();
+  }
+
+  #shown = new Set(); // seats that were drawn as the customer's
+
+  #showAll() {
+    const p = this.#parts;
+    if (p?.panel === undefined) return;
+    const mine = new Set([...p.cart.chosen, ...p.cart.held]);
+    const changed = [...new Set([...mine, ...this.#shown])];
+    this.#shown = mine;
+    p.map.changed(changed, []);
+    p.list.changed(changed, []);
+    p.panel.show();
+  }
+
+  #setColors() {
+    const p = this.#parts;
+    if (p?.map === undefined) return;
+    const style = getComputedStyle(this.root);
+    const probe = document.createElement("canvas").getContext("2d");
+    const color = (name) => {
+      probe.fillStyle = "#808080";
+      probe.fillStyle = style.getPropertyValue(`--_${name}`);
+      return isColor(probe.fillStyle) ? probe.fillStyle : "#808080";
+    };
+    p.map.setColors({
+      ...Object.fromEntries(["background", "floor", "ink", "soft", "line", "taken", "mine", "focus", "warn"].map((name) => [name, color(name)])),
+      font: style.fontFamily,
+    });
+    p.list.all();
+    p.panel.show();
+  }
+
+  #describe(i) {
+    const { hall, cart, seats, map } = this.#parts;
+    const w = this.words;
+    const [section, row, category] = [hall.section(i), hall.row(i), hall.categories[hall.category[i]]];
+    const name = w.seat({ section: section.name, row: row.label.replace(/^row\s+/i, ""), label: hall.labels[i], category: category.name, price: this.#price(hall.category[i]) });
+    const kind = hall.kind[i];
+    const marks = [kind & accessible && w.accessible, kind & companion && w.companion, kind & restricted && w.restricted, hall.notes.get(i)].filter(Boolean);
+    const isTaken = seats.taken[i] === 1 && !cart.isMine(i);
+    const isPressed = cart.chosen.has(i);
+    const state = isPressed ? (cart.held.has(i) ? w.held : w.chosen) : isTaken ? w.taken : w.available;
+    return { name, text: [name, ...marks, state].join(", "), isPressed, isTaken, color: map?.painter.fills?.[hall.category[i]] ?? category.color };
+  }
+
+  #describeSection(s) {
+    const { hall, seats } = this.#parts;
+    const free = seats.available[s.number];
+    const prices = [...new Set(s.categories.map((c) => this.#price(c)).filter(Boolean))];
+    return this.words.section({ name: s.name, category: hall.categories[s.category].name, free: free === 0 ? this.words.soldOut : this.words.free(free), price: prices.join(" – ") });
+  }
+
+  #seat(i) {
+    const { hall, cart } = this.#parts;
+    const category = hall.categories[hall.category[i]].key;
+    return {
+      id: hall.ids[i], section: hall.section(i).key, row: hall.row(i).label, label: hall.labels[i], category, price: this.prices[category],
+      accessible: (hall.kind[i] & accessible) > 0, held: cart.held.has(i),
+    };
+  }
+
+  #price(category) {
+    const price = this.prices[this.#parts.hall.categories[category].key];
+    return typeof price === "number" ? this.#money(price) : price ?? "";
+  }
+
+  #money(amount) {
+    const currency = this.getAttribute("currency");
+    return new Intl.NumberFormat(this.lang || undefined, currency ? { style: "currency", currency } : {}).format(amount);
+  }
+
+  #total(list, areas) {
+    const { hall } = this.#parts;
+    const prices = [...list.map((i) => this.prices[hall.categories[hall.category[i]].key]),
+      ...[...areas].map(([n, places]) => this.prices[hall.categories[hall.sections[n].category].key] * places)];
+    return prices.every((p) => Number.isFinite(p)) ? this.#money(prices.reduce((a, b) => a + b, 0)) : "";
+  }
+
+  #hover(seat, at) {
+    const p = this.#parts;
+    if (p === undefined) return;
+    if (seat !== this.#tip) {
+      this.#tip = seat;
+      const could = seat >= 0 && p.cart.canHave(seat) && !p.cart.chosen.has(seat);
+      const single = could ? p.cart.orphansOf(new Set([...p.cart.chosen, seat])) : [];
+      this.#hinted = could ? single : p.cart.orphansOf(p.cart.chosen);
+      this.#tipNode.hidden = seat < 0;
+      if (seat >= 0) {
+        this.#tipNode.replaceChildren(this.#describe(seat).text,
+          ...(single.length > 0 ? [el("span", { className: "warn", textContent: this.words.orphan(single.map((i) => p.hall.labels[i]).join(", ")) })] : []));
+      }
+      p.map.draw();
+    }
+    if (seat < 0) return;
+    const { clientWidth, clientHeight } = p.map.node;
+    const [x, y] = [Math.min(at.x + 14, clientWidth - this.#tipNode.offsetWidth - 4), at.y + 18 + this.#tipNode.offsetHeight > clientHeight ? at.y - this.#tipNode.offsetHeight - 12 : at.y + 18];
+    this.#tipNode.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
+  }
+
+  #deadline() {
+    const time = this.#parts.cart.deadline;
+    return time === undefined ? undefined : new Date(time).toISOString();
+  }
+
+  #tick({ cart, api, panel }) {
+    panel.showTime();
+    const left = cart.deadline === undefined ? Infinity : cart.deadline - api.now();
+    if (left < 60_000 && left > 0 && !this.#toldShort) this.#say(this.words.timeLeft("1:00"));
+    this.#toldShort = left < 60_000;
+  }
+
+  #wait(refusal) {
+    if (refusal !== undefined) this.#fail(refusal, true);
+    if (this.#isOffline) return;
+    this.notice.hidden = refusal === undefined;
+    setText(this.notice, refusal === undefined ? "" : this.words.waiting);
+  }
+
+  #setOffline(is) {
+    if (is === this.#isOffline) return;
+    this.#isOffline = is;
+    this.notice.hidden = !is;
+    setText(this.notice, is ? this.words.lost : "");
+    if (!is) this.#say(this.words.back);
+  }
+
+  // #say tells everybody: screen readers by the live region, others by a text on the map.
+  #say(text) {
+    this.live.textContent = "";
+    this.live.textContent = text;
+    if (this.#toast === undefined) return;
+    this.#toast.textContent = text;
+    this.#toast.hidden = false;
+    clearTimeout(this.#toastTimer);
+    this.#toastTimer = setTimeout(() => { this.#toast.hidden = true; }, toastTime);
+  }
+
+  #fail(refusal, isRetried = false) {
+    this.#tell("error", { code: refusal.code, status: refusal.status, message: refusal.message, problem: refusal.problem, retrying: isRetried || refusal.mayPass });
+  }
+
+  #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true })); }
+}
+
+function parsePrices(text) {
+  try {
+    const prices = JSON.parse(text ?? "{}");
+    return typeof prices === "object" && prices !== null ? prices : {};
+  } catch {
+    return {};
+  }
+}
+

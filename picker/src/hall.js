@@ -1,0 +1,241 @@
+// A seating plan, compiled for drawing: numbers in typed arrays, because a hall may have 200,000 seats.
+
+import { isColor, palette } from "./color.js";
+import { Grid } from "./grid.js";
+
+/** What a seat is besides. */
+export const accessible = 1;
+export const companion = 2;
+export const restricted = 4;
+
+/**
+ * Hall has seats, numbered in the plan's order, and sections. A section has `first` and `end` (its seats), `rows`,
+ * a `box`, an `outline` (x, y, x, y …) and, for general admission, a `capacity`.
+ */
+export class Hall {
+  /** @param plan as GET /api/seating-plans/{id} answers it: written out */
+  constructor(plan) {
+    this.name = plan.name;
+    this.categories = plan.categories.map((c, i) => ({
+      key: c.key, name: c.name, color: isColor(c.color ?? "") ? c.color : palette[i % palette.length],
+    }));
+    const numberOf = new Map(this.categories.map((c, i) => [c.key, i]));
+    let n = 0;
+    for (const s of plan.sections) for (const r of s.rows ?? []) for (const seat of r.seats) if (seat) n++;
+    this.seats = n;
+    this.x = new Float64Array(n);
+    this.y = new Float64Array(n);
+    this.kind = new Uint8Array(n);
+    this.category = new Uint8Array(n);
+    this.sectionOf = new Uint16Array(n);
+    this.rowOf = new Uint32Array(n);
+    this.place = new Uint16Array(n); // in its row; gaps count
+    this.ids = new Array(n);
+    this.labels = new Array(n);
+    this.notes = new Map();
+    this.rows = [];
+    this.sections = plan.sections.map((s, i) => this.#section(s, i, numberOf));
+    this.byID = new Map(this.ids.map((id, i) => [id, i]));
+    this.sectionByKey = new Map(this.sections.map((s) => [s.key, s]));
+    this.spacing = spacing(this);
+    layOut(this);
+    for (const s of this.sections) {
+      s.outline ??= around(this, s);
+      s.middle = middle(s.outline);
+    }
+    this.stage = stage(this, plan.focalPoint);
+    this.box = union([...this.sections.map((s) => s.box), ...(this.stage ? [this.stage] : [])]);
+    this.grid = new Grid(this.x, this.y, this.box, this.spacing * 4);
+    this.floors = [...new Set(this.sections.map((s) => s.floor))];
+  }
+
+  #filled = 0;
+
+  #section(s, number, numberOf) {
+    const section = {
+      number, key: s.key, name: s.name, floor: s.floor ?? "", entrance: s.entrance ?? "", category: numberOf.get(s.category),
+      capacity: s.capacity ?? 0, first: this.#filled, end: 0, rows: [], categories: [], outline: undefined,
+      given: s.outline?.length > 2 ? Float64Array.from(s.outline.flat()) : undefined,
+    };
+    for (const row of s.rows ?? []) {
+      const r = { number: this.rows.length, label: row.label ?? row.key, adjacency: row.adjacency ?? "LINE", first: this.#filled, end: 0, section };
+      row.seats.forEach((seat, place) => {
+        if (seat === null) return;
+        const i = this.#filled++;
+        this.x[i] = seat.x;
+        this.y[i] = seat.y;
+        this.kind[i] = (seat.accessible ? accessible : 0) | (seat.companion ? companion : 0) | (seat.restrictedView ? restricted : 0);
+        this.category[i] = numberOf.get(seat.category);
+        this.sectionOf[i] = number;
+        this.rowOf[i] = r.number;
+        this.place[i] = place;
+        this.ids[i] = seat.id;
+        this.labels[i] = seat.label;
+        if (seat.note) this.notes.set(i, seat.note);
+      });
+      r.end = this.#filled;
+      section.rows.push(r);
+      this.rows.push(r);
+    }
+    section.end = this.#filled;
+    const has = new Set(section.capacity > 0 ? [section.category] : this.category.subarray(section.first, section.end));
+    section.categories = [...has].sort((a, b) => a - b);
+    return section;
+  }
+
+  /** section and row of a seat. */
+  section(seat) { return this.sections[this.sectionOf[seat]]; }
+  row(seat) { return this.rows[this.rowOf[seat]]; }
+
+  /** sectionAt is the section under a point; the last one that is drawn, if there are several. */
+  sectionAt(x, y, isShown = () => true) {
+    return this.sections.findLast((s) => isShown(s) && holds(s.box, x, y) && isInside(s.outline, x, y));
+  }
+}
+
+// spacing is the usual distance between neighbours: the median, in the plan's unit.
+function spacing(hall) {
+  const found = [];
+  const step = Math.max(1, Math.floor(hall.seats / 5000));
+  for (let i = 1; i < hall.seats; i += step) {
+    if (hall.rowOf[i] !== hall.rowOf[i - 1]) continue;
+    const places = hall.place[i] - hall.place[i - 1];
+    const d = Math.hypot(hall.x[i] - hall.x[i - 1], hall.y[i] - hall.y[i - 1]) / places;
+    if (d > 0) found.push(d);
+  }
+  for (const s of hall.sections) { // rows may be nearer to each other than seats
+    for (let r = 1; r < s.rows.length; r += Math.max(1, Math.floor(s.rows.length / 5))) {
+      const [a, b] = [s.rows[r - 1], s.rows[r]];
+      if (a.end === a.first || b.end === b.first) continue;
+      const i = b.first;
+      let nearest = Infinity;
+      for (let j = a.first; j < a.end; j++) nearest = Math.min(nearest, Math.hypot(hall.x[i] - hall.x[j], hall.y[i] - hall.y[j]));
+      if (nearest > 0 && nearest < Infinity) found.push(nearest);
+    }
+  }
+  found.sort((a, b) => a - b);
+  return found[Math.floor(found.length / 3)] ?? 1;
+}
+
+const margin = 0.9; // around the seats of a section, in spacings
+
+function boxOf(hall, s) {
+  const box = { x0: Infinity, y0: Infinity, x1: -Infinity, y1: -Infinity };
+  const grow = (x, y, by) => {
+    box.x0 = Math.min(box.x0, x - by);
+    box.y0 = Math.min(box.y0, y - by);
+    box.x1 = Math.max(box.x1, x + by);
+    box.y1 = Math.max(box.y1, y + by);
+  };
+  for (let i = s.first; i < s.end; i++) grow(hall.x[i], hall.y[i], margin * hall.spacing);
+  for (let i = 0; i < (s.given?.length ?? 0); i += 2) grow(s.given[i], s.given[i + 1], 0);
+  return box.x0 === Infinity ? undefined : box;
+}
+
+// layOut gives each section its box. Sections of a plan without coordinates lie on each other, and an area without
+// an outline has no place: they go below, in the plan's order.
+function layOut(hall) {
+  const placed = [];
+  const waiting = [];
+  for (const s of hall.sections) {
+    s.box = boxOf(hall, s);
+    s.outline = s.given;
+    if (s.box === undefined || (s.first < s.end && placed.some((o) => o.floor === s.floor && o.first < o.end && isMostlyOn(s.box, o.box)))) waiting.push(s);
+    else placed.push(s);
+  }
+  if (waiting.length === 0) return;
+  const all = union(placed.map((s) => s.box)) ?? { x0: 0, y0: 0, x1: 20 * hall.spacing, y1: 0 };
+  let { y1: y } = all;
+  for (const s of waiting) {
+    y += 2 * hall.spacing;
+    const width = Math.max(all.x1 - all.x0, 10 * hall.spacing);
+    if (s.box === undefined) s.box = { x0: all.x0, y0: 0, x1: all.x0 + width, y1: Math.max(4 * hall.spacing, width / 8) };
+    const [dx, dy] = [all.x0 - s.box.x0, y - s.box.y0];
+    for (let i = s.first; i < s.end; i++) {
+      hall.x[i] += dx;
+      hall.y[i] += dy;
+    }
+    s.box = { x0: s.box.x0 + dx, y0: s.box.y0 + dy, x1: s.box.x1 + dx, y1: s.box.y1 + dy };
+    s.outline = undefined;
+    y = s.box.y1;
+  }
+}
+
+function isMostlyOn(a, b) {
+  const width = Math.min(a.x1, b.x1) - Math.max(a.x0, b.x0);
+  const height = Math.min(a.y1, b.y1) - Math.max(a.y0, b.y0);
+  if (width <= 0 || height <= 0) return false;
+  const area = (box) => (box.x1 - box.x0) * (box.y1 - box.y0);
+  return (width * height) / Math.min(area(a), area(b)) > 0.8;
+}
+
+/** union is the box around boxes; undefined if there is none. */
+export function union(boxes) {
+  if (boxes.length === 0) return undefined;
+  return boxes.reduce((a, b) => ({
+    x0: Math.min(a.x0, b.x0), y0: Math.min(a.y0, b.y0), x1: Math.max(a.x1, b.x1), y1: Math.max(a.y1, b.y1),
+  }));
+}
+
+// stage is a box at what the hall looks at; undefined if there is nothing, or seats are there.
+function stage(hall, at) {
+  if (!at) return undefined;
+  const [width, height] = [8 * hall.spacing, 2 * hall.spacing];
+  const box = { x0: at.x - width / 2, y0: at.y - height / 2, x1: at.x + width / 2, y1: at.y + height / 2 };
+  const isOn = hall.sections.some((s) => s.given && isInside(s.given, at.x, at.y));
+  const r = hall.spacing / 2;
+  for (let i = 0; i < hall.seats; i++) {
+    if (hall.x[i] > box.x0 - r && hall.x[i] < box.x1 + r && hall.y[i] > box.y0 - r && hall.y[i] < box.y1 + r) return undefined;
+  }
+  return isOn ? undefined : box;
+}
+
+// middle is the centre of an outline's area.
+function middle(outline) {
+  let [area, x, y] = [0, 0, 0];
+  for (let i = 0, j = outline.length - 2; i < outline.length; j = i, i += 2) {
+    const cross = outline[j] * outline[i + 1] - outline[i] * outline[j + 1];
+    area += cross;
+    x += (outline[j] + outline[i]) * cross;
+    y += (outline[j + 1] + outline[i + 1]) * cross;
+  }
+  return Math.abs(area) < 1e-9 ? { x: outline[0], y: outline[1] } : { x: x / (3 * area), y: y / (3 * area) };
+}
+
+// around is the convex hull of a section's seats, with a margin.
+function around(hall, s) {
+  const by = margin * hall.spacing * 0.7;
+  const { x0, y0, x1, y1 } = s.box;
+  if (s.first === s.end) return Float64Array.of(x0, y0, x1, y0, x1, y1, x0, y1);
+  const points = [];
+  for (const row of s.rows) { // only the ends of a row, and its bend, can be on the hull
+    for (let i = row.first; i < row.end; i++) {
+      const [x, y] = [hall.x[i], hall.y[i]];
+      points.push([x - by, y - by], [x + by, y - by], [x - by, y + by], [x + by, y + by]);
+    }
+  }
+  points.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const half = (list) => {
+    const chain = [];
+    for (const p of list) {
+      while (chain.length > 1 && turn(chain.at(-2), chain.at(-1), p) <= 0) chain.pop();
+      chain.push(p);
+    }
+    return chain.slice(0, -1);
+  };
+  return Float64Array.from([...half(points), ...half(points.toReversed())].flat());
+}
+
+const turn = (o, a, b) => (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
+
+const holds = (box, x, y) => x >= box.x0 && x <= box.x1 && y >= box.y0 && y <= box.y1;
+
+// isInside is the rule of even and odd crossings.
+function isInside(outline, x, y) {
+  let inside = false;
+  for (let i = 0, j = outline.length - 2; i < outline.length; j = i, i += 2) {
+    const [xi, yi, xj, yj] = [outline[i], outline[i + 1], outline[j], outline[j + 1]];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
+  }
+  return inside;
+}

@@ -1,0 +1,342 @@
+// The map: a canvas, the camera over it, and one button on it, which is where the keyboard is.
+
+import { Camera } from "./camera.js";
+import { el, setText } from "./dom.js";
+import { union } from "./hall.js";
+import { Painter } from "./painter.js";
+
+const dragFrom = 6; // pixels, from which on a press moves the map
+const finger = 16; // pixels around a touch in which a seat is meant
+const doubleTap = 300; // ms
+const settle = 120; // ms after the last movement, until the picture is drawn sharp
+const step = Math.SQRT2; // of the zoom buttons
+const seatSize = 24; // pixels between two seats after zooming to one
+
+/**
+ * SeatMap shows a hall. `look` is the painter's, with `describe(seat)` and `describeSection(section)` for the
+ * keyboard's button; `on` has `seat(seat)` (clicked, or Enter), `hover(seat)`, `moved(sections in view)` and `left()`.
+ */
+export class SeatMap {
+  #camera = new Camera();
+  #moving = 0;
+  #frame = 0;
+  #animation = undefined;
+  #pointers = new Map();
+  #press = undefined;
+  #tapped = { at: 0, x: 0, y: 0 };
+  #focus = undefined; // {seat} or {section}
+
+  constructor(hall, look, on, words) {
+    Object.assign(this, { hall, look, on, words });
+    this.canvas = el("canvas", { "aria-hidden": "true" });
+    this.node = el("div", { className: "map", part: "map", role: "group", "aria-label": words.map, "aria-describedby": "help" },
+      this.canvas, el("span", { id: "help", className: "hidden", textContent: words.help }));
+    this.painter = new Painter(this.canvas, hall, {
+      ...look,
+      overlay: () => ({ ...look.overlay(), ...(this.#hasFocus && this.#focus) }),
+    });
+    this.#listen();
+    this.#size = new ResizeObserver(() => this.#resize());
+    this.#size.observe(this.node);
+    this.#setFocus({ section: hall.sections[0] }, false);
+  }
+
+  #size;
+
+  stop() {
+    this.#size.disconnect();
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#moving);
+  }
+
+  get showsSeats() { return this.painter.showsSeats(this.#camera); }
+  get #hasFocus() { return this.node.matches(":focus-within"); }
+  get #box() { return this.painter.floor === undefined ? this.hall.box : union(this.hall.sections.filter((s) => this.painter.isShown(s)).map((s) => s.box)); }
+
+  setColors(colors) {
+    this.painter.setColors(colors);
+    this.draw();
+  }
+
+  setFloor(floor) {
+    this.painter.setFloor(floor);
+    this.whole();
+  }
+
+  /** changed draws seats and sections anew, and the words of the focused one. */
+  changed(seats, sections) {
+    this.painter.changed(seats, sections);
+    this.#describe();
+    this.draw();
+  }
+
+  /** draw draws with the next frame of the screen. */
+  draw() {
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame((time) => {
+      this.#frame = 0;
+      if (this.painter.colors === undefined || this.#camera.width <= 1) return;
+      if (this.#animation !== undefined) this.#animate(time);
+      const more = this.painter.frame(this.#camera, this.#moving !== 0);
+      this.#putButton();
+      if (more || this.#animation !== undefined) this.draw();
+    });
+  }
+
+  /** whole shows the whole hall. */
+  whole(isAnimated = true) { this.#goTo(this.#camera.fitting(this.#box), isAnimated); }
+
+  zoom(factor) { this.#goTo(this.#camera.zoomed(factor, this.#camera.width / 2, this.#camera.height / 2)); }
+  zoomIn() { this.zoom(step); }
+  zoomOut() { this.zoom(1 / step); }
+
+  /** showSection zooms to a section. */
+  showSection(section) {
+    this.#goTo(this.#camera.fitting(section.box));
+  }
+
+  /** focusSeat brings the keyboard to a seat, and the seat into view. */
+  focusSeat(seat, takesFocus = true) {
+    if (!this.painter.isShown(this.hall.section(seat))) return;
+    this.#reveal(seat);
+    this.#setFocus({ seat }, takesFocus);
+  }
+
+  #reveal(seat) {
+    const c = this.#camera;
+    const target = this.#animation?.to ?? c;
+    const scale = Math.max(target.scale, seatSize * 0.6 / this.hall.spacing);
+    const [x, y] = [this.hall.x[seat] * scale + (scale === target.scale ? target.dx : NaN), this.hall.y[seat] * scale + (scale === target.scale ? target.dy : NaN)];
+    const border = Math.min(48, c.width / 6, c.height / 6);
+    if (x >= border && y >= border && x <= c.width - border && y <= c.height - border) return;
+    this.#goTo({ scale, dx: c.width / 2 - this.hall.x[seat] * scale, dy: c.height / 2 - this.hall.y[seat] * scale });
+  }
+
+  #resize() {
+    const { clientWidth: width, clientHeight: height } = this.node;
+    if (width === 0 || height === 0) return;
+    const c = this.#camera;
+    const isFirst = c.width <= 1;
+    const middle = { x: c.planX(c.width / 2), y: c.planY(c.height / 2) };
+    Object.assign(c, { width, height });
+    this.painter.resize(width, height, Math.min(devicePixelRatio || 1, 2));
+    const fit = c.fitting(this.hall.box).scale;
+    Object.assign(c, { least: fit * 0.8, most: Math.max(fit * 2, 64 / this.hall.spacing) });
+    if (isFirst) this.whole(false);
+    else this.#set({ scale: c.scale, dx: width / 2 - middle.x * c.scale, dy: height / 2 - middle.y * c.scale });
+  }
+
+  #set(position) {
+    this.#camera.set(position, this.#box);
+    clearTimeout(this.#moving);
+    this.#moving = setTimeout(() => {
+      this.#moving = 0;
+      this.draw();
+      this.#tellView();
+    }, settle);
+    this.draw();
+  }
+
+  // #tellView says which sections are in view, from its middle outwards; none if seats are not drawn.
+  #tellView() {
+    const c = this.#camera;
+    if (!this.showsSeats) return this.on.moved([]);
+    const [x, y] = [c.planX(c.width / 2), c.planY(c.height / 2)];
+    const far = (s) => Math.hypot(Math.max(s.box.x0 - x, 0, x - s.box.x1), Math.max(s.box.y0 - y, 0, y - s.box.y1));
+    this.on.moved(this.hall.sections.filter((s) => this.painter.isShown(s) && s.first < s.end && c.sees(s.box)).sort((a, b) => far(a) - far(b)));
+  }
+
+  #goTo(to, isAnimated = true) {
+    if (!isAnimated || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.#animation = undefined;
+      return this.#set(to);
+    }
+    const { scale, dx, dy } = this.#camera;
+    this.#animation = { from: { scale, dx, dy }, to, start: undefined };
+    this.draw();
+  }
+
+  #animate(time) {
+    const a = this.#animation;
+    const duration = 250; // ms
+    a.start ??= time;
+    const t = Math.min(1, (time - a.start) / duration);
+    const f = 1 - (1 - t) ** 3;
+    const scale = a.from.scale * (a.to.scale / a.from.scale) ** f;
+    const share = a.to.scale === a.from.scale ? f : (scale - a.from.scale) / (a.to.scale - a.from.scale);
+    this.#set({ scale, dx: a.from.dx + (a.to.dx - a.from.dx) * share, dy: a.from.dy + (a.to.dy - a.from.dy) * share });
+    if (t === 1) this.#animation = undefined;
+  }
+
+  #listen() {
+    const at = (event) => {
+      const { left, top } = this.canvas.getBoundingClientRect();
+      return { x: event.clientX - left, y: event.clientY - top };
+    };
+    const { canvas, node } = this;
+    node.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.#animation = undefined;
+      const { x, y } = at(event);
+      const lines = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? event.deltaY / 100 : event.deltaY / 3;
+      this.#set(this.#camera.zoomed(2 ** (-Math.max(-1, Math.min(1, lines)) / 3), x, y));
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button > 0) return;
+      event.preventDefault(); // the focus stays
+      canvas.setPointerCapture(event.pointerId);
+      this.#animation = undefined;
+      this.#pointers.set(event.pointerId, at(event));
+      this.#press = this.#pointers.size === 1 ? { ...at(event), isTouch: event.pointerType !== "mouse" } : undefined;
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const last = this.#pointers.get(event.pointerId);
+      const now = at(event);
+      if (last === undefined) return this.on.hover(this.showsSeats ? this.#seatAt(now, 2) : -1, now);
+      const p = this.#press;
+      if (p !== undefined && Math.hypot(now.x - p.x, now.y - p.y) < dragFrom) return;
+      if (p !== undefined) this.on.hover(-1, now);
+      this.#press = undefined;
+      this.#drag(event.pointerId, last, now);
+    });
+    const up = (event) => {
+      const p = this.#press;
+      this.#pointers.delete(event.pointerId);
+      this.#press = undefined;
+      if (p !== undefined && event.type === "pointerup") this.#tap(p);
+    };
+    canvas.addEventListener("pointerup", up);
+    canvas.addEventListener("pointercancel", up);
+    canvas.addEventListener("pointerleave", (event) => this.on.hover(-1, at(event)));
+    node.addEventListener("keydown", (event) => this.#key(event));
+    node.addEventListener("focusin", () => this.draw());
+    node.addEventListener("focusout", () => this.draw());
+  }
+
+  #drag(id, last, now) {
+    const c = this.#camera;
+    this.#pointers.set(id, now);
+    if (this.#pointers.size === 1) return this.#set({ scale: c.scale, dx: c.dx + now.x - last.x, dy: c.dy + now.y - last.y });
+    const other = [...this.#pointers].find(([n]) => n !== id)[1];
+    const [before, after] = [last, now].map((p) => Math.hypot(p.x - other.x, p.y - other.y));
+    const zoomed = c.zoomed(after / Math.max(1, before), (now.x + other.x) / 2, (now.y + other.y) / 2);
+    return this.#set({ scale: zoomed.scale, dx: zoomed.dx + (now.x - last.x) / 2, dy: zoomed.dy + (now.y - last.y) / 2 });
+  }
+
+  #seatAt({ x, y }, reach) {
+    const c = this.#camera;
+    const most = Math.max(this.hall.spacing * 0.5, reach / c.scale);
+    return this.hall.grid.nearest(c.planX(x), c.planY(y), most, (i, d) => (this.painter.isShown(this.hall.section(i)) ? d : Infinity));
+  }
+
+  #tap(p) {
+    const again = performance.now() - this.#tapped.at < doubleTap && Math.hypot(p.x - this.#tapped.x, p.y - this.#tapped.y) < 2 * finger;
+    this.#tapped = { at: performance.now(), x: p.x, y: p.y };
+    const c = this.#camera;
+    const size = this.hall.spacing * c.scale;
+    const seat = this.showsSeats ? this.#seatAt(p, p.isTouch ? Math.min(finger, size) : 2) : -1;
+    if (seat >= 0 && p.isTouch && size < seatSize * 0.6) return this.#goTo(c.zoomed(seatSize / size, p.x, p.y)); // too small to hit
+    if (seat >= 0) {
+      this.#setFocus({ seat }, true);
+      return this.on.seat(seat);
+    }
+    const section = this.hall.sectionAt(c.planX(p.x), c.planY(p.y), (s) => this.painter.isShown(s));
+    if (section !== undefined && (!this.showsSeats || section.capacity > 0)) {
+      this.#setFocus({ section }, true);
+      return this.#enter(section);
+    }
+    if (again) this.#goTo(c.zoomed(2, p.x, p.y));
+  }
+
+  // #enter goes into a section: to its seats, or to the number of places in it.
+  #enter(section) {
+    if (section.capacity > 0) return this.on.area(section);
+    this.showSection(section);
+    let seat = section.first;
+    while (seat < section.end - 1 && this.look.isTaken(seat)) seat++;
+    if (this.#hasFocus) this.focusSeat(seat);
+  }
+
+  #key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const { seat, section } = this.#focus;
+    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (direction !== undefined) seat === undefined ? this.#moveSection(section, direction) : this.#moveSeat(seat, direction);
+    else if (event.key === "Enter" || event.key === " ") seat === undefined ? this.#enter(section) : this.on.seat(seat);
+    else if (event.key === "Escape" && seat !== undefined) {
+      this.whole();
+      this.#setFocus({ section: this.hall.section(seat) }, true);
+    } else if (event.key === "Escape") this.on.left();
+    else if (event.key === "Home" && seat !== undefined) this.focusSeat(this.hall.row(seat).first);
+    else if (event.key === "End" && seat !== undefined) this.focusSeat(this.hall.row(seat).end - 1);
+    else if (event.key === "+") this.zoomIn();
+    else if (event.key === "-") this.zoomOut();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #moveSeat(seat, [dx, dy]) {
+    const { hall } = this;
+    for (let reach = hall.spacing * 2; ; reach *= 3) {
+      const found = hall.grid.nearest(hall.x[seat], hall.y[seat], reach, (i) => this.#cost(seat, i, dx, dy));
+      if (found >= 0) return this.focusSeat(found);
+      if (reach > Math.hypot(hall.box.x1 - hall.box.x0, hall.box.y1 - hall.box.y0)) return undefined;
+    }
+  }
+
+  // #cost is how far a seat is in a direction; what lies aside counts three times. A neighbour in the row comes first.
+  #cost(from, to, dx, dy) {
+    const { hall } = this;
+    if (to === from || !this.painter.isShown(hall.section(to))) return Infinity;
+    const [x, y] = [hall.x[to] - hall.x[from], hall.y[to] - hall.y[from]];
+    const along = x * dx + y * dy;
+    const aside = Math.abs(x * dy) + Math.abs(y * dx);
+    if (along <= 0 || aside > along * 2) return Infinity;
+    return (along + 3 * aside) * (hall.rowOf[to] === hall.rowOf[from] && aside < along ? 0.6 : 1);
+  }
+
+  #moveSection(from, [dx, dy]) {
+    const { x: x0, y: y0 } = from.middle;
+    let [best, least] = [undefined, Infinity];
+    for (const s of this.hall.sections) {
+      if (s === from || !this.painter.isShown(s)) continue;
+      const { x, y } = s.middle;
+      const along = (x - x0) * dx + (y - y0) * dy;
+      const aside = Math.abs((x - x0) * dy) + Math.abs((y - y0) * dx);
+      const cost = along + 2 * aside;
+      if (along > 0 && aside <= along * 2 && cost < least) [best, least] = [s, cost];
+    }
+    if (best !== undefined) this.#setFocus({ section: best }, true);
+  }
+
+  #button;
+
+  // #setFocus puts a new button on what is focused: screen readers read a new one, but not one whose name changes.
+  #setFocus(focus, takesFocus) {
+    this.#focus = focus;
+    const old = this.#button;
+    this.#button = el("button", { type: "button", className: "cursor", part: "cursor", onclick: () => (focus.seat === undefined ? this.#enter(focus.section) : this.on.seat(focus.seat)) });
+    this.#describe();
+    this.node.append(this.#button);
+    if (takesFocus) this.#button.focus({ preventScroll: true });
+    old?.remove();
+    this.draw();
+  }
+
+  #describe() {
+    const { seat, section } = this.#focus;
+    const { text, isPressed } = seat === undefined ? { text: this.look.describeSection(section) } : this.look.describe(seat);
+    setText(this.#button, text);
+    if (isPressed === undefined) this.#button.removeAttribute("aria-pressed");
+    else this.#button.setAttribute("aria-pressed", String(isPressed));
+  }
+
+  #putButton() {
+    const c = this.#camera;
+    const { seat, section } = this.#focus;
+    const [x, y] = seat === undefined
+      ? [section.middle.x, section.middle.y] : [this.hall.x[seat], this.hall.y[seat]];
+    this.#button.style.transform = `translate(${Math.round(c.x(x))}px, ${Math.round(c.y(y))}px)`;
+  }
+}

@@ -1,0 +1,379 @@
+// Draws the map. Pictures of 256 × 256 pixels are kept and moved about: a frame costs the same however many seats the
+// hall has. Far away, sections are drawn; near by, seats.
+
+import { inkOn, mix, readable } from "./color.js";
+import { accessible, companion, restricted } from "./hall.js";
+import { Grid } from "./grid.js";
+
+const tileSize = 256; // pixels of the screen
+const seatsFrom = 7; // pixels between two seats, from which on seats are drawn
+const labelsFrom = 19; // … and their labels
+const budget = 4; // ms a frame for new pictures
+const maxTiles = 120;
+
+/**
+ * Painter draws a hall on a canvas. `look` says what it can't know: `isTaken(seat)`, `available(section)`,
+ * `overlay()` (lists of seats: mine, pending, hinted, and the focused seat or section), `text(section)`.
+ */
+export class Painter {
+  constructor(canvas, hall, look) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d", { alpha: false });
+    this.hall = hall;
+    this.look = look;
+    this.ratio = 1; // pixels of the screen in one of CSS
+    this.layer = undefined;
+    this.former = undefined; // the last layer that was whole
+    this.floor = undefined; // undefined: all
+    this.rowLabels = rowLabels(hall);
+  }
+
+  /** setColors begins anew with other colours. */
+  setColors(colors) {
+    this.colors = colors;
+    this.fills = this.hall.categories.map((c) => readable(c.color, colors.background));
+    this.layer = this.former = undefined;
+  }
+
+  /** setFloor shows one floor, or all. */
+  setFloor(floor) {
+    this.floor = floor;
+    this.layer = this.former = undefined;
+  }
+
+  isShown(section) { return this.floor === undefined || section.floor === this.floor; }
+
+  /** showsSeats reports whether seats are drawn at the camera's scale. */
+  showsSeats(camera) { return this.hall.spacing * camera.scale >= seatsFrom; }
+
+  resize(width, height, ratio) {
+    this.ratio = ratio;
+    this.canvas.width = Math.max(1, Math.round(width * ratio));
+    this.canvas.height = Math.max(1, Math.round(height * ratio));
+    this.layer = this.former = undefined;
+  }
+
+  /** changed draws seats anew, and the sections that have them. */
+  changed(seats, sections) {
+    for (const layer of [this.layer, this.former]) {
+      if (layer === undefined) continue;
+      if (layer.seats) for (const i of seats) this.#redraw(layer, i);
+      else for (const s of sections) layer.soil(s.box);
+    }
+  }
+
+  /** frame draws one frame. It returns whether another one has to follow. */
+  frame(camera, isMoving) {
+    const scale = camera.scale * this.ratio;
+    if (this.layer === undefined || (this.layer.scale !== scale && (!isMoving || Math.abs(Math.log2(scale / this.layer.scale)) > 0.6))) {
+      if (this.layer?.whole || this.former === undefined) this.former = this.layer;
+      this.layer = new Layer(scale, this.hall.box, this.showsSeats(camera));
+    }
+    const [dx, dy] = [Math.round(camera.dx * this.ratio), Math.round(camera.dy * this.ratio)];
+    const wanted = this.layer.visible(scale, dx, dy, this.canvas);
+    const deadline = performance.now() + budget;
+    let left = 0;
+    for (const key of wanted) {
+      const tile = this.layer.tiles.get(key);
+      if (tile !== undefined && !tile.dirty) continue;
+      if (performance.now() < deadline) this.#render(this.layer, key, tile);
+      else left++;
+    }
+    this.layer.whole = left === 0;
+    const c = this.context;
+    c.fillStyle = this.colors.background;
+    c.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    if (left > 0 && this.former !== undefined) this.#put(this.former, this.former.visible(scale, dx, dy, this.canvas), scale, dx, dy);
+    this.#put(this.layer, wanted, scale, dx, dy);
+    if (this.layer.tiles.size > maxTiles) this.layer.keep(wanted);
+    this.#overlay(camera);
+    return left > 0 || (!isMoving && this.layer.scale !== scale);
+  }
+
+  #put(layer, keys, scale, dx, dy) {
+    const f = scale / layer.scale;
+    const size = tileSize * f;
+    const [x0, y0] = [layer.box.x0 * scale + dx, layer.box.y0 * scale + dy];
+    const c = this.context;
+    c.imageSmoothingEnabled = f !== 1;
+    for (const key of keys) {
+      const tile = layer.tiles.get(key);
+      if (tile === undefined) continue;
+      const [x, y] = [Math.round(x0 + (key % layer.columns) * size), Math.round(y0 + Math.floor(key / layer.columns) * size)];
+      if (f === 1) c.drawImage(tile.canvas, x, y);
+      else c.drawImage(tile.canvas, x, y, Math.ceil(size), Math.ceil(size));
+    }
+  }
+
+  #render(layer, key, old) {
+    const tile = old ?? layer.add(key);
+    tile.dirty = false;
+    const c = tile.context;
+    c.setTransform(1, 0, 0, 1, 0, 0);
+    c.fillStyle = this.colors.background;
+    c.fillRect(0, 0, tileSize, tileSize);
+    const area = layer.area(key);
+    const x = (v) => (v - area.x0) * layer.scale;
+    const y = (v) => (v - area.y0) * layer.scale;
+    for (const s of this.hall.sections) if (this.isShown(s) && meets(s.box, area)) this.#section(c, layer, s, x, y);
+    this.#stage(c, layer, x, y);
+    if (!layer.seats) return;
+    const reach = this.hall.spacing;
+    this.hall.grid.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (i) => {
+      if (this.isShown(this.hall.section(i))) this.#seat(c, layer, i, x(this.hall.x[i]), y(this.hall.y[i]));
+    });
+    this.#rowLabels(c, layer, area, x, y);
+  }
+
+  #section(c, layer, s, x, y) {
+    const share = this.look.available(s) / Math.max(1, s.capacity || s.end - s.first);
+    const color = this.fills[s.categories[0] ?? s.category];
+    c.beginPath();
+    for (let i = 0; i < s.outline.length; i += 2) c.lineTo(x(s.outline[i]), y(s.outline[i + 1]));
+    c.closePath();
+    const drawsShare = !layer.seats || s.capacity > 0;
+    c.fillStyle = drawsShare ? mix(this.colors.background, color, share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4) : this.colors.floor;
+    c.fill();
+    c.strokeStyle = drawsShare ? color : this.colors.line;
+    c.lineWidth = 1.5 * this.ratio;
+    c.stroke();
+    if (!drawsShare) return;
+    const [width, height] = [(s.box.x1 - s.box.x0) * layer.scale, (s.box.y1 - s.box.y0) * layer.scale];
+    const size = Math.min(16 * this.ratio, width / 5, height / 2.4);
+    if (size < 7 * this.ratio) return;
+    c.fillStyle = this.colors.ink;
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    const [cx, cy] = [x(s.middle.x), y(s.middle.y)];
+    c.font = `600 ${size}px ${this.colors.font}`;
+    c.fillText(s.name, cx, cy - size * 0.55, width * 0.85);
+    c.font = `${size * 0.85}px ${this.colors.font}`;
+    c.fillText(this.look.text(s), cx, cy + size * 0.6, width * 0.85);
+  }
+
+  // #stage says where the hall looks.
+  #stage(c, layer, x, y) {
+    const box = this.hall.stage;
+    if (box === undefined) return;
+    const [x0, y0, width, height] = [x(box.x0), y(box.y0), (box.x1 - box.x0) * layer.scale, (box.y1 - box.y0) * layer.scale];
+    c.fillStyle = this.colors.line;
+    c.fillRect(x0, y0, width, height);
+    const size = Math.min(15 * this.ratio, height * 0.7);
+    if (size < 7 * this.ratio) return;
+    c.fillStyle = this.colors.ink;
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    c.font = `${size}px ${this.colors.font}`;
+    c.fillText(this.look.stage, x0 + width / 2, y0 + height / 2, width * 0.9);
+  }
+
+  #rowLabels(c, layer, area, x, y) {
+    const size = this.hall.spacing * layer.scale * 0.42;
+    if (size < 6.5 * this.ratio) return;
+    c.fillStyle = this.colors.soft;
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    c.font = `${size}px ${this.colors.font}`;
+    const { labels, grid } = this.rowLabels;
+    const reach = this.hall.spacing * 2;
+    grid?.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (n) => {
+      if (this.isShown(labels[n].section)) c.fillText(labels[n].text, x(grid.x[n]), y(grid.y[n]), size * 4);
+    });
+  }
+
+  #seat(c, layer, i, x, y) {
+    const sprite = this.#sprite(layer, this.hall.category[i], this.hall.kind[i], this.look.isTaken(i));
+    c.drawImage(sprite, Math.round(x - sprite.width / 2), Math.round(y - sprite.height / 2));
+    const size = this.hall.spacing * layer.scale;
+    if (size < labelsFrom * this.ratio || this.look.isTaken(i)) return;
+    c.fillStyle = inkOn(this.fills[this.hall.category[i]]);
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    c.font = `${size * 0.36}px ${this.colors.font}`;
+    c.fillText(this.hall.labels[i], x, y, size * 0.7);
+  }
+
+  #redraw(layer, i) {
+    const [x, y] = [this.hall.x[i], this.hall.y[i]];
+    const r = this.hall.spacing * 0.48;
+    layer.each({ x0: x - r, y0: y - r, x1: x + r, y1: y + r }, (tile, area) => {
+      const [px, py, pr] = [(x - area.x0) * layer.scale, (y - area.y0) * layer.scale, Math.round(r * layer.scale)];
+      tile.context.fillStyle = this.colors.floor;
+      tile.context.fillRect(Math.round(px) - pr, Math.round(py) - pr, 2 * pr, 2 * pr);
+      this.#seat(tile.context, layer, i, px, py);
+    });
+  }
+
+  // #sprite is the picture of a seat. What it is can be told by its shape alone: a small dot is taken, a square is
+  // accessible, a rhombus is for a companion, and a seat with a restricted view has a cut.
+  #sprite(layer, category, kind, taken) {
+    const key = (category << 4) | (kind << 1) | taken;
+    let sprite = layer.sprites.get(key);
+    if (sprite === undefined) {
+      sprite = document.createElement("canvas");
+      const size = this.hall.spacing * layer.scale * 0.86;
+      sprite.width = sprite.height = Math.max(2, Math.ceil(size));
+      const c = sprite.getContext("2d");
+      c.translate(sprite.width / 2, sprite.height / 2);
+      c.fillStyle = taken ? this.colors.taken : this.fills[category];
+      shape(c, kind, (taken ? 0.24 : 0.5) * size);
+      c.fill();
+      if (kind & restricted && !taken) {
+        c.fillStyle = this.colors.floor;
+        c.fillRect(-size / 2, size * 0.2, size, size * 0.12);
+      }
+      layer.sprites.set(key, sprite);
+    }
+    return sprite;
+  }
+
+  // #overlay has what changes with the customer: drawn in each frame, for some dozens of seats.
+  #overlay(camera) {
+    const { mine, pending, hinted, seat, section } = this.look.overlay();
+    const c = this.context;
+    const ratio = this.ratio;
+    const size = Math.max(this.hall.spacing * camera.scale * ratio, 5 * ratio);
+    const at = (i) => [camera.x(this.hall.x[i]) * ratio, camera.y(this.hall.y[i]) * ratio];
+    const ring = (i, r, color, width, dash = []) => {
+      if (!this.isShown(this.hall.section(i))) return;
+      const [x, y] = at(i);
+      c.beginPath();
+      c.setLineDash(dash);
+      c.arc(x, y, r, 0, 2 * Math.PI);
+      c.strokeStyle = color;
+      c.lineWidth = width;
+      c.stroke();
+      c.setLineDash([]);
+    };
+    const tick = (i, isHeld) => {
+      if (!this.isShown(this.hall.section(i))) return;
+      const [x, y] = at(i);
+      c.save();
+      c.translate(x, y);
+      c.fillStyle = this.colors.mine;
+      shape(c, this.hall.kind[i], size * 0.5);
+      c.fill();
+      c.restore();
+      ring(i, size * 0.56, this.colors.ink, Math.max(1.5 * ratio, size * 0.07), isHeld ? [] : [3 * ratio, 2 * ratio]);
+      if (size < 10 * ratio) return;
+      c.beginPath();
+      c.moveTo(x - size * 0.2, y);
+      c.lineTo(x - size * 0.05, y + size * 0.16);
+      c.lineTo(x + size * 0.22, y - size * 0.16);
+      c.strokeStyle = inkOn(this.colors.mine);
+      c.lineWidth = Math.max(1.5 * ratio, size * 0.1);
+      c.stroke();
+    };
+    for (const i of mine) tick(i, true);
+    for (const i of pending) tick(i, false);
+    for (const i of hinted) ring(i, size * 0.55, this.colors.warn, 2 * ratio, [4 * ratio, 3 * ratio]);
+    if (seat !== undefined) ring(seat, size * 0.72, this.colors.focus, 3 * ratio);
+    if (section !== undefined) {
+      c.beginPath();
+      for (let i = 0; i < section.outline.length; i += 2) {
+        c.lineTo(camera.x(section.outline[i]) * ratio, camera.y(section.outline[i + 1]) * ratio);
+      }
+      c.closePath();
+      c.strokeStyle = this.colors.focus;
+      c.lineWidth = 3 * ratio;
+      c.stroke();
+    }
+  }
+}
+
+function shape(c, kind, r) {
+  c.beginPath();
+  if (kind & accessible) c.rect(-r * 0.88, -r * 0.88, r * 1.76, r * 1.76);
+  else if (kind & companion) {
+    c.moveTo(0, -r);
+    c.lineTo(r, 0);
+    c.lineTo(0, r);
+    c.lineTo(-r, 0);
+    c.closePath();
+  } else c.arc(0, 0, r, 0, 2 * Math.PI);
+}
+
+// rowLabels are at both ends of each row, outside.
+function rowLabels(hall) {
+  const [xs, ys, labels] = [[], [], []];
+  for (const row of hall.rows) {
+    if (row.adjacency === "ALL" || row.end === row.first) continue;
+    const put = (i, j) => {
+      const far = Math.hypot(hall.x[i] - hall.x[j], hall.y[i] - hall.y[j]);
+      const f = far > 0 ? hall.spacing / far : 0;
+      xs.push(hall.x[i] + (f === 0 ? -hall.spacing : (hall.x[i] - hall.x[j]) * f));
+      ys.push(hall.y[i] + (hall.y[i] - hall.y[j]) * f);
+      labels.push({ text: row.label.replace(/^row\s+/i, ""), section: row.section });
+    };
+    put(row.first, Math.min(row.first + 1, row.end - 1));
+    if (row.end - row.first > 1) put(row.end - 1, row.end - 2);
+  }
+  if (labels.length === 0) return { labels };
+  return { labels, grid: new Grid(Float64Array.from(xs), Float64Array.from(ys), hall.box, hall.spacing * 8) };
+}
+
+const meets = (a, b) => a.x1 >= b.x0 && a.x0 <= b.x1 && a.y1 >= b.y0 && a.y0 <= b.y1;
+
+// Layer has the pictures of one scale, by the number of their place.
+class Layer {
+  tiles = new Map();
+  sprites = new Map();
+  whole = false;
+
+  constructor(scale, box, seats) {
+    this.scale = scale;
+    this.seats = seats;
+    const reach = tileSize / scale / 4; // labels are beside the hall
+    this.box = { x0: box.x0 - reach, y0: box.y0 - reach, x1: box.x1 + reach, y1: box.y1 + reach };
+    this.columns = Math.ceil(((this.box.x1 - this.box.x0) * scale) / tileSize);
+    this.lines = Math.ceil(((this.box.y1 - this.box.y0) * scale) / tileSize);
+  }
+
+  add(key) {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = tileSize;
+    const tile = { canvas, context: canvas.getContext("2d", { alpha: false }), dirty: true };
+    this.tiles.set(key, tile);
+    return tile;
+  }
+
+  /** area is what a picture shows, in the plan's units. */
+  area(key) {
+    const size = tileSize / this.scale;
+    const [x0, y0] = [this.box.x0 + (key % this.columns) * size, this.box.y0 + Math.floor(key / this.columns) * size];
+    return { x0, y0, x1: x0 + size, y1: y0 + size };
+  }
+
+  /** visible are the places that a screen shows, from its middle outwards. */
+  visible(scale, dx, dy, screen) {
+    const size = (tileSize * scale) / this.scale;
+    const [x0, y0] = [this.box.x0 * scale + dx, this.box.y0 * scale + dy];
+    const range = (from, length, most) => [Math.max(0, Math.floor(-from / size)), Math.min(most - 1, Math.floor((length - from) / size))];
+    const [c0, c1] = range(x0, screen.width, this.columns);
+    const [l0, l1] = range(y0, screen.height, this.lines);
+    const keys = [];
+    for (let l = l0; l <= l1; l++) for (let c = c0; c <= c1; c++) keys.push(l * this.columns + c);
+    const far = (key) => Math.abs((key % this.columns) - (c0 + c1) / 2) + Math.abs(Math.floor(key / this.columns) - (l0 + l1) / 2);
+    return keys.sort((a, b) => far(a) - far(b));
+  }
+
+  /** each calls visit for the pictures that show a part of a box. */
+  each(box, visit) {
+    const size = tileSize / this.scale;
+    for (let l = Math.floor((box.y0 - this.box.y0) / size); l <= Math.floor((box.y1 - this.box.y0) / size); l++) {
+      for (let c = Math.floor((box.x0 - this.box.x0) / size); c <= Math.floor((box.x1 - this.box.x0) / size); c++) {
+        const key = l * this.columns + c;
+        const tile = c >= 0 && c < this.columns ? this.tiles.get(key) : undefined;
+        if (tile !== undefined) visit(tile, this.area(key));
+      }
+    }
+  }
+
+  soil(box) { this.each(box, (tile) => { tile.dirty = true; }); }
+
+  /** keep forgets all pictures but some. */
+  keep(keys) {
+    const kept = new Set(keys);
+    for (const key of this.tiles.keys()) if (!kept.has(key)) this.tiles.delete(key);
+  }
+}

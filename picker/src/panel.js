@@ -1,0 +1,125 @@
+// What stands beside the map: categories with their prices, best available, standing places, and the chosen seats.
+
+import { el, setText } from "./dom.js";
+
+export class Panel {
+  /**
+   * @param shop has `price(category)`, `total(seats, areas)`, `describe(seat)`, `color(category)`, `timeLeft()` in ms,
+   * `most`
+   * @param on has `best(n, category key or "")`, `places(section, n)`, `remove(seat)`
+   */
+  constructor(hall, seats, cart, shop, on, words) {
+    Object.assign(this, { hall, seats, cart, shop, on, words });
+    this.node = el("div", { className: "panel", part: "panel" }, this.#legend(), this.#best(), this.#areas(), this.#cart());
+    this.show();
+  }
+
+  #legend() {
+    this.counts = this.hall.categories.map(() => el("span", { className: "soft" }));
+    this.prices = this.hall.categories.map(() => el("span", { className: "price" }));
+    this.swatches = this.hall.categories.map(() => el("span", { className: "swatch", "aria-hidden": "true" }));
+    return el("ul", { className: "legend", part: "legend", "aria-label": this.words.legend }, ...this.hall.categories.map((c, i) =>
+      el("li", {}, this.swatches[i], el("span", { className: "name", textContent: c.name }), this.prices[i], this.counts[i])));
+  }
+
+  #best() {
+    if (this.hall.seats === 0) return undefined;
+    const { words } = this;
+    const number = el("input", { type: "number", min: "1", max: String(Math.min(50, this.shop.most)), value: String(Math.min(2, this.shop.most)), required: true });
+    const used = new Set(this.hall.sections.filter((s) => s.first < s.end).flatMap((s) => s.categories));
+    const category = el("select", {}, el("option", { value: "", textContent: words.anyCategory }),
+      ...this.hall.categories.filter((c, i) => used.has(i)).map((c) => el("option", { value: c.key, textContent: c.name })));
+    return el("form", { className: "best", part: "best", "aria-label": words.best, onsubmit: (event) => {
+      event.preventDefault();
+      this.on.best(Number(number.value), category.value);
+    } }, el("label", {}, el("span", { textContent: words.bestNumber }), number), el("label", {}, el("span", { textContent: words.bestCategory }), category),
+    el("button", { className: "primary", textContent: words.bestButton }));
+  }
+
+  #areas() {
+    this.areaInputs = new Map();
+    const areas = this.hall.sections.filter((s) => s.capacity > 0);
+    if (areas.length === 0) return undefined;
+    return el("ul", { className: "areas", part: "areas" }, ...areas.map((s) => {
+      const name = this.words.quantity(s.name);
+      const n = el("input", { type: "number", min: "0", max: String(this.shop.most), value: "0", "aria-label": name,
+        onchange: () => this.on.places(s, Math.max(0, Math.floor(Number(n.value)) || 0)) });
+      const change = (by) => () => this.on.places(s, Math.max(0, (this.cart.areas.get(s.number) ?? 0) + by));
+      const free = el("span", { className: "soft" });
+      this.areaInputs.set(s.number, { n, free });
+      return el("li", {}, el("span", { className: "name", textContent: s.name }), free,
+        el("button", { type: "button", textContent: "−", "aria-label": `${this.words.fewer}: ${s.name}`, onclick: change(-1) }), n,
+        el("button", { type: "button", textContent: "+", "aria-label": `${this.words.more}: ${s.name}`, onclick: change(1) }));
+    }));
+  }
+
+  #cart() {
+    this.title = el("h2", { textContent: this.words.yours });
+    this.time = el("span", { className: "time", part: "time", role: "timer", "aria-live": "off" });
+    this.list = el("ul", {});
+    this.none = el("p", { className: "soft", textContent: this.words.none });
+    this.sum = el("p", { className: "total", part: "total" });
+    return el("section", { className: "cart", part: "cart", "aria-label": this.words.yours }, el("div", { className: "head" }, this.title, this.time),
+      this.none, this.list, this.sum);
+  }
+
+  /** focusArea brings the keyboard to the number of places in a section. */
+  focusArea(section) {
+    const { n } = this.areaInputs.get(section.number);
+    n.focus();
+    n.scrollIntoView({ block: "nearest" });
+  }
+
+  /** show shows everything as it is. */
+  show() {
+    this.showCounts();
+    const { cart, words } = this;
+    this.hall.categories.forEach((c, i) => {
+      setText(this.prices[i], this.shop.price(i));
+      this.swatches[i].style.background = this.shop.color(i);
+    });
+    for (const [number, { n }] of this.areaInputs) n.value = String(cart.areas.get(number) ?? 0);
+    const seats = [...cart.chosen].sort((a, b) => a - b);
+    const shown = new Map([...this.list.children].map((li) => [Number(li.dataset.seat), li]));
+    const hadFocus = this.list.contains(this.node.getRootNode().activeElement);
+    for (const [seat, li] of shown) if (!cart.chosen.has(seat)) li.remove();
+    seats.forEach((seat, at) => {
+      const li = shown.get(seat) ?? this.#item(seat);
+      if (this.list.children[at] !== li) this.list.insertBefore(li, this.list.children[at] ?? null);
+      li.classList.toggle("held", cart.held.has(seat));
+      setText(li.firstChild, this.shop.describe(seat).name);
+    });
+    if (hadFocus && !this.list.contains(this.node.getRootNode().activeElement)) (this.list.querySelector("button") ?? this.title).focus();
+    this.none.hidden = cart.size > 0;
+    const total = this.shop.total(seats, cart.areas);
+    setText(this.sum, cart.size === 0 ? "" : `${words.seats(cart.size)}${total === "" ? "" : ` · ${words.total(total)}`}`);
+    this.showTime();
+  }
+
+  #item(seat) {
+    const { name } = this.shop.describe(seat);
+    const li = el("li", {}, el("span", { textContent: name }),
+      el("button", { type: "button", textContent: "×", "aria-label": this.words.remove(name), onclick: () => this.on.remove(seat) }));
+    li.dataset.seat = String(seat);
+    return li;
+  }
+
+  showCounts() {
+    this.seats.byCategory().forEach((n, i) => setText(this.counts[i], n === 0 ? this.words.soldOut : this.words.free(n)));
+    for (const [number, { free }] of this.areaInputs) {
+      const n = this.seats.available[number];
+      setText(free, n === 0 ? this.words.soldOut : this.words.free(n));
+    }
+  }
+
+  showTime() {
+    const left = this.shop.timeLeft();
+    setText(this.time, left === undefined ? "" : this.words.timeLeft(format(left)));
+    this.time.classList.toggle("short", left !== undefined && left < 60_000);
+  }
+}
+
+function format(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}

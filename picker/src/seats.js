@@ -1,0 +1,58 @@
+// Which seats can't be had, and how many of each section can. It knows no customer: what the customer holds is
+// taken here, too.
+
+export class Seats {
+  constructor(hall) {
+    this.hall = hall;
+    this.taken = new Uint8Array(hall.seats);
+    this.available = hall.sections.map((s) => s.capacity || s.end - s.first);
+    this.totals = hall.sections.map((s) => s.capacity || s.end - s.first);
+    this.stale = new Set(); // numbers of sections whose count has changed since their seats were read
+  }
+
+  /** setBitmap takes the seats of a section, base64 with a bit a seat. It returns the seats that changed. */
+  setBitmap(section, bitmap) {
+    const bytes = atob(bitmap);
+    const changed = [];
+    for (let i = section.first, n = 0; i < section.end; i++, n++) {
+      const taken = (bytes.charCodeAt(n >> 3) >> (7 - (n & 7))) & 1;
+      if (this.taken[i] !== taken) changed.push(i);
+      this.taken[i] = taken;
+    }
+    this.stale.delete(section.number);
+    return changed;
+  }
+
+  /** setTaken takes seats by their IDs, as taken or as free. It returns those that changed. */
+  setTaken(ids, taken) {
+    const changed = [];
+    for (const id of ids) {
+      const i = this.hall.byID.get(id);
+      if (i === undefined || this.taken[i] === taken) continue;
+      this.taken[i] = taken;
+      changed.push(i);
+    }
+    return changed;
+  }
+
+  /** setAvailable takes the count of a section, and returns whether it changed. */
+  setAvailable(section, available) {
+    if (this.available[section.number] === available) return false;
+    this.available[section.number] = available;
+    this.stale.add(section.number);
+    return true;
+  }
+
+  /** byCategory counts the seats that can be had, as the map has them. */
+  byCategory() {
+    const free = this.hall.categories.map(() => 0);
+    for (const s of this.hall.sections) {
+      if (s.categories.length === 1) {
+        free[s.categories[0]] += this.available[s.number];
+        continue;
+      }
+      for (let i = s.first; i < s.end; i++) if (!this.taken[i]) free[this.hall.category[i]]++;
+    }
+    return free;
+  }
+}

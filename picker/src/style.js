@@ -1,0 +1,105 @@
+// The picker's styles. A page changes them by the custom properties --holdfast-… and by ::part(…).
+
+const light = `
+  --_background: var(--holdfast-background, #ffffff);
+  --_floor: var(--holdfast-floor, #f3f4f6);
+  --_ink: var(--holdfast-ink, #16191d);
+  --_soft: var(--holdfast-soft, #5a6069);
+  --_line: var(--holdfast-line, #c9cdd3);
+  --_taken: var(--holdfast-taken, #b4b9c1);
+  --_mine: var(--holdfast-mine, #d9480f);
+  --_focus: var(--holdfast-focus, #1d4ed8);
+  --_warn: var(--holdfast-warn, #b45309);
+  --_accent: var(--holdfast-accent, #0b5d66);
+  --_accent-ink: var(--holdfast-accent-ink, #ffffff);
+  color-scheme: light;`;
+const dark = `
+  --_background: var(--holdfast-background, #14171b);
+  --_floor: var(--holdfast-floor, #1f242a);
+  --_ink: var(--holdfast-ink, #eef1f4);
+  --_soft: var(--holdfast-soft, #a7aeb8);
+  --_line: var(--holdfast-line, #414851);
+  --_taken: var(--holdfast-taken, #565d67);
+  --_mine: var(--holdfast-mine, #ff9a5c);
+  --_focus: var(--holdfast-focus, #8ab4ff);
+  --_warn: var(--holdfast-warn, #f5b454);
+  --_accent: var(--holdfast-accent, #5cc4cf);
+  --_accent-ink: var(--holdfast-accent-ink, #0b1416);
+  color-scheme: dark;`;
+
+export const css = `
+:host { display: block; container-type: inline-size; ${light} }
+:host([hidden]) { display: none; }
+@media (prefers-color-scheme: dark) { :host(:not([theme="light"])) { ${dark} } }
+:host([theme="dark"]) { ${dark} }
+:host([theme="light"]) { ${light} }
+* { box-sizing: border-box; }
+[hidden] { display: none !important; }
+.root {
+  color: var(--_ink); background: var(--_background); font: 16px/1.4 var(--holdfast-font, system-ui, sans-serif);
+  display: grid; gap: 12px; grid-template-columns: minmax(0, 1fr); height: 100%;
+}
+@container (min-width: 760px) {
+  .root { grid-template-columns: minmax(0, 1fr) 280px; grid-template-rows: auto minmax(0, 1fr); }
+  .toolbar, .notice { grid-column: 1 / -1; }
+}
+.toolbar { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
+.toolbar .spring { flex: 1; }
+button, select, input {
+  font: inherit; color: inherit; background: var(--_background); border: 1px solid var(--_soft); border-radius: 6px; padding: 6px 10px; min-height: 36px;
+}
+button { cursor: pointer; min-width: 36px; }
+button.primary { background: var(--_accent); color: var(--_accent-ink); border-color: var(--_accent); }
+:focus-visible { outline: 3px solid var(--_focus); outline-offset: 2px; }
+.view { position: relative; min-height: var(--holdfast-height, 420px); height: var(--holdfast-height, min(70vh, 640px)); }
+.map { position: absolute; inset: 0; overflow: hidden; border: 1px solid var(--_line); border-radius: 8px; }
+canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: none; cursor: grab; }
+canvas:active { cursor: grabbing; }
+.cursor {
+  position: absolute; left: 0; top: 0; width: 1px; height: 1px; min-width: 0; min-height: 0; margin: 0; padding: 0; border: 0; overflow: hidden; white-space: nowrap;
+  background: none; color: var(--_ink); pointer-events: none; clip-path: inset(50%);
+}
+.tip {
+  position: absolute; z-index: 1; max-width: 260px; padding: 6px 10px; border-radius: 6px; background: var(--_ink); color: var(--_background); font-size: 14px;
+  pointer-events: none; left: 0; top: 0; overflow-wrap: anywhere;
+}
+.tip .warn { display: block; font-weight: 600; }
+.toast {
+  position: absolute; left: 12px; right: 12px; bottom: 12px; margin: auto; width: fit-content; max-width: calc(100% - 24px); padding: 8px 14px; border-radius: 6px;
+  background: var(--_ink); color: var(--_background); overflow-wrap: anywhere; pointer-events: none;
+}
+.notice { margin: 0; padding: 8px 12px; border: 2px solid var(--_warn); border-radius: 6px; }
+.list { position: absolute; inset: 0; overflow: auto; border: 1px solid var(--_line); border-radius: 8px; padding: 8px 12px; }
+.list summary { padding: 8px 0; cursor: pointer; overflow-wrap: anywhere; }
+.list ul { list-style: none; margin: 0; padding: 0; }
+.list li { display: flex; gap: 8px; padding: 4px 0; align-items: baseline; }
+.list .label { min-width: 5em; color: var(--_soft); overflow-wrap: anywhere; }
+.list .row { display: flex; flex-wrap: wrap; gap: 4px; }
+.list .row button { border: 2px solid var(--_seat); padding: 2px 6px; }
+.list .row button[aria-disabled] { color: var(--_soft); border-style: dashed; border-color: var(--_taken); text-decoration: line-through; }
+.list .row button[aria-pressed="true"] { background: var(--_mine); color: var(--_background); border-color: var(--_ink); text-decoration: none; }
+.list .area { padding: 6px 0; }
+.panel { display: grid; gap: 14px; align-content: start; min-width: 0; }
+.panel ul { list-style: none; margin: 0; padding: 0; }
+.legend li { display: flex; gap: 8px; align-items: baseline; padding: 2px 0; }
+.legend .name, .areas .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
+.legend .soft { min-width: 5em; text-align: right; }
+.swatch { width: 14px; height: 14px; border-radius: 50%; flex: none; align-self: center; }
+.soft { color: var(--_soft); font-size: 14px; }
+.best { display: flex; flex-wrap: wrap; gap: 8px; align-items: end; }
+.best label { display: grid; font-size: 14px; color: var(--_soft); min-width: 0; }
+.best label input { width: 5em; } .best label select { max-width: 11em; }
+.areas li { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding: 4px 0; }
+.areas .name { min-width: 9em; }
+.areas input { width: 4.5em; }
+.cart { border-top: 1px solid var(--_line); padding-top: 10px; }
+.cart .head { display: flex; justify-content: space-between; align-items: baseline; gap: 8px; }
+.cart h2 { font-size: 1.05em; margin: 0; }
+.cart li { display: flex; justify-content: space-between; gap: 8px; align-items: center; padding: 3px 0; overflow-wrap: anywhere; color: var(--_soft); }
+.cart li.held { color: var(--_ink); }
+.cart li button { padding: 0 10px; }
+.time { font-variant-numeric: tabular-nums; }
+.time.short { color: var(--_warn); font-weight: 600; }
+.total { margin: 8px 0 0; font-weight: 600; }
+.hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+`;
