@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/holdfast-dev/holdfast/docs/plans"
 	"github.com/holdfast-dev/holdfast/picker"
 )
 
@@ -40,15 +41,20 @@ func (a *api) registerPageRoutes(mux *http.ServeMux) {
 	if a.Demo {
 		mux.Handle("GET /demo", page(own, "demo.html"))
 		mux.Handle("GET /demo/examples", page(own, "examples.html"))
+		registerFiles(mux, plans.Files, assetsPath+"plans/")
 	}
-	for _, assets := range []fs.FS{folder(own, "assets"), picker.Dist()} {
-		files, err := fs.ReadDir(assets, ".")
-		if err != nil {
-			panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
-		}
-		for _, file := range files {
-			mux.Handle("GET "+assetsPath+file.Name(), page(assets, file.Name()))
-		}
+	registerFiles(mux, folder(own, "assets"), assetsPath)
+	registerFiles(mux, picker.Dist(), assetsPath)
+}
+
+// registerFiles serves all files of a folder.
+func registerFiles(mux *http.ServeMux, of fs.FS, path string) {
+	files, err := fs.ReadDir(of, ".")
+	if err != nil {
+		panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
+	}
+	for _, file := range files {
+		mux.Handle("GET "+path+file.Name(), page(of, file.Name()))
 	}
 }
 

@@ -223,8 +223,7 @@ export class HoldfastSeats extends HTMLElement {
     this.#setColors();
     this.root.removeAttribute("aria-busy");
     parts.clock = setInterval(() => this.#tick(parts), 250);
-    const resumed = this.getAttribute("lock");
-    if (resumed) await parts.cart.resume(resumed);
+    for (const lock of (this.getAttribute("lock") ?? "").split(/\s+/).filter(Boolean)) await parts.cart.resume(lock);
     for (;;) {
       try {
         await parts.feed.start();
@@ -264,8 +263,7 @@ export class HoldfastSeats extends HTMLElement {
   async #checkPlan(parts) {
     const event = await parts.api.call("GET", `/api/events/${parts.event.id}`).catch(() => undefined);
     if (this.#parts === parts && event !== undefined && event.seatingPlanId !== parts.event.seatingPlanId) {
-      const [lock] = parts.cart.locks;
-      if (lock !== undefined) this.setAttribute("lock", lock.id);
+      this.setAttribute("lock", parts.cart.locks.map((l) => l.id).join(" "));
       this.#reload();
     }
   }
@@ -294,6 +292,7 @@ export class HoldfastSeats extends HTMLElement {
     p.map.changed(changed, []);
     p.list.changed(changed, []);
     p.panel.show();
+    if (this.#tip >= 0) this.#showTip(p);
   }
 
   #setColors() {
@@ -365,20 +364,25 @@ export class HoldfastSeats extends HTMLElement {
     if (p === undefined) return;
     if (seat !== this.#tip) {
       this.#tip = seat;
-      const could = seat >= 0 && p.cart.canHave(seat) && !p.cart.chosen.has(seat);
-      const single = could ? p.cart.orphansOf(new Set([...p.cart.chosen, seat])) : [];
-      this.#hinted = could ? single : p.cart.orphansOf(p.cart.chosen);
-      this.#tipNode.hidden = seat < 0;
-      if (seat >= 0) {
-        this.#tipNode.replaceChildren(this.#describe(seat).text,
-          ...(single.length > 0 ? [el("span", { className: "warn", textContent: this.words.orphan(single.map((i) => p.hall.labels[i]).join(", ")) })] : []));
-      }
+      this.#showTip(p);
       p.map.draw();
     }
     if (seat < 0) return;
     const { clientWidth, clientHeight } = p.map.node;
     const [x, y] = [Math.min(at.x + 14, clientWidth - this.#tipNode.offsetWidth - 4), at.y + 18 + this.#tipNode.offsetHeight > clientHeight ? at.y - this.#tipNode.offsetHeight - 12 : at.y + 18];
     this.#tipNode.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
+  }
+
+  // #showTip says what the seat under the pointer is, and what choosing it would leave single.
+  #showTip({ hall, cart }) {
+    const seat = this.#tip;
+    const could = seat >= 0 && cart.canHave(seat) && !cart.chosen.has(seat);
+    const single = could ? cart.orphansOf(new Set([...cart.chosen, seat])) : [];
+    this.#hinted = could ? single : cart.orphansOf(cart.chosen);
+    this.#tipNode.hidden = seat < 0;
+    if (seat < 0) return;
+    const warning = single.length === 0 ? undefined : el("span", { className: "warn", textContent: this.words.orphan(single.map((i) => hall.labels[i]).join(", ")) });
+    this.#tipNode.replaceChildren(...[this.#describe(seat).text, warning].filter(Boolean));
   }
 
   #deadline() {

@@ -42,6 +42,7 @@ export class SeatMap {
   }
 
   #size;
+  #isDrawn = false;
 
   stop() {
     this.#size.disconnect();
@@ -78,6 +79,10 @@ export class SeatMap {
       if (this.painter.colors === undefined || this.#camera.width <= 1) return;
       if (this.#animation !== undefined) this.#animate(time);
       const more = this.painter.frame(this.#camera, this.#moving !== 0);
+      if (!more && !this.#isDrawn) {
+        this.#isDrawn = true;
+        performance.mark("holdfast-drawn");
+      }
       this.#putButton();
       if (more || this.#animation !== undefined) this.draw();
     });

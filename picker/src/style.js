@@ -51,7 +51,7 @@ button, select, input {
 button { cursor: pointer; min-width: 36px; }
 button.primary { background: var(--_accent); color: var(--_accent-ink); border-color: var(--_accent); }
 :focus-visible { outline: 3px solid var(--_focus); outline-offset: 2px; }
-.view { position: relative; min-height: var(--holdfast-height, 420px); height: var(--holdfast-height, min(70vh, 640px)); }
+.view { position: relative; height: var(--holdfast-height, clamp(320px, 65vh, 640px)); }
 .map { position: absolute; inset: 0; overflow: hidden; border: 1px solid var(--_line); border-radius: 8px; }
 canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: none; cursor: grab; }
 canvas:active { cursor: grabbing; }

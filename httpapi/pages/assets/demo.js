@@ -1,22 +1,25 @@
 // The demo shop. A tab is one customer, who locks, books and pays for seats.
 
-import { ApiError, call, callWithRetry } from "./api.js";
+import { ApiError, call, callWithRetry, key } from "./api.js";
 import * as clock from "./clock.js";
 import { byID, el, part, poll, setNumber, setText, updateList } from "./dom.js";
 import { showErrors, showToast } from "./feedback.js";
+import { sampleOf, samples, sellSamples } from "./samples.js";
 import { subscribe } from "./stream.js";
 
 const sessionName = "holdfast.demo";
-const session = JSON.parse(sessionStorage.getItem(sessionName) ?? "{}"); // userID, userName, eventID, lockID, bookingID, pendingLock
+const session = JSON.parse(sessionStorage.getItem(sessionName) ?? "{}"); // userID, userName, eventID, lockIDs, bookingIDs, pendingLock
 const saveSession = () => sessionStorage.setItem(sessionName, JSON.stringify(session));
 
-let lock = null;
-let booking = null;
+let locks = []; // of one event: one, or one for numbered seats and one for each standing area
+let bookings = []; // one for each lock, once the seats are booked
 let selected = null; // event
+let map = null; // of the selected event, if its seats are numbered
 
 const randomHex = () => Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 const maxLogEntries = 50;
+const maxLogText = 300; // characters of a body: a seating plan is long
 
 // request is call, shown in the log of the page. Idempotent requests are retried.
 // timeField names a field of the result with the current database time.
@@ -38,8 +41,9 @@ async function request(method, path, body, { idempotent = false, timeField = "" 
 
 function logRequest(method, path, body, outcome) {
   const log = byID("log");
+  const text = body === undefined ? "" : JSON.stringify(body);
   log.prepend(el("li", {}, el("code", { textContent: `${method} ${path}` }), ` → ${outcome} `,
-    el("span", { className: "soft", textContent: body === undefined ? "" : JSON.stringify(body) })));
+    el("span", { className: "soft", textContent: text.length > maxLogText ? `${text.slice(0, maxLogText)} …` : text })));
   if (log.children.length > maxLogEntries) log.lastChild.remove();
 }
 
@@ -68,15 +72,16 @@ async function loadEvents() {
     items.push(...page.items);
     token = page.nextPageToken;
   } while (token !== "" && items.length < maxEvents);
-  byID("empty").hidden = items.length > 0;
   byID("more").hidden = token === "";
+  const rank = (e) => (samples.indexOf(sampleOf(e)) + samples.length + 1) % (samples.length + 1); // other events are last
+  items.sort((a, b) => rank(a) - rank(b));
   updateList(byID("events"), items, (e) => e.id, createEventItem, updateEventItem);
   const restored = items.find((e) => e.id === session.eventID);
   if (selected === null && restored !== undefined) selectEvent(restored);
 }
 
 function createEventItem(e) {
-  return el("li", {}, el("button", { onclick: () => selectEvent(e) }, el("span", { "data-part": "name" }),
+  return el("li", {}, el("button", { onclick: () => chooseEvent(e) }, el("span", { "data-part": "name" }),
     el("span", { className: "small soft number", "data-part": "seats" })));
 }
 
@@ -93,14 +98,25 @@ function showEventSeats(li, e) {
 
 let unsubscribe = () => {};
 
+// chooseEvent shows an event, and leads there: on a phone it is below the list.
+function chooseEvent(e) {
+  if (e.id !== selected?.id) selectEvent(e);
+  byID("name").focus({ preventScroll: true });
+  if (matchMedia("(max-width: 46rem)").matches) byID("event").scrollIntoView({ block: "start" });
+}
+
 function selectEvent(e) {
   unsubscribe();
+  if (locks.length > 0 && locks[0].eventId !== e.id) leave();
   selected = e;
   session.eventID = e.id;
   saveSession();
   for (const li of byID("events").children) li.firstChild.setAttribute("aria-pressed", String(li.dataset.key === e.id));
   setText(byID("name"), e.name);
   byID("event").hidden = false;
+  byID("choose").hidden = true;
+  showMap(e);
+  showLock();
   showSeats(e);
   setText(byID("stream-state"), "Connecting …");
   unsubscribe = subscribe(`/api/events/${e.id}/stream`, (state) => {
@@ -114,11 +130,54 @@ function showSeats(e) {
   if (li !== null) showEventSeats(li, e);
   const taken = e.totalSeats - e.availableSeats;
   setNumber(byID("available"), e.availableSeats);
-  setText(byID("total"), `of ${e.totalSeats.toLocaleString("en")} seats available`);
+  setText(byID("total"), `of ${seatCount(e.totalSeats)} available`);
   setText(byID("sale"), e.status);
   byID("sale").className = `badge ${e.status === "ON_SALE" ? "good" : "warn"}`;
   byID("bar").firstElementChild.style.width = `${(100 * taken) / e.totalSeats}%`;
-  byID("bar").setAttribute("aria-label", `${taken} of ${e.totalSeats} seats taken`);
+  byID("bar").setAttribute("aria-label", `${taken.toLocaleString("en")} of ${seatCount(e.totalSeats)} taken`);
+}
+
+const seatCount = (n) => `${n.toLocaleString("en")} ${n === 1 ? "seat" : "seats"}`;
+
+// showMap shows the seat map of an event with numbered seats.
+function showMap(e) {
+  map?.remove();
+  map = null;
+  if (e.seatingPlanId === undefined) return;
+  map = el("holdfast-seats", { hold: "click", user: session.userID, currency: "EUR", "max-seats": "8", "ttl-seconds": "300" });
+  map.prices = sampleOf(e)?.prices ?? {};
+  map.token = () => key.get();
+  map.setAttribute("lock", (session.lockIDs ?? []).join(" "));
+  map.setAttribute("event", e.id);
+  const shown = map;
+  map.addEventListener("holdchanged", ({ detail }) => {
+    if (shown !== map || bookings.length > 0) return;
+    locks = detail.locks;
+    showLock();
+  });
+  map.addEventListener("holdexpired", () => {
+    if (shown !== map) return;
+    locks = locks.map((l) => ({ ...l, status: "EXPIRED" }));
+    showLock();
+  });
+  byID("map").append(map);
+}
+
+// leave gives up what is held of an event that is not shown any more, unless it was bought.
+function leave() {
+  const [heldLocks, heldBookings] = isPaid() ? [[], []] : [locks, bookings];
+  locks = bookings = [];
+  showErrors("shop", () => giveUp(heldLocks, heldBookings));
+}
+
+async function giveUp(heldLocks, heldBookings) {
+  for (const b of heldBookings) await request("POST", `/api/bookings/${b.id}/cancel`, undefined, { idempotent: true }).catch(ignoreEnded);
+  if (heldBookings.length > 0) return;
+  for (const l of heldLocks) await request("DELETE", `/api/locks/${l.id}`, undefined, { idempotent: true }).catch(ignoreEnded);
+}
+
+function ignoreEnded(error) {
+  if (error.status !== 410 && error.status !== 409 && error.status !== 404) throw error;
 }
 
 // Lock and booking
@@ -129,13 +188,13 @@ async function acquireLock(event) {
   await runAction(byID("acquire"), async () => {
     const idempotencyKey = idempotencyKeyFor(JSON.stringify(wanted));
     try {
-      lock = await request("POST", "/api/locks", { ...wanted, idempotencyKey }, { idempotent: true, timeField: "createdAt" });
+      locks = [await request("POST", "/api/locks", { ...wanted, idempotencyKey }, { idempotent: true, timeField: "createdAt" })];
     } catch (error) {
       if (!error.retryable) delete session.pendingLock;
       throw error;
     }
     delete session.pendingLock;
-    booking = null;
+    bookings = [];
   });
 }
 
@@ -148,24 +207,34 @@ function idempotencyKeyFor(wanted) {
 }
 
 const createBooking = () => runAction(byID("book"), async () => {
-  const body = { userId: session.userID, eventId: lock.eventId, lockId: lock.id, paymentExpiresAt: lock.expiresAt };
-  booking = await request("POST", "/api/bookings", body, { idempotent: true });
+  const made = [];
+  for (const lock of locks) {
+    const body = { userId: session.userID, eventId: lock.eventId, lockId: lock.id, paymentExpiresAt: lock.expiresAt };
+    made.push(await request("POST", "/api/bookings", body, { idempotent: true }));
+  }
+  bookings = made;
 });
 
 const payBooking = () => runAction(byID("pay"), async () => {
-  const body = { paymentReference: `demo-${booking.id}` };
-  booking = await request("POST", `/api/bookings/${booking.id}/confirm`, body, { idempotent: true });
+  for (const [n, booking] of bookings.entries()) {
+    bookings[n] = await request("POST", `/api/bookings/${booking.id}/confirm`, { paymentReference: `demo-${booking.id}` }, { idempotent: true });
+  }
+  map?.finish();
   showToast("Paid. The booking is confirmed.");
 });
 
 const release = () => runAction(byID("release"), async () => {
-  if (booking !== null) booking = await request("POST", `/api/bookings/${booking.id}/cancel`, undefined, { idempotent: true });
-  else lock = await request("DELETE", `/api/locks/${lock.id}`, undefined, { idempotent: true });
+  if (map !== null && bookings.length === 0) await map.release();
+  else {
+    await giveUp(locks, bookings);
+    map?.finish();
+  }
   startOver();
 });
 
 function startOver() {
-  lock = booking = null;
+  locks = bookings = [];
+  map?.finish();
   showLock();
 }
 
@@ -185,62 +254,60 @@ async function runAction(button, work) {
   showLock();
 }
 
-// refresh reads the lock and the booking again.
+// refresh reads the locks and the bookings again.
 async function refresh() {
-  lock = await call("GET", `/api/locks/${lock.id}`);
-  if (booking !== null) booking = await call("GET", `/api/bookings/${booking.id}`);
+  locks = await Promise.all(locks.map((l) => call("GET", `/api/locks/${l.id}`)));
+  bookings = await Promise.all(bookings.map((b) => call("GET", `/api/bookings/${b.id}`)));
 }
 
-const isPaid = () => booking?.status === "CONFIRMED";
-const timeLeft = () => clock.timeUntil(booking?.paymentExpiresAt ?? lock.expiresAt);
-const isOver = () => !isPaid() &&
-  (timeLeft() <= 0 || ["EXPIRED", "RELEASED"].includes(lock.status) || ["EXPIRED", "CANCELLED"].includes(booking?.status));
+const isPaid = () => bookings.length > 0 && bookings.every((b) => b.status === "CONFIRMED");
+const timeLeft = () => Math.min(...(bookings.length > 0 ? bookings.map((b) => b.paymentExpiresAt) : locks.map((l) => l.expiresAt)).map(clock.timeUntil));
+const ended = ["EXPIRED", "RELEASED", "CANCELLED"];
+const isOver = () => !isPaid() && (timeLeft() <= 0 || [...locks, ...bookings].some((x) => ended.includes(x.status)));
 
 function showLock() {
-  Object.assign(session, { lockID: lock?.id, bookingID: booking?.id });
+  Object.assign(session, { lockIDs: locks.map((l) => l.id), bookingIDs: bookings.map((b) => b.id) });
   saveSession();
-  byID("lock").hidden = lock === null;
-  byID("lock-form").hidden = lock !== null;
-  if (lock === null) return;
+  const hasLock = locks.length > 0;
+  const isOfSelected = hasLock && locks[0].eventId === selected?.id;
+  byID("lock").hidden = !hasLock;
+  byID("lock-form").hidden = isOfSelected || map !== null;
+  byID("map").hidden = map === null || (isOfSelected && bookings.length > 0);
+  if (!hasLock) return;
   const paid = isPaid();
   const over = isOver();
   const ms = timeLeft();
-  let title = `${lock.seats} seats are locked for you`;
-  if (paid) title = `You bought ${lock.seats} seats`;
-  else if (over) title = "Your time is over";
+  const n = locks.reduce((sum, l) => sum + l.seats, 0);
+  const event = selected?.name ?? "";
+  let title = `${seatCount(n)} ${n === 1 ? "is" : "are"} locked for you: ${event}`;
+  if (paid) title = `You bought ${seatCount(n)}: ${event}`;
+  else if (over) title = `Your time is over: ${event}`;
   setText(byID("lock-title"), title);
-  setText(byID("state"), booking?.status ?? lock.status);
+  setText(byID("places"), locks.flatMap((l) => (l.places ?? []).map(placeName)).join(" · "));
+  setText(byID("state"), bookings[0]?.status ?? locks[0].status);
   byID("state").className = `badge ${paid ? "good" : over ? "bad" : "warn"}`;
   byID("timer").parentElement.hidden = paid;
   setText(byID("timer"), over ? "0:00" : clock.formatRemaining(ms));
   byID("timer").classList.toggle("short", ms < 10_000);
-  setText(byID("timer-label"), over ? "The seats go back on sale." : booking === null ? "left to book" : "left to pay");
-  byID("book").hidden = paid || over || booking !== null;
-  byID("pay").hidden = paid || over || booking === null;
+  setText(byID("timer-label"), over ? "The seats go back on sale." : bookings.length === 0 ? "left to book" : "left to pay");
+  byID("book").hidden = paid || over || bookings.length > 0;
+  byID("pay").hidden = paid || over || bookings.length === 0;
   byID("release").hidden = paid || over;
   byID("restart").hidden = !paid && !over;
+  for (const id of ["book", "release", "restart"]) setText(byID(id), byID(id).dataset[n === 1 ? "one" : "many"]);
 }
 
-// restore reads the lock and the booking that this tab had before it was reloaded.
+const placeName = (p) => [p.section, p.row && (/^row\b/i.test(p.row) ? p.row : `row ${p.row}`), p.label && `seat ${p.label}`].filter(Boolean).join(", ");
+
+// restore reads the locks and the bookings that this tab had before it was reloaded.
 async function restore() {
-  if (session.lockID === undefined) return;
-  const bookingID = session.bookingID;
   try {
-    lock = await call("GET", `/api/locks/${session.lockID}`);
-    if (bookingID !== undefined) booking = await call("GET", `/api/bookings/${bookingID}`);
+    locks = await Promise.all((session.lockIDs ?? []).map((id) => call("GET", `/api/locks/${id}`)));
+    bookings = await Promise.all((session.bookingIDs ?? []).map((id) => call("GET", `/api/bookings/${id}`)));
   } catch (error) {
     if (error.status !== 404) throw error;
-    lock = booking = null; // the server has another database now
+    locks = bookings = []; // the server has another database now
   }
-}
-
-async function createSample() {
-  await runAction(byID("sample"), async () => {
-    const inAMonth = new Date(Date.now() + 30 * 86_400_000);
-    inAMonth.setUTCHours(19, 0, 0, 0);
-    selectEvent(await request("POST", "/api/events", { name: "Opening night", totalSeats: 40, eventDate: inAMonth.toISOString() }));
-    await loadEvents();
-  });
 }
 
 byID("lock-form").addEventListener("submit", acquireLock);
@@ -248,21 +315,31 @@ byID("book").addEventListener("click", createBooking);
 byID("pay").addEventListener("click", payBooking);
 byID("release").addEventListener("click", release);
 byID("restart").addEventListener("click", startOver);
-byID("sample").addEventListener("click", createSample);
 byID("more").addEventListener("click", () => {
   maxEvents += pageSize;
   showErrors("shop", loadEvents);
 });
+
+// prepare puts the samples on sale, unless the page's key may not: then the shop sells what there is.
+async function prepare() {
+  try {
+    await sellSamples(request);
+  } catch (error) {
+    if (error.status !== 401 && error.status !== 403) throw error;
+    setText(byID("no-samples"), "The example events are put on sale with a key of the scope admin.");
+  }
+}
 
 let isReady = false;
 poll(5000, () => showErrors("shop", async () => {
   if (!isReady) {
     await ensureCustomer();
     await restore();
+    await prepare();
     isReady = true;
-    showLock();
   }
   await loadEvents();
-  if (lock !== null && isOver() && (booking ?? lock).status !== "EXPIRED") await refresh(); // until a sweep has ended it
+  if (locks.length > 0 && isOver() && (bookings[0] ?? locks[0]).status !== "EXPIRED") await refresh(); // until a sweep has ended it
+  if (selected === null) byID("choose").hidden = false;
 }));
-setInterval(() => { if (lock !== null) showLock(); }, 250);
+setInterval(() => { if (locks.length > 0) showLock(); }, 250);

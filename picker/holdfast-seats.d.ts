@@ -1,0 +1,104 @@
+/** A chosen seat. */
+export interface SelectedSeat {
+  id: string;
+  /** Key of the section. */
+  section: string;
+  /** Label of the row. */
+  row: string;
+  label: string;
+  /** Key of the category. */
+  category: string;
+  /** As the page gave it for the category. */
+  price?: number | string;
+  accessible: boolean;
+  /** The server holds it for the customer. */
+  held: boolean;
+}
+
+/** Chosen places in a section of general admission. */
+export interface SelectedPlaces {
+  section: string;
+  category: string;
+  seats: number;
+  held: boolean;
+}
+
+export type Selected = SelectedSeat | SelectedPlaces;
+
+/** A lock as the server answers it. */
+export interface Lock {
+  id: string;
+  eventId: string;
+  userId: string;
+  seats: number;
+  status: "ACTIVE" | "CONSUMED" | "RELEASED" | "EXPIRED";
+  /** RFC 3339. */
+  expiresAt: string;
+  createdAt: string;
+  places: { seatId?: string; section: string; row?: string; label?: string; category: string }[];
+}
+
+export interface BestOptions {
+  /** Keys, the preferred one first. */
+  categories?: string[];
+  section?: string;
+  adjacent?: "REQUIRED" | "PREFERRED";
+  accessibleSeats?: number;
+}
+
+export interface HoldfastSeatsEventMap extends HTMLElementEventMap {
+  /** The map is drawn and live. */
+  ready: CustomEvent<{ event: string; seats: number }>;
+  /** A seat was chosen or given up, by the customer or because it is gone. */
+  seatselected: CustomEvent<{ seat: SelectedSeat; selected: boolean; selection: Selected[] }>;
+  /** What the server holds has changed. */
+  holdchanged: CustomEvent<{ locks: Lock[]; selection: Selected[]; expiresAt?: string }>;
+  /** The time of a lock is over, or it was released elsewhere. */
+  holdexpired: CustomEvent<{ lock: Lock | null }>;
+}
+
+/** Detail of the event `error`, which does not bubble. */
+export interface HoldfastSeatsError {
+  /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_MAP. */
+  code: string;
+  /** HTTP status; 0 without an answer. */
+  status: number;
+  message: string;
+  problem: Record<string, unknown>;
+  /** The element tries again by itself. */
+  retrying: boolean;
+}
+
+/** The element `<holdfast-seats>`. */
+export class HoldfastSeats extends HTMLElement {
+  /** The customer's token, or a function that returns or promises one: it is called before each request. */
+  token: string | (() => string | Promise<string>);
+  /** By category key: numbers (see the attribute currency) or texts. */
+  prices: Record<string, number | string>;
+  /** Texts in place of the English ones; set before the element is connected. */
+  words: Record<string, string | ((...values: never[]) => string)>;
+  readonly selection: Selected[];
+  readonly locks: Lock[];
+  /** Holds what is chosen, for hold="checkout". */
+  hold(): Promise<Lock[]>;
+  /** Holds the best available seats in place of those that are chosen. */
+  best(seats: number, options?: BestOptions): Promise<void>;
+  /** Gives up everything that is chosen or held. */
+  release(): Promise<void>;
+  /** Forgets the locks without releasing them: after the shop has sold them. */
+  finish(): void;
+  /** Moves the map and the keyboard to a seat. */
+  showSeat(id: string): void;
+  addEventListener<K extends keyof HoldfastSeatsEventMap>(
+    type: K, listener: (this: HoldfastSeats, event: HoldfastSeatsEventMap[K]) => unknown, options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | AddEventListenerOptions): void;
+}
+
+export const version: string;
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "holdfast-seats": HoldfastSeats;
+  }
+}

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Holdfast, expectNoErrors, screenshot, until } from "./harness.mjs";
+import { chosen, click, held, holdfast, holds, locksOf, positionOf, says, sell, show, studio, told } from "./picker.mjs";
+
+test("a lost answer is asked for again, with the same key, and the clicks that followed are not lost", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  const keys = [];
+  let lost = 0;
+  await page.route("**/api/locks", async (route) => {
+    keys.push(route.request().postDataJSON().idempotencyKey);
+    if (lost++ > 1) return route.continue();
+    await route.fetch(); // the server takes the seat
+    return route.abort(); // and the answer is lost
+  });
+  await click(map, "A-1-1");
+  await click(map, "A-1-2");
+  await holds(map, "A-1-1", "A-1-2");
+  assert.equal(keys.length, 3);
+  assert.equal(new Set(keys).size, 1);
+  assert.equal((await locksOf(event)).length, 1);
+  assert.equal((await told(map, "error")).every((e) => e.retrying), true);
+  await map.locator(".notice").waitFor({ state: "hidden" });
+  expectNoErrors(page);
+});
+
+test("the map survives a server that is killed: it says so, and goes on without a jump", async (t) => {
+  const own = await Holdfast.start(t);
+  const event = await sell(studio(), {}, own);
+  const { page, map } = await show(event, {}, { on: own });
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  await page.mouse.move(2, 2);
+  const before = await map.locator("canvas").screenshot();
+  await own.end("api", "SIGKILL");
+  await map.getByText("Connection lost.").waitFor();
+  await click(map, "A-1-2"); // it waits for the server
+  assert.deepEqual(await chosen(map), ["A-1-1", "A-1-2"]);
+  own.run("api", { POD_NAME: "api-2" });
+  await holds(map, "A-1-1", "A-1-2");
+  await map.locator(".notice").waitFor({ state: "hidden" });
+  await click(map, "A-1-2");
+  await holds(map, "A-1-1");
+  await positionOf(map, "A-1-1");
+  assert.deepEqual(await told(map, "holdexpired"), []);
+  assert.equal((await told(map, "ready")).length, 1);
+  await page.mouse.move(2, 2);
+  await until("the map looks as before", async () => before.equals(await map.locator("canvas").screenshot()));
+  expectNoErrors(page);
+});
+
+test("a stream that was down catches up with everything that happened", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await page.context().setOffline(true);
+  await map.getByText("Connection lost.").waitFor();
+  const user = await holdfast.user();
+  for (const seat of ["A-1-1", "A-2-5", "B-1-2"]) await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: [seat] });
+  await page.context().setOffline(false);
+  await map.locator(".notice").waitFor({ state: "hidden" });
+  const states = () => map.evaluate((e) => ["A-1-1", "A-2-5", "B-1-2", "A-1-2"].map((id) => {
+    e.showSeat(id);
+    return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
+  }));
+  await until("the map has caught up", async () => JSON.stringify(await states()) === "[true,true,true,false]");
+  expectNoErrors(page);
+});
+
+test("a slow network: a click is shown at once, and held when the answer comes", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  const client = await page.context().newCDPSession(page);
+  await client.send("Network.emulateNetworkConditions", { offline: false, latency: 800, downloadThroughput: 20_000, uploadThroughput: 20_000 });
+  await click(map, "A-1-1");
+  await click(map, "A-1-2");
+  await click(map, "A-1-3");
+  assert.deepEqual(await chosen(map), ["A-1-1", "A-1-2", "A-1-3"]);
+  assert.notEqual((await held(map)).length, 3);
+  await holds(map, "A-1-1", "A-1-2", "A-1-3");
+  expectNoErrors(page);
+});
+
+test("memory stays flat over 10,000 changes of 20,000 seats", async () => {
+  const { hall } = await import("./frames.mjs");
+  const event = await sell(hall(20_000));
+  const { page, map } = await show(event);
+  await positionOf(map, "s12-10-12"); // seats are drawn
+  const client = await page.context().newCDPSession(page);
+  const heap = async () => {
+    await client.send("HeapProfiler.collectGarbage");
+    return (await client.send("Runtime.getHeapUsage")).usedSize;
+  };
+  const user = await holdfast.user();
+  const change = async (rounds) => {
+    for (let n = 0; n < rounds; n++) {
+      const seatIds = Array.from({ length: 25 }, (_, i) => `s12-${(n % 20) + 1}-${i + 1}`);
+      const lock = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds });
+      const response = await fetch(`${holdfast.url}/api/locks/${lock.id}`, { method: "DELETE" });
+      assert.equal(response.status, 200);
+    }
+  };
+  await change(40);
+  const before = await heap();
+  await change(200);
+  const grown = (await heap()) - before;
+  assert.ok(grown < 1_000_000, `the page's memory has grown by ${grown} bytes`);
+  expectNoErrors(page);
+});

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { accessible, expectNoErrors, fits, screenshot, until } from "./harness.mjs";
+import { click, file, held, holdfast, holds, sell, show, studio } from "./picker.mjs";
+
+test("names in a plan are text", async () => {
+  const evil = '<img src=x onerror="document.title=`bad`">';
+  const plan = studio({ name: evil });
+  plan.categories[0].name = evil;
+  plan.sections[0].name = evil;
+  plan.sections[0].rows[0].label = "<b>1</b>";
+  plan.sections[0].rows[0].seats[0].label = "<i>1</i>";
+  plan.sections[0].rows[0].seats[0].note = evil;
+  const event = await sell(plan);
+  const { page, map } = await show(event, { prices: JSON.stringify({ seats: evil }) });
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  await map.getByRole("button", { name: "List of seats" }).click();
+  await map.locator("summary").first().click();
+  assert.equal(await map.evaluate((e) => e.shadowRoot.querySelectorAll("img, b, i").length), 0);
+  assert.notEqual(await page.title(), "bad");
+  assert.equal((await map.getByText(evil).count()) > 0, true);
+  expectNoErrors(page);
+});
+
+test("an arena by the keyboard alone: a section, a seat, a standing place, and out again", async () => {
+  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const { page, map } = await show(event);
+  const focused = () => map.evaluate((e) => e.shadowRoot.activeElement?.getAttribute("aria-label") ?? e.shadowRoot.activeElement?.textContent);
+  await page.locator("h2").first().click();
+  for (let n = 0; n < 30 && !/free/.test((await focused()) ?? ""); n++) await page.keyboard.press("Tab");
+  assert.match(await focused(), /^Standing, front, 600 free/);
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) await page.keyboard.press(key);
+  await page.keyboard.press("ArrowRight");
+  const section = await focused();
+  assert.match(section, /^Block \d+, \d+ free/);
+  await page.keyboard.press("Enter");
+  await until("a seat has the focus", async () => /row A, seat 1,/.test(await focused()));
+  const seat = await focused();
+  await page.keyboard.press("Enter");
+  await until("it is held", async () => /held for you$/.test(await focused()));
+  for (const key of ["ArrowDown", "ArrowRight"]) {
+    await page.keyboard.press(key);
+    assert.notEqual(await focused(), seat);
+  }
+  await page.keyboard.press(" ");
+  await until("two are held", async () => (await held(map)).length === 2);
+  await page.keyboard.press("Home");
+  assert.match(await focused(), /seat 1,/);
+  await page.keyboard.press("Escape");
+  assert.match(await focused(), /^Block/);
+  await page.keyboard.press("Escape");
+  assert.equal(await focused(), "List of seats");
+  await map.getByLabel("Number of places in Standing", { exact: true }).focus();
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await until("a standing place is held", async () => (await held(map)).includes("1 in floor"));
+  expectNoErrors(page);
+});
+
+test("the list alone: sections, rows and seats, by the keyboard and for a screen reader", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event, { prices: '{"seats":20}', currency: "EUR" });
+  await map.getByRole("button", { name: "List of seats" }).focus();
+  await page.keyboard.press("Enter");
+  await map.locator("summary").first().focus();
+  await page.keyboard.press("Enter");
+  const seat = map.getByRole("group", { name: "Row 1" }).getByRole("button", { name: /^Stalls, row 1, seat 2, Seats, €20\.00, available$/ });
+  await seat.focus();
+  await page.keyboard.press("Enter");
+  await holds(map, "A-1-2");
+  const mine = map.getByRole("button", { name: /^Stalls, row 1, seat 2, .*held for you$/, pressed: true });
+  await mine.waitFor();
+  const other = await holdfast.user();
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: other.id, seatIds: ["A-1-4"] });
+  const gone = map.getByRole("button", { name: /seat 4, .*not available$/ });
+  await gone.waitFor();
+  assert.equal(await gone.getAttribute("aria-disabled"), "true");
+  await accessible(page);
+  await map.getByRole("button", { name: "Seat map" }).click();
+  await accessible(page);
+  await map.getByRole("button", { name: /^Remove/ }).focus();
+  await page.keyboard.press("Enter");
+  await until("nothing is locked by the page", async () => (await held(map)).length === 0);
+  expectNoErrors(page);
+});
+
+test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider than the screen", async () => {
+  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const { page, map } = await show(event, {}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
+  await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
+  const box = await map.locator(".map").boundingBox();
+  await page.touchscreen.tap(box.x + box.width * 0.22, box.y + box.height * 0.36);
+  await until("a section fills the screen", () => map.evaluate((e) => /row/.test(e.shadowRoot.querySelector(".cursor").textContent)));
+  const cursor = await map.locator(".cursor").boundingBox();
+  await page.touchscreen.tap(cursor.x, cursor.y);
+  await until("a seat is held", async () => (await held(map)).length === 1);
+  const client = await page.context().newCDPSession(page);
+  const before = await map.locator("canvas").screenshot();
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  const touch = (type, apart) => client.send("Input.dispatchTouchEvent", {
+    type, touchPoints: apart === undefined ? [] : [{ x: x - apart, y, id: 1 }, { x: x + apart, y, id: 2 }],
+  });
+  await touch("touchStart", 20);
+  for (let apart = 20; apart < 120; apart += 20) await touch("touchMove", apart);
+  await touch("touchEnd");
+  await until("the map is nearer", async () => !before.equals(await map.locator("canvas").screenshot()));
+  assert.equal((await held(map)).length, 1);
+  await fits(page);
+  await accessible(page);
+  await screenshot(page, "picker-phone");
+  expectNoErrors(page);
+});
