@@ -298,17 +298,20 @@ export class HoldfastSeats extends HTMLElement {
   #setColors() {
     const p = this.#parts;
     if (p?.map === undefined) return;
-    const style = getComputedStyle(this.root);
-    const probe = document.createElement("canvas").getContext("2d");
-    const color = (name) => {
-      probe.fillStyle = "#808080";
-      probe.fillStyle = style.getPropertyValue(`--_${name}`);
-      return isColor(probe.fillStyle) ? probe.fillStyle : "#808080";
+    const probe = el("span", { hidden: true });
+    const canvas = document.createElement("canvas").getContext("2d");
+    this.root.append(probe);
+    const color = (name) => { // the page may give any colour of CSS
+      probe.style.color = `var(--_${name})`;
+      canvas.fillStyle = "#808080";
+      canvas.fillStyle = getComputedStyle(probe).color;
+      return isColor(canvas.fillStyle) ? canvas.fillStyle : "#808080";
     };
     p.map.setColors({
       ...Object.fromEntries(["background", "floor", "ink", "soft", "line", "taken", "mine", "focus", "warn"].map((name) => [name, color(name)])),
-      font: style.fontFamily,
+      font: getComputedStyle(this.root).fontFamily,
     });
+    probe.remove();
     p.list.all();
     p.panel.show();
   }

@@ -74,18 +74,53 @@ test("a reloaded tab continues with the seats that it held", async () => {
   expectNoErrors(page);
 });
 
-test("an empty shop puts a sample event on sale", async (t) => {
+test("the shop is always ready: two tabs on the map of a theatre, and an arena with places to stand", async (t) => {
   const own = await Holdfast.start(t);
-  const page = await open(browser, `${own.url}/demo`);
-  await page.getByRole("button", { name: "Put a sample event on sale" }).click();
-  await page.getByRole("heading", { name: "Opening night" }).waitFor();
-  await until("40 seats are left", async () => (await available(page)) === 40);
+  await own.event("Another event", 6);
+  const ada = await open(browser, `${own.url}/demo`);
+  const bob = await ada.context().newPage();
+  await bob.goto(`${own.url}/demo`);
+  for (const page of [ada, bob]) {
+    await choose(page, /^The Tempest/);
+    await page.locator("holdfast-seats .map").waitFor();
+  }
+  assert.equal((await own.ask("GET", "/api/events")).items.length, 4); // each sample once, although two tabs made them
+  await ada.getByLabel("Number of seats").fill("1");
+  await ada.getByRole("button", { name: "Find seats" }).click();
+  await ada.getByRole("heading", { name: "1 seat is locked for you: The Tempest, City theatre" }).waitFor();
+  const [seat] = await ada.locator("holdfast-seats").evaluate((e) => e.selection);
+  await until("Bob sees it go", () => bob.locator("holdfast-seats").evaluate((e, id) => {
+    e.showSeat(id);
+    return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
+  }, seat.id));
+  await ada.reload(); // the tab goes on with its seat
+  await ada.getByRole("button", { name: "Book the seat" }).click();
+  await ada.getByRole("button", { name: "Pay", exact: true }).click();
+  await ada.getByRole("heading", { name: "You bought 1 seat: The Tempest, City theatre" }).waitFor();
+  await ada.getByRole("button", { name: "Start over" }).click();
+
+  await choose(bob, /^Summer concert/);
+  await bob.getByRole("button", { name: "One more: Standing", exact: true }).click();
+  await bob.getByRole("button", { name: "Find seats" }).click();
+  await bob.getByRole("heading", { name: "3 seats are locked for you: Summer concert, Arena" }).waitFor();
+  await bob.getByRole("button", { name: "Book the seats" }).click();
+  await bob.getByRole("button", { name: "Release the seats" }).click();
+  await until("all came back", async () => (await own.ask("GET", "/api/events")).items.every((e) => e.name !== "Summer concert, Arena" || e.availableSeats === e.totalSeats));
+  expectNoErrors(ada);
+});
+
+test("on a phone the chosen event comes into view", async () => {
+  const page = await open(browser, `${holdfast.url}/demo`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+  await choose(page, /^Summer concert/);
+  await until("the event is in view", () => page.evaluate(() => Math.abs(document.getElementById("event").getBoundingClientRect().top) < 60));
+  assert.equal(await page.evaluate(() => document.activeElement.id), "name");
+  await fits(page);
   expectNoErrors(page);
 });
 
 test("the shop survives a restart of the API, and loses no lock", async (t) => {
   const own = await Holdfast.start(t);
-  await own.event("Restarted", 6);
+  const event = await own.event("Restarted", 6);
   const page = await open(browser, `${own.url}/demo`);
   await choose(page, "Restarted");
   await holdSeats(page, 2);
@@ -94,7 +129,7 @@ test("the shop survives a restart of the API, and loses no lock", async (t) => {
   await page.getByText("Disconnected.").waitFor();
   own.run("api", {});
   await page.getByText("Live updates").waitFor();
-  await own.lock({ id: (await own.ask("GET", "/api/events")).items[0].id }, 1);
+  await own.lock(event, 1);
   await until("the stream is connected again", async () => (await available(page)) === 3);
   await page.getByRole("button", { name: "Book the seats" }).click();
   await page.getByRole("button", { name: "Pay", exact: true }).click();
@@ -130,11 +165,11 @@ test("there is no shop without DEMO", async (t) => {
 for (const colorScheme of ["light", "dark"]) {
   test(`axe-core finds nothing, ${colorScheme}, on a desktop and on a phone; takes the screenshots`, async (t) => {
     const own = await Holdfast.start(t);
-    const event = await own.event("Opening night", 120);
+    const event = await own.event("First night", 120);
     await own.event("Matinee", 80);
     await own.lock(event, 71);
     const page = await open(browser, `${own.url}/demo`, { colorScheme, viewport: { width: 1280, height: 760 } });
-    await choose(page, "Opening night");
+    await choose(page, "First night");
     await page.getByText("Live updates").waitFor();
     await accessible(page);
     await holdSeats(page, 2);

@@ -32,7 +32,7 @@ export async function sell(plan, settings = {}, on = holdfast) {
 export async function show(event, attributes = {}, options = {}) {
   const { url } = options.on ?? holdfast;
   const user = options.user ?? (await (options.on ?? holdfast).user());
-  const page = await open(browser, `${url}/demo/examples`, options);
+  const page = await open(browser, `${url}/demo/examples?event=`, options);
   const map = page.locator("#first");
   await map.evaluate((e, { event, attributes, user }) => {
     e.told = [];

@@ -1,8 +1,40 @@
-// The examples of the seat map.
+// The examples of the seat map, on the events of the demo shop; ?event=…&user=… shows another one in the first example.
+
+import { call } from "./api.js";
+import { byID, el } from "./dom.js";
+import { findSamples, sellSamples } from "./samples.js";
 
 const query = new URLSearchParams(location.search);
-const first = document.getElementById("first");
-if (query.has("event")) {
-  first.setAttribute("user", query.get("user") ?? "");
-  first.setAttribute("event", query.get("event"));
+const maxTold = 50;
+
+for (const type of ["ready", "seatselected", "holdchanged", "holdexpired", "error"]) {
+  byID("second").addEventListener(type, ({ detail }) => {
+    byID("told").prepend(el("li", {}, el("code", { textContent: type }), ` ${JSON.stringify(detail)}`));
+    if (byID("told").children.length > maxTold) byID("told").lastChild.remove();
+  });
 }
+byID("hold").addEventListener("click", () => byID("second").hold());
+byID("release").addEventListener("click", () => byID("second").release());
+byID("third").words = { bestButton: "Surprise me" };
+
+function show(id, event, user) {
+  byID(id).setAttribute("user", user);
+  byID(id).setAttribute("event", event);
+}
+
+async function start() {
+  if (query.has("event")) return query.get("event") && show("first", query.get("event"), query.get("user") ?? "");
+  await sellSamples(call);
+  const { found } = await findSamples();
+  const events = [...found].flatMap(([sample, event]) => (sample.plan === undefined ? [] : [event]));
+  const guest = `guest-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+  const user = await call("POST", "/api/users", { name: "Guest", email: `${guest}@example.com` });
+  show("first", events[0].id, user.id);
+  show("second", events[0].id, user.id);
+  show("third", events[1].id, user.id);
+}
+
+start().catch((error) => {
+  byID("alert").textContent = `The examples need a server without keys, such as that of scripts/run: ${error.message}`;
+  byID("alert").hidden = false;
+});

@@ -93,11 +93,14 @@ func run(ctx context.Context, args []string) (err error) {
 }
 
 // processEnv is the environment of the API and the worker. No load balancer has to learn that
-// they stop, so Ctrl-C does not wait for one.
+// they stop, so Ctrl-C does not wait for one; and somebody who tries it does not wait a minute
+// for seats to come back.
 func processEnv(uri string) []string {
 	return []string{
 		"MONGODB_URI=" + uri, "DEMO=" + cmp.Or(os.Getenv("DEMO"), "true"),
 		"SHUTDOWN_DELAY=" + cmp.Or(os.Getenv("SHUTDOWN_DELAY"), "0s"),
+		"LOCK_EXPIRY_INTERVAL=" + cmp.Or(os.Getenv("LOCK_EXPIRY_INTERVAL"), "5s"),
+		"BOOKING_EXPIRY_INTERVAL=" + cmp.Or(os.Getenv("BOOKING_EXPIRY_INTERVAL"), "5s"),
 	}
 }
 
