@@ -9,22 +9,25 @@ import (
 	"time"
 )
 
-// Access holds the settings of customers' tokens and of limits.
+// Access holds the settings of customers' tokens, of pages of other origins, and of limits.
 type Access struct {
-	JWTSecret Secret `name:"jwt-secret" env:"JWT_SECRET" help:"HS256 secret of customers' tokens, at least 32 bytes; a token's sub is the user, and the token is valid for this user only."`
-	JWKSFile  string `name:"jwks-file" env:"JWKS_FILE" help:"File with the public keys of customers' tokens (a JSON Web Key Set), instead of JWT_SECRET."`
+	JWTSecret   Secret `name:"jwt-secret" env:"JWT_SECRET" help:"HS256 secret of customers' tokens, at least 32 bytes; a token's sub is the user, and the token is valid for this user only."`
+	JWKSFile    string `name:"jwks-file" env:"JWKS_FILE" help:"File with the public keys of customers' tokens (a JSON Web Key Set), instead of JWT_SECRET."`
+	CORSOrigins string `name:"cors-origins" env:"CORS_ORIGINS" help:"Comma-separated origins, such as https://shop.example, whose pages may call the customers' routes with a customer's token; without API_KEYS, without a token too."`
 
 	MaxSeatsPerLock       int64 `name:"max-seats-per-lock" env:"MAX_SEATS_PER_LOCK" default:"0" help:"Maximum number of seats of a lock; 0 for no limit."`
 	MaxActiveLocksPerUser int64 `name:"max-active-locks-per-user" env:"MAX_ACTIVE_LOCKS_PER_USER" default:"0" help:"Maximum number of active locks of a user per event; 0 for no limit."`
 	RateLimitPerKey       Rate  `name:"rate-limit-per-key" env:"RATE_LIMIT_PER_KEY" help:"Maximum rate of requests with one API key, such as 50/s or 600/m; no limit if empty."`
 	RateLimitPerUser      Rate  `name:"rate-limit-per-user" env:"RATE_LIMIT_PER_USER" help:"Maximum rate of requests by a token's user, or for the user that a lock or booking names; no limit if empty."`
 	RateLimitPerAddress   Rate  `name:"rate-limit-per-address" env:"RATE_LIMIT_PER_ADDRESS" default:"50/s" help:"Maximum rate of requests without a valid key or token from one address, in this process; off for no limit. A valid key is never refused by it."`
+
+	Origins []string `kong:"-"` // of CORSOrigins
 }
 
 // minSecretBytes is the length of an HS256 hash (RFC 7518, section 3.2).
 const minSecretBytes = 32
 
-func (a *Access) check(keys []Key) error {
+func (a *Access) check(keys []Key) (err error) {
 	tokens := a.JWTSecret != "" || a.JWKSFile != ""
 	switch {
 	case a.JWTSecret != "" && a.JWKSFile != "":
@@ -38,6 +41,13 @@ func (a *Access) check(keys []Key) error {
 		if _, err := os.Stat(a.JWKSFile); err != nil {
 			return fmt.Errorf("cannot read JWKS_FILE: %w", err)
 		}
+	}
+	if a.Origins, err = parseOrigins(a.CORSOrigins); err != nil {
+		return err
+	}
+	if len(a.Origins) > 0 && len(keys) > 0 && !tokens {
+		return errors.New("CORS_ORIGINS is set, but neither JWT_SECRET nor JWKS_FILE is: pages of other origins may send customers' tokens, " +
+			"but no keys; set one of the two, or unset CORS_ORIGINS")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,5 +149,51 @@ func TestParse_RequiresKeysBesideTokens(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestOrigins_AreThoseThatBrowsersSend(t *testing.T) {
+	secret := "API_KEYS=a:admin:x JWT_SECRET=" + strings.Repeat("x", 32) + " CORS_ORIGINS="
+	want := []string{"https://shop.example", "http://localhost:3000", "https://[::1]:8443", "https://xn--bcher-kva.example", "http://127.0.0.1:443"}
+	if c := parse(t, secret+strings.Join(want, ",")); !slices.Equal(c.Origins, want) {
+		t.Errorf("got %q", c.Origins)
+	}
+	t.Setenv("CORS_ORIGINS", " https://a.example , https://b.example ")
+	if c := parse(t, ""); !slices.Equal(c.Origins, []string{"https://a.example", "https://b.example"}) {
+		t.Errorf("with spaces: %q", c.Origins)
+	}
+	if c := parse(t, "CORS_ORIGINS="); len(c.Origins) != 0 {
+		t.Errorf("empty: %q", c.Origins)
+	}
+	for _, wrong := range []string{
+		"*", "null", "https://*", "https://*.shop.example", "shop.example", "//shop.example", "https://", "https:shop.example",
+		"https://shop.example/", "https://shop.example/path", "https://shop.example?", "https://shop.example#", "https://shop.example?a=b",
+		"https://user@shop.example", "https://user:hush@shop.example", "https://Shop.example", "HTTPS://shop.example", "https://bücher.example",
+		"https://shop.example:443", "http://shop.example:80", "https://shop.example:", "https://shop.example:0", "https://shop.example:065",
+		"https://shop.example:65536", "https://shop.example:99999999999999999999", "https://[::1", "https://[::01]", "https://[1]", "https://::1",
+		"https://[::ffff:127.0.0.1]", "https://.shop.example", "ftp://shop.example", "file://", "chrome-extension://abc", "https://a b",
+		"https://shop.example\nhttps://b.example", "https://a.example,", ",https://a.example", "https://a.example,,https://b.example",
+		"https://a.example https://b.example", "https://a.example;https://b.example",
+	} {
+		t.Run(wrong, func(t *testing.T) {
+			t.Setenv("CORS_ORIGINS", wrong)
+			_, err := config.Parse("test", "", nil)
+			if err == nil || !strings.HasPrefix(err.Error(), "CORS_ORIGINS, entry ") || !strings.Contains(err.Error(), "such as https://shop.example") {
+				t.Errorf("got %v", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "hush") {
+				t.Error("the error has the password")
+			}
+		})
+	}
+}
+
+// A page of another origin may not use a key, so that without tokens it could call nothing. On
+// loopback, without keys, an embedding page can be tried.
+func TestOrigins_NeedTokensBesideKeys(t *testing.T) {
+	parse(t, "CORS_ORIGINS=http://localhost:3000")
+	t.Setenv("API_KEYS", "a:admin:x")
+	if _, err := config.Parse("test", "", nil); err == nil || !strings.Contains(err.Error(), "neither JWT_SECRET nor JWKS_FILE is") {
+		t.Errorf("got %v", err)
 	}
 }
