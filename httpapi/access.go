@@ -159,26 +159,6 @@ func (a *api) requireBookingOwner(ctx context.Context, id holdfast.ID) error {
 	return err
 }
 
-// guardOrigin refuses cross-origin requests that change data. A server without
-// keys also refuses host names other than loopback, because a foreign page can
-// point its own host name at this machine (DNS rebinding).
-func guardOrigin(next http.Handler, ring keyring) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := protection.Check(r); err != nil {
-			writeProblem(w, newProblem(http.StatusForbidden, codeForbidden,
-				"A page of another origin may not change data. Call the API from its own origin or from a back end."))
-			return
-		}
-		if len(ring) == 0 && !config.IsLoopback(hostOf(r.Host)) {
-			writeProblem(w, newProblem(http.StatusForbidden, codeForbidden,
-				"This server has no keys and accepts requests to localhost only. Use localhost, or set API_KEYS."))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 func hostOf(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host

@@ -56,6 +56,7 @@ type Services struct {
 	Metrics *telemetry.Metrics
 	Keys    []config.Key // empty: every caller has the scope admin, and must be on loopback
 	Tokens  *Tokens      // checks customers' tokens; nil: tokens are not accepted
+	Origins []string     // whose pages may call customers' routes with a token; see guardOrigin
 	Limits  Limits
 	Rates   *ratelimit.Limiter // nil only if Limits has no rates
 
@@ -88,6 +89,7 @@ const (
 type api struct {
 	Services
 	huma              huma.API
+	customerRoutes    map[string]bool    // patterns of the mux
 	addresses         *ratelimit.Limiter // of callers without a valid key, in this process alone
 	slots             chan struct{}      // of requests in flight
 	bodies            bodies
@@ -125,7 +127,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	}
 	mux := http.NewServeMux()
 	a := &api{
-		Services: s, huma: humago.New(mux, conf),
+		Services: s, huma: humago.New(mux, conf), customerRoutes: map[string]bool{},
 		addresses:         ratelimit.New(nil, s.Clock, s.Log),
 		slots:             make(chan struct{}, cmp.Or(s.Limits.InFlight, defaultInFlight)),
 		bodies:            bodies{max: cmp.Or(s.Limits.Bodies, defaultBodies)},
@@ -150,7 +152,7 @@ func newAPI(s Services) (http.Handler, *api) {
 
 	h := withUnknownRoutes(mux)
 	h = a.requireServing(h)
-	h = guardOrigin(h, ring)
+	h = a.guardOrigin(h, mux)
 	h = a.instrument(h, mux)
 	h = a.withCaller(h, ring)
 	return withRequestID(withUnreadBodies(h)), a
@@ -291,6 +293,7 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 	op.Security = []map[string][]string{{"key": {}}}
 	scopeText := string(scope)
 	if scope == scopeCustomer {
+		a.customerRoutes[op.Method+" "+op.Path] = true
 		scopeText = "booking, or the customer's own token"
 	}
 	op.Description = strings.TrimSpace(fmt.Sprintf("%s Scope: %s.", op.Description, scopeText))

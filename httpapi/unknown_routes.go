@@ -10,7 +10,7 @@ import (
 func withUnknownRoutes(mux *http.ServeMux) http.Handler {
 	notFound := newProblem(http.StatusNotFound, codeNotFound, "No route has this path. See /docs for the routes.")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && (clean == "/" || r.URL.Path != clean+"/") { // the mux would redirect
+		if isRedirected(r) {
 			writeProblem(w, notFound)
 			return
 		}
@@ -28,6 +28,12 @@ func withUnknownRoutes(mux *http.ServeMux) http.Handler {
 		}
 		writeProblem(w, notFound)
 	})
+}
+
+// isRedirected reports whether the mux would redirect a request to the clean form of its path.
+func isRedirected(r *http.Request) bool {
+	clean := path.Clean(r.URL.Path)
+	return r.URL.Path != clean && (clean == "/" || r.URL.Path != clean+"/")
 }
 
 // headRecorder keeps the status and headers of a response and drops its body.
