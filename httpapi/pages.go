@@ -28,6 +28,12 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 
 const assetsPath = "/assets/"
 
+// isPublic reports whether pages of other origins may load an asset: a part that shops put into their
+// own pages, with its source map.
+func isPublic(name string) bool {
+	return name == "holdfast-seats.js" || name == "holdfast-seats.js.map"
+}
+
 // isPage reports whether a path is served before recovery has ended: operators
 // need the console most then.
 func isPage(path string) bool {
@@ -54,8 +60,22 @@ func registerFiles(mux *http.ServeMux, of fs.FS, path string) {
 		panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
 	}
 	for _, file := range files {
-		mux.Handle("GET "+path+file.Name(), page(of, file.Name()))
+		asset := page(of, file.Name())
+		if isPublic(file.Name()) {
+			asset = publicly(asset)
+		}
+		mux.Handle("GET "+path+file.Name(), asset)
 	}
+}
+
+// publicly lets pages of every origin load a file, as a script or a module too, also if they load
+// other origins' files only with permission (Cross-Origin-Embedder-Policy).
+func publicly(file http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+		file.ServeHTTP(w, r)
+	})
 }
 
 func folder(of fs.FS, name string) fs.FS {
@@ -66,6 +86,14 @@ func folder(of fs.FS, name string) fs.FS {
 	return files
 }
 
+// contentTypeOf is by the name of a file. Not every system knows source maps.
+func contentTypeOf(name string) string {
+	if path.Ext(name) == ".map" {
+		return "application/json"
+	}
+	return mime.TypeByExtension(path.Ext(name))
+}
+
 // page serves one file. A browser asks before each use whether the file has changed.
 func page(files fs.FS, name string) http.Handler {
 	body, err := fs.ReadFile(files, name)
@@ -73,7 +101,7 @@ func page(files fs.FS, name string) http.Handler {
 		panic(fmt.Sprintf("read the embedded page %s: %v", name, err)) // a programming error
 	}
 	hash := sha256.Sum256(body)
-	etag, contentType := `"`+hex.EncodeToString(hash[:8])+`"`, mime.TypeByExtension(path.Ext(name))
+	etag, contentType := `"`+hex.EncodeToString(hash[:8])+`"`, contentTypeOf(name)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", pagePolicy)
