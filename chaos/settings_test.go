@@ -23,6 +23,7 @@ func TestProcesses_RefuseWrongSettings(t *testing.T) {
 		"API_KEYS=shop:root:x":                 "booking",
 		"API_KEYS=a:admin:x,b:booking:x":       "secret",
 		"JWT_SECRET=x":                         "JWT_SECRET",
+		"CORS_ORIGINS=https://a:hush@x":        "CORS_ORIGINS, entry 1",
 		"LOG_FORMAT=xml":                       "log-format",
 		"LEASE_TTL=10ms":                       "LEASE_TTL",
 		"POD_NAME=a/b":                         "POD_NAME",

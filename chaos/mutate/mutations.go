@@ -19,7 +19,7 @@ var mutations = slices.Concat(
 	acquireMutations, releaseMutations, bookingMutations, repairMutations,
 	jobMutations, streamMutations,
 	requestMutations, unreadMutations,
-	admissionMutations, planMutations, truthMutations, proofMutations, scaleMutations,
+	admissionMutations, originMutations, planMutations, truthMutations, proofMutations, scaleMutations,
 	fleetMutations, sealMutations, foreignMutations, setupMutations, falseAlarmMutations,
 	saleMutations,
 	outcomeMutations, stormMutations,
