@@ -8,6 +8,9 @@
 // lock and the event. The body is read after the rate was checked, and before the
 // request takes one of the slots for requests in flight (admission.go).
 //
+// Pages of other origins can change nothing, except that those of listed origins call the customers'
+// routes, with a token (origins.go).
+//
 // Errors are application/problem+json. They never contain a driver's message, a
 // stack trace or another client's data. The cause of a server error is logged
 // with the request's ID.
