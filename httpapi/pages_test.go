@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/picker"
 )
 
 // A page runs its own scripts only, and no other page can frame it.
@@ -22,6 +23,11 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 		"/assets/console.js": "text/javascript",
 		"/assets/style.css":  "text/css",
 		"/assets/icon.svg":   "image/svg+xml",
+		"/demo/examples":     "text/html",
+
+		"/assets/holdfast-seats.js":     "text/javascript",
+		"/assets/holdfast-seats.js.map": "application/json",
+		"/assets/plans/theatre.json":    "application/json",
 	} {
 		t.Run(path, func(t *testing.T) {
 			s := s.in(t)
@@ -105,6 +111,9 @@ func TestPages_NeedNoOtherHost(t *testing.T) {
 		}
 		for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
 			file := "pages" + m[1]
+			if m[1] == "/assets/"+picker.Module {
+				file = "../picker/dist/" + picker.Module
+			}
 			if m[2] != "" {
 				file = "pages/assets/" + m[2]
 			}

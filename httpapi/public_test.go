@@ -27,7 +27,7 @@ func TestPages_OnlyPublicAssetsAreForOtherOrigins(t *testing.T) {
 					r := httptest.NewRequestWithContext(t.Context(), "GET", "/assets/icon.svg", http.NoBody)
 					r.Header.Set("If-None-Match", tag)
 					w := httptest.NewRecorder()
-					wrap(page("assets/icon.svg")).ServeHTTP(w, r)
+					wrap(page(pages, "pages/assets/icon.svg")).ServeHTTP(w, r)
 					return w
 				}
 				w, status := get(tag), http.StatusOK
