@@ -27,9 +27,21 @@ export class Api {
     this.token = token;
   }
 
+  async #token() { return typeof this.token === "function" ? this.token() : this.token; }
+
   async #headers(more = {}) {
-    const token = typeof this.token === "function" ? await this.token() : this.token;
+    const token = await this.#token();
     return token ? { ...more, Authorization: `Bearer ${token}` } : more;
+  }
+
+  /** user is the one that the token is of; undefined without a token. The server checks it: here it is only read. */
+  async user() {
+    try {
+      const [, claims] = (await this.#token()).split(".");
+      return JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))).sub;
+    } catch {
+      return undefined;
+    }
   }
 
   /** call sends one request and returns the JSON of the answer; it throws a Refusal. */

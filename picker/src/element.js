@@ -144,7 +144,8 @@ export class HoldfastSeats extends HTMLElement {
         const event = await api.call("GET", `/api/events/${encodeURIComponent(id)}`, undefined, signal);
         if (!event.seatingPlanId) throw new Refusal(422, { code: "NO_MAP", detail: this.words.noMap });
         const plan = await api.call("GET", `/api/seating-plans/${event.seatingPlanId}`, undefined, signal);
-        if (!signal.aborted) await this.#build(api, event, new Hall(plan), signal);
+        const user = this.getAttribute("user") || (await api.user());
+        if (!signal.aborted) await this.#build(api, event, user, new Hall(plan), signal);
         return;
       } catch (error) {
         if (signal.aborted) return;
@@ -161,12 +162,12 @@ export class HoldfastSeats extends HTMLElement {
     }
   }
 
-  async #build(api, event, hall, signal) {
+  async #build(api, event, userId, hall, signal) {
     const w = this.words;
     const seats = new Seats(hall);
     const parts = { api, event, hall, seats };
     parts.cart = new Cart(api, hall, seats, {
-      event, userId: this.getAttribute("user") ?? undefined, ttlSeconds: Number(this.getAttribute("ttl-seconds") ?? 0),
+      event, userId, ttlSeconds: Number(this.getAttribute("ttl-seconds") ?? 0),
       most: Math.max(1, Number(this.getAttribute("max-seats") ?? 0) || defaultMost), holdsAtOnce: this.getAttribute("hold") !== "checkout",
     }, w, {
       changed: () => this.#showAll(),

@@ -7,7 +7,14 @@ import { after, test } from "node:test";
 import { Holdfast, browse, open } from "./harness.mjs";
 
 // The same server has two origins: its name is listed, its address is not.
-const shop = createServer((_, response) => response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Shop</title>"));
+const shop = createServer((request, response) => {
+  response.setHeader("Content-Type", "text/html");
+  if (request.url.startsWith("/seats")) { // the strictest policy that lets the seat map work
+    response.setHeader("Content-Security-Policy", `default-src 'none'; script-src ${holdfast.url}; connect-src ${holdfast.url}; require-trusted-types-for 'script'; trusted-types 'none'`);
+    return response.end(`<!doctype html><title>Shop</title><script type="module" src="${holdfast.url}/assets/holdfast-seats.js"></script><holdfast-seats src="${holdfast.url}"></holdfast-seats>`);
+  }
+  return response.end("<!doctype html><title>Shop</title>");
+});
 await new Promise((resolve) => shop.listen(0, "127.0.0.1", resolve));
 after(() => shop.close());
 const listed = `http://localhost:${shop.address().port}`;
@@ -154,4 +161,44 @@ test("on a server without keys a listed page needs no token", async (t) => {
   await foreign.evaluate(([url, text]) => fetch(url, { method: "POST", mode: "no-cors", body: text }), [`${own.url}/api/locks`, JSON.stringify(body)]);
   const { items } = await own.ask("GET", `/api/locks?eventId=${event.id}`);
   assert.equal(items.length, 1);
+});
+
+test("a page of a listed origin embeds the seat map with a customer's token", async () => {
+  const plan = await holdfast.ask("POST", "/api/seating-plans", {
+    name: "Studio", categories: [{ key: "c", name: "C" }], sections: [{ key: "A", name: "A", category: "c", rows: [{ key: "1", seats: 8 }] }],
+  }, "s-ops");
+  const event = await holdfast.ask("POST", "/api/events", { name: "Embedded map", seatingPlanId: plan.id, eventDate: "2027-06-15T19:00:00Z" }, "s-ops");
+  const user = await holdfast.user("s-ops");
+  const page = await open(browser, `${listed}/seats`);
+  const map = page.locator("holdfast-seats");
+  let tokens = 0;
+  await page.exposeFunction("newToken", () => {
+    tokens++;
+    return tokenOf(user);
+  });
+  await map.evaluate((e, id) => {
+    e.token = () => globalThis.newToken();
+    e.setAttribute("event", id);
+  }, event.id);
+  await map.locator(".map").waitFor();
+  await map.evaluate((e) => e.best(2));
+  const [lock] = await map.evaluate((e) => e.locks);
+  assert.deepEqual([lock.seats, lock.userId], [2, user.id]);
+  const other = await holdfast.user("s-ops");
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: other.id, seatIds: ["A-1-1"] }, "s-ops");
+  await page.waitForFunction(() => {
+    const e = document.querySelector("holdfast-seats");
+    e.showSeat("A-1-1");
+    return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
+  });
+  assert.ok(tokens >= 4, "the token is asked for anew");
+  assert.deepEqual(page.errors, []);
+  assert.equal(page.foreignRequests.some((url) => /[?&]token=|eyJ/.test(url)), false);
+
+  const stranger = await open(browser, `${unlisted}/seats`);
+  await stranger.locator("holdfast-seats").evaluate((e, [id, token]) => {
+    e.token = token;
+    e.setAttribute("event", id);
+  }, [event.id, tokenOf(user)]);
+  await stranger.getByText("Connection lost.").waitFor();
 });
