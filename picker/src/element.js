@@ -7,6 +7,7 @@ import { el, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Hall, accessible, companion, restricted } from "./hall.js";
 import { SeatList } from "./list.js";
+import { free, taken } from "./painter.js";
 import { SeatMap } from "./map.js";
 import { Panel } from "./panel.js";
 import { Seats } from "./seats.js";
@@ -195,7 +196,7 @@ export class HoldfastSeats extends HTMLElement {
     });
     this.#parts = parts;
     const look = {
-      stage: w.stage, isTaken: (i) => seats.taken[i] === 1 && !parts.cart.isMine(i), available: (s) => seats.available[s.number],
+      stage: w.stage, state: (i) => (seats.taken[i] === 1 && !parts.cart.isMine(i) ? taken : free), available: (s) => seats.available[s.number],
       text: (s) => (seats.available[s.number] === 0 ? w.soldOut : w.free(seats.available[s.number])),
       describe: (i) => this.#describe(i), describeSection: (s) => this.#describeSection(s),
       overlay: () => ({ mine: parts.cart.held, pending: [...parts.cart.chosen].filter((i) => !parts.cart.held.has(i)), hinted: this.#hinted }),

@@ -4,4 +4,9 @@ export { HoldfastSeats };
 /** version of this module, that of Holdfast. */
 export const version = VERSION;
 
+// For the console, which shows more than customers may see. Not for pages of others: it may change at any time.
+export { Hall } from "./hall.js";
+export { SeatMap } from "./map.js";
+export { blocked, free, sold, taken } from "./painter.js";
+
 if (!customElements.get("holdfast-seats")) customElements.define("holdfast-seats", HoldfastSeats);

@@ -3,7 +3,7 @@
 import { Camera } from "./camera.js";
 import { el, setText } from "./dom.js";
 import { union } from "./hall.js";
-import { Painter } from "./painter.js";
+import { Painter, free } from "./painter.js";
 
 const dragFrom = 6; // pixels, from which on a press moves the map
 const finger = 16; // pixels around a touch in which a seat is meant
@@ -14,7 +14,8 @@ const seatSize = 24; // pixels between two seats after zooming to one
 
 /**
  * SeatMap shows a hall. `look` is the painter's, with `describe(seat)` and `describeSection(section)` for the
- * keyboard's button; `on` has `seat(seat)` (clicked, or Enter), `hover(seat)`, `moved(sections in view)` and `left()`.
+ * keyboard's button; `on` has `seat(seat)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
+ * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats)`.
  */
 export class SeatMap {
   #camera = new Camera();
@@ -33,7 +34,7 @@ export class SeatMap {
       this.canvas, el("span", { id: "help", className: "hidden", textContent: words.help }));
     this.painter = new Painter(this.canvas, hall, {
       ...look,
-      overlay: () => ({ ...look.overlay(), ...(this.#hasFocus && this.#focus) }),
+      overlay: () => ({ ...look.overlay(), ...(this.#hasFocus && this.#focus), rectangle: this.#rectangle }),
     });
     this.#listen();
     this.#size = new ResizeObserver(() => this.#resize());
@@ -43,6 +44,10 @@ export class SeatMap {
 
   #size;
   #isDrawn = false;
+  #rectangle = undefined; // of the screen, while it is drawn
+
+  /** drawsRectangles: a drag draws a rectangle around seats in place of moving the map. */
+  drawsRectangles = false;
 
   stop() {
     this.#size.disconnect();
@@ -200,15 +205,24 @@ export class SeatMap {
       if (last === undefined) return this.on.hover(this.showsSeats ? this.#seatAt(now, 2) : -1, now);
       const p = this.#press;
       if (p !== undefined && Math.hypot(now.x - p.x, now.y - p.y) < dragFrom) return;
-      if (p !== undefined) this.on.hover(-1, now);
+      if (p !== undefined) {
+        this.on.hover(-1, now);
+        if (this.drawsRectangles && this.#pointers.size === 1) this.#rectangle = { x0: p.x, y0: p.y, x1: now.x, y1: now.y };
+      }
       this.#press = undefined;
-      this.#drag(event.pointerId, last, now);
+      if (this.#rectangle === undefined) return this.#drag(event.pointerId, last, now);
+      Object.assign(this.#rectangle, { x1: now.x, y1: now.y });
+      this.draw();
     });
     const up = (event) => {
       const p = this.#press;
       this.#pointers.delete(event.pointerId);
       this.#press = undefined;
-      if (p !== undefined && event.type === "pointerup") this.#tap(p);
+      const rectangle = this.#rectangle;
+      this.#rectangle = undefined;
+      if (event.type !== "pointerup") return this.draw();
+      if (p !== undefined) this.#tap(p);
+      if (rectangle !== undefined) this.on.rectangle(this.#seatsIn(rectangle));
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", up);
@@ -232,6 +246,16 @@ export class SeatMap {
     const c = this.#camera;
     const most = Math.max(this.hall.spacing * 0.5, reach / c.scale);
     return this.hall.grid.nearest(c.planX(x), c.planY(y), most, (i, d) => (this.painter.isShown(this.hall.section(i)) ? d : Infinity));
+  }
+
+  #seatsIn({ x0, y0, x1, y1 }) {
+    const c = this.#camera;
+    const found = [];
+    this.hall.grid.each(c.planX(Math.min(x0, x1)), c.planY(Math.min(y0, y1)), c.planX(Math.max(x0, x1)), c.planY(Math.max(y0, y1)), (i) => {
+      if (this.painter.isShown(this.hall.section(i))) found.push(i);
+    });
+    this.draw();
+    return found.sort((a, b) => a - b);
   }
 
   #tap(p) {
@@ -258,7 +282,7 @@ export class SeatMap {
     if (section.capacity > 0) return this.on.area(section);
     this.showSection(section);
     let seat = section.first;
-    while (seat < section.end - 1 && this.look.isTaken(seat)) seat++;
+    while (seat < section.end - 1 && this.look.state(seat) !== free) seat++;
     if (this.#hasFocus) this.focusSeat(seat);
   }
 

@@ -7,11 +7,11 @@
  * @param isFree whether a seat can be had or is the customer's own; false for a reserved accessible seat
  */
 export function orphans(hall, chosen, isFree) {
-  const byRow = Map.groupBy(chosen, (i) => hall.rowOf[i]);
   const found = [];
-  for (const [number, seats] of byRow) {
+  for (const number of new Set(chosen.map((i) => hall.rowOf[i]))) {
     const row = hall.rows[number];
-    if (row.adjacency === "LINE") found.push(...inRow(hall, row, new Set(seats), isFree));
+    const seats = new Set(chosen.filter((i) => hall.rowOf[i] === number));
+    if (row.adjacency === "LINE") found.push(...inRow(hall, row, seats, isFree));
   }
   return found.sort((a, b) => a - b);
 }

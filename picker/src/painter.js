@@ -11,9 +11,13 @@ const labelsFrom = 19; // … and their labels
 const budget = 4; // ms a frame for new pictures
 const maxTiles = 120;
 
+/** States of a seat. */
+export const [free, taken, sold, blocked] = [0, 1, 2, 3];
+
 /**
- * Painter draws a hall on a canvas. `look` says what it can't know: `isTaken(seat)`, `available(section)`,
- * `overlay()` (lists of seats: mine, pending, hinted, and the focused seat or section), `text(section)`.
+ * Painter draws a hall on a canvas. `look` says what it can't know: `state(seat)`, `available(section)`, `text(section)`
+ * and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, and a rectangle of the screen.
+ * A state is free or taken for customers, and one of the four for the venue (`look.isVenue`).
  */
 export class Painter {
   constructor(canvas, hall, look) {
@@ -182,11 +186,12 @@ export class Painter {
   }
 
   #seat(c, layer, i, x, y) {
-    const sprite = this.#sprite(layer, this.hall.category[i], this.hall.kind[i], this.look.isTaken(i));
+    const state = this.look.state(i);
+    const sprite = this.#sprite(layer, this.hall.category[i], this.hall.kind[i], state);
     c.drawImage(sprite, Math.round(x - sprite.width / 2), Math.round(y - sprite.height / 2));
     const size = this.hall.spacing * layer.scale;
-    if (size < labelsFrom * this.ratio || this.look.isTaken(i)) return;
-    c.fillStyle = inkOn(this.fills[this.hall.category[i]]);
+    if (size < labelsFrom * this.ratio || (state !== free && !this.look.isVenue)) return;
+    c.fillStyle = this.look.isVenue && state === free ? this.colors.ink : inkOn(this.#color(this.hall.category[i], state));
     c.textAlign = "center";
     c.textBaseline = "middle";
     c.font = `${size * 0.36}px ${this.colors.font}`;
@@ -205,31 +210,39 @@ export class Painter {
   }
 
   // #sprite is the picture of a seat. What it is can be told by its shape alone: a small dot is taken, a square is
-  // accessible, a rhombus is for a companion, and a seat with a restricted view has a cut.
-  #sprite(layer, category, kind, taken) {
-    const key = (category << 4) | (kind << 1) | taken;
+  // accessible, a rhombus is for a companion, and a seat with a restricted view has a cut. For the venue a free seat is a
+  // ring, a locked one has a hole, and a blocked one is crossed out.
+  #sprite(layer, category, kind, state) {
+    const key = (category << 5) | (kind << 2) | state;
     let sprite = layer.sprites.get(key);
-    if (sprite === undefined) {
-      sprite = document.createElement("canvas");
-      const size = this.hall.spacing * layer.scale * 0.86;
-      sprite.width = sprite.height = Math.max(2, Math.ceil(size));
-      const c = sprite.getContext("2d");
-      c.translate(sprite.width / 2, sprite.height / 2);
-      c.fillStyle = taken ? this.colors.taken : this.fills[category];
-      shape(c, kind, (taken ? 0.24 : 0.5) * size);
+    if (sprite !== undefined) return sprite;
+    sprite = document.createElement("canvas");
+    const size = this.hall.spacing * layer.scale * 0.86;
+    sprite.width = sprite.height = Math.max(2, Math.ceil(size));
+    const c = sprite.getContext("2d");
+    c.translate(sprite.width / 2, sprite.height / 2);
+    c.fillStyle = c.strokeStyle = this.#color(category, state);
+    if (this.look.isVenue) venueSeat(c, kind, state, size, this.colors);
+    else {
+      shape(c, kind, (state === free ? 0.5 : 0.24) * size);
       c.fill();
-      if (kind & restricted && !taken) {
-        c.fillStyle = this.colors.floor;
-        c.fillRect(-size / 2, size * 0.2, size, size * 0.12);
-      }
-      layer.sprites.set(key, sprite);
     }
+    if (kind & restricted && state === free) {
+      c.fillStyle = this.colors.floor;
+      c.fillRect(-size / 2, size * 0.2, size, size * 0.12);
+    }
+    layer.sprites.set(key, sprite);
     return sprite;
+  }
+
+  #color(category, state) {
+    if (state === free) return this.fills[category];
+    return this.look.isVenue ? [undefined, this.colors.locked, this.colors.sold, this.colors.blocked][state] : this.colors.taken;
   }
 
   // #overlay has what changes with the customer: drawn in each frame, for some dozens of seats.
   #overlay(camera) {
-    const { mine, pending, hinted, seat, section } = this.look.overlay();
+    const { mine = [], pending = [], hinted = [], seat, section, rectangle } = this.look.overlay();
     const c = this.context;
     const ratio = this.ratio;
     const size = Math.max(this.hall.spacing * camera.scale * ratio, 5 * ratio);
@@ -268,6 +281,11 @@ export class Painter {
     for (const i of pending) tick(i, false);
     for (const i of hinted) ring(i, size * 0.55, this.colors.warn, 2 * ratio, [4 * ratio, 3 * ratio]);
     if (seat !== undefined) ring(seat, size * 0.72, this.colors.focus, 3 * ratio);
+    if (rectangle !== undefined) {
+      c.strokeStyle = this.colors.focus;
+      c.lineWidth = 2 * ratio;
+      c.strokeRect(rectangle.x0 * ratio, rectangle.y0 * ratio, (rectangle.x1 - rectangle.x0) * ratio, (rectangle.y1 - rectangle.y0) * ratio);
+    }
     if (section !== undefined) {
       c.beginPath();
       for (let i = 0; i < section.outline.length; i += 2) {
@@ -279,6 +297,30 @@ export class Painter {
       c.stroke();
     }
   }
+}
+
+function venueSeat(c, kind, state, size, colors) {
+  if (state === free) {
+    shape(c, kind, size * 0.42);
+    c.lineWidth = Math.max(1, size * 0.14);
+    c.stroke();
+    return;
+  }
+  shape(c, kind, size * 0.5);
+  c.fill();
+  c.fillStyle = c.strokeStyle = colors.floor;
+  if (state === taken) {
+    shape(c, 0, size * 0.16);
+    c.fill();
+  }
+  if (state !== blocked) return;
+  c.beginPath();
+  for (const s of [-1, 1]) {
+    c.moveTo(-size * 0.25, -s * size * 0.25);
+    c.lineTo(size * 0.25, s * size * 0.25);
+  }
+  c.lineWidth = Math.max(1, size * 0.12);
+  c.stroke();
 }
 
 function shape(c, kind, r) {
