@@ -51,6 +51,8 @@ func (a *api) registerPageRoutes(mux *http.ServeMux) {
 	}
 	registerFiles(mux, folder(own, "assets"), assetsPath)
 	registerFiles(mux, picker.Dist(), assetsPath)
+	// A page that names the version learns of another one by a 404, not by a surprise.
+	mux.Handle("GET "+assetsPath+"holdfast-seats-"+picker.Version+".js", publicly(page(picker.Dist(), picker.Module)))
 }
 
 // registerFiles serves all files of a folder.

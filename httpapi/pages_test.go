@@ -27,7 +27,9 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 
 		"/assets/holdfast-seats.js":     "text/javascript",
 		"/assets/holdfast-seats.js.map": "application/json",
-		"/assets/plans/theatre.json":    "application/json",
+
+		"/assets/holdfast-seats-" + picker.Version + ".js": "text/javascript",
+		"/assets/plans/theatre.json":                       "application/json",
 	} {
 		t.Run(path, func(t *testing.T) {
 			s := s.in(t)

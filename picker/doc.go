@@ -4,20 +4,34 @@ package picker
 
 import (
 	"embed"
+	"encoding/json"
 	"io/fs"
 )
 
-//go:embed dist
-var dist embed.FS
+//go:embed dist package.json
+var files embed.FS
 
 // Module is the name of the module among the files of Dist.
 const Module = "holdfast-seats.js"
 
-// Dist has the module and its source map.
-func Dist() fs.FS {
-	files, err := fs.Sub(dist, "dist")
+// Version is that of the package.
+var Version = func() string {
+	var p struct{ Version string }
+	text, err := files.ReadFile("package.json")
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
 	if err != nil {
 		panic(err) // a programming error
 	}
-	return files
+	return p.Version
+}()
+
+// Dist has the module and its source map.
+func Dist() fs.FS {
+	dist, err := fs.Sub(files, "dist")
+	if err != nil {
+		panic(err) // a programming error
+	}
+	return dist
 }

@@ -111,3 +111,32 @@ test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider t
   await screenshot(page, "picker-phone");
   expectNoErrors(page);
 });
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`a theatre during a sale, ${colorScheme}, at three widths; takes the screenshots`, async () => {
+    const event = await sell(JSON.parse(file("docs/plans/theatre.json")), { orphanRule: "REFUSE" });
+    const prices = { premium: 95, first: 72, box: 80, second: 48, third: 32, fourth: 22 };
+    const { page, map } = await show(event, { prices: JSON.stringify(prices), currency: "EUR" }, { colorScheme, viewport: { width: 1280, height: 860 } });
+    const others = await holdfast.user();
+    for (let n = 0; n < 90; n++) { // some hundred seats, where people like to sit
+      const bestAvailable = { seats: 2 + (n % 4), categories: [["premium", "first", "second", "box", "third"][(n * 7) % 5]] };
+      await fetch(`${holdfast.url}/api/locks`, { method: "POST", body: JSON.stringify({ eventId: event.id, userId: others.id, bestAvailable }), headers: { "Content-Type": "application/json" } });
+    }
+    await map.getByLabel("Number of seats").fill("3");
+    await map.getByLabel("Category").selectOption("First");
+    await map.getByRole("button", { name: "Find seats" }).click();
+    await until("three seats are held", async () => (await held(map)).length === 3);
+    await accessible(page);
+    await map.evaluate((e) => e.scrollIntoView());
+    await page.mouse.move(2, 2);
+    await map.locator(".toast").waitFor({ state: "hidden" });
+    await screenshot(map, `seat-map-${colorScheme}`);
+    for (const width of [820, 390]) {
+      await page.setViewportSize({ width, height: 860 });
+      await fits(page);
+      await accessible(page);
+      await screenshot(map, `seat-map-${colorScheme}-${width}-phone`);
+    }
+    expectNoErrors(page);
+  });
+}
