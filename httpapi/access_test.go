@@ -108,6 +108,7 @@ func routeAccess(id string) []struct {
 		{"GET /api/admin/jobs/{job}/runs", admin, nil},
 		{"DELETE /api/admin/jobs/{job}/lease", admin, nil},
 		{"GET /api/admin/overview", admin, nil},
+		{"GET /api/admin/events/{id}/seats", admin, nil},
 		{"GET /api/admin/health", admin, nil},
 		{"GET /api/admin/survey", admin, nil},
 	}

@@ -141,6 +141,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerEventRoutes()
 	a.registerStreamRoutes()
 	a.registerSeatRoutes()
+	a.registerVenueMapRoute()
 	a.registerLockRoutes()
 	a.registerBookingRoutes()
 	a.registerJobRoutes()

@@ -1,0 +1,94 @@
+package seats
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// SectionStates is what has become of the seats of a section.
+type SectionStates struct {
+	Key                              string
+	Total                            int64
+	Available, Locked, Sold, Blocked int64
+	// Seats are the states of the section's seats in plan order; none for general admission. A seat under a due lock is
+	// available, and one in several locks is what the last of them makes it.
+	Seats []holdfast.SeatState
+}
+
+// SeatStates says of each seat of an event whether it is locked, sold or blocked, at one snapshot. It reads all locks that
+// take seats: for operators, not for customers. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an event without
+// a plan.
+func (s *Service) SeatStates(ctx context.Context, eventID ID) ([]SectionStates, error) {
+	read, err := s.store.SeatLocks(ctx, eventID)
+	switch {
+	case err != nil:
+		return nil, err
+	case read.Free == nil:
+		return nil, errNoPlan()
+	}
+	return sectionStates(read), nil
+}
+
+func sectionStates(read store.SeatLocks) []SectionStates {
+	hall := read.Free.Hall()
+	states := make([]SectionStates, len(hall.Sections()))
+	for n := range states {
+		section := &hall.Sections()[n]
+		states[n] = SectionStates{Key: section.Key, Total: read.Free.Capacity(n), Seats: make([]holdfast.SeatState, len(section.Seats))}
+		for i := range states[n].Seats {
+			states[n].Seats[i] = holdfast.SeatAvailable
+		}
+	}
+	for _, lock := range read.Locks {
+		addStates(states, hall, lock, read.Now)
+	}
+	for n := range states {
+		st := &states[n]
+		for _, seat := range st.Seats {
+			st.count(seat, 1)
+		}
+		st.Available = max(0, st.Total-st.Locked-st.Sold-st.Blocked)
+	}
+	return states
+}
+
+func addStates(states []SectionStates, hall *seating.Hall, lock holdfast.Lock, now time.Time) {
+	state := stateOf(lock, now)
+	for _, id := range lock.SeatIDs {
+		if at, found := hall.Find(id); found && state != holdfast.SeatAvailable {
+			states[at.Section].Seats[at.Seat] = state
+		}
+	}
+	if n, found := hall.FindSection(lock.Section); found && len(lock.SeatIDs) == 0 && hall.Sections()[n].GeneralAdmission() {
+		states[n].count(state, lock.Seats)
+	}
+}
+
+func stateOf(lock holdfast.Lock, now time.Time) holdfast.SeatState {
+	switch {
+	case lock.Status == holdfast.LockConsumed:
+		return holdfast.SeatSold
+	case lock.Status == holdfast.LockBlocked:
+		return holdfast.SeatBlocked
+	case lock.Due(now):
+		return holdfast.SeatAvailable
+	default:
+		return holdfast.SeatLocked
+	}
+}
+
+func (s *SectionStates) count(state holdfast.SeatState, n int64) {
+	switch state {
+	case holdfast.SeatLocked:
+		s.Locked += n
+	case holdfast.SeatSold:
+		s.Sold += n
+	case holdfast.SeatBlocked:
+		s.Blocked += n
+	case holdfast.SeatAvailable: // what is left
+	}
+}
