@@ -97,7 +97,7 @@ func TestHelp_BeginsWithTheFlagsOfTheCommand(t *testing.T) {
 		"":            {"Commands:", "doctor", "Flags of every command:", "--help", "--version", "--output", "Settings:", "--mongodb-uri"},
 		"locks":       {"Flags:", "--event", "--user", "--status", "--limit", "Flags of every command:", "Settings:", "--mongodb-uri"},
 		"recover":     {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
-		"plans check": {"Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
+		"plans check": {"-o FILE.svg", "Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
 		"seats":       {"Arguments:", "<event>", "Flags:", "--section", "Flags of every command:", "Settings:", "--mongodb-uri"},
 		"seat-index":  {"Arguments:", "<on|off>", "Flags of every command:", "Settings:", "--mongodb-uri"},
 		"leases free": {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},

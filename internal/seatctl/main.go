@@ -28,7 +28,7 @@ const (
 
 type commands struct {
 	Config config.Config `embed:""`
-	Output string        `short:"o" enum:"table,json" default:"table" help:"Output format: table or json."`
+	Output string        `short:"o" default:"table" help:"Output format: table or json. For plans check, also a file for a picture."`
 
 	Doctor    doctorCmd    `cmd:"" help:"Check servers, schema, jobs and data, and suggest actions. Changes nothing."`
 	Recover   recoverCmd   `cmd:"" help:"Expire stale locks and bookings, and correct the counters; see --dry-run."`
@@ -94,6 +94,10 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		printError(errs, errors.New("no such command; see --help"))
 		return exitUsage
 	}
+	if err := c.checkOutput(chosen); err != nil {
+		printError(errs, err)
+		return exitUsage
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	code, err := run(ctx, &c, chosen, in, out, errs)
@@ -105,6 +109,23 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		return exitFailed
 	}
 	return code
+}
+
+// checkOutput refuses what is no format. A command that draws takes the name of a file in its place.
+func (c *commands) checkOutput(chosen command) error {
+	if c.Output == formatTable || c.Output == formatJSON {
+		return nil
+	}
+	check, draws := chosen.(*checkPlanCmd)
+	switch {
+	case draws && isPicture(c.Output):
+		check.picture, c.Output = c.Output, formatTable
+		return nil
+	case draws:
+		return fmt.Errorf("--output is table, json, a file for the picture whose name ends in .svg, or -; not %q", c.Output)
+	default:
+		return fmt.Errorf("--output is table or json; not %q", c.Output)
+	}
 }
 
 func run(ctx context.Context, c *commands, chosen command, in io.Reader, out, errs io.Writer) (code int, err error) {

@@ -12,21 +12,30 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/plans"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 	"github.com/holdfast-dev/holdfast/seats/seating/convert"
+	"github.com/holdfast-dev/holdfast/seats/seating/drawing"
 	"github.com/holdfast-dev/holdfast/seats/seating/plancsv"
 	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
 )
 
 // plansCmd has the commands on seating plans.
 type plansCmd struct {
-	Check  checkPlanCmd  `cmd:"" help:"Check a file with a seating plan, without a database: what it has, or what is wrong with it."`
+	Check  checkPlanCmd  `cmd:"" help:"Check a file with a seating plan, without a database: what it has, or what is wrong with it. Draw it."`
 	Import importPlanCmd `cmd:"" help:"Create a seating plan from a file, and print its ID."`
 	Export exportPlanCmd `cmd:"" help:"Write a seating plan to a file, as import reads it."`
 	List   listPlansCmd  `cmd:"" help:"List the seating plans."`
 }
 
-// checkPlanCmd checks a file.
+// checkPlanCmd checks a file, and draws its plan.
 type checkPlanCmd struct {
 	planFile `embed:""`
+
+	picture string // a file, or standardStream; "": none
+}
+
+// Help is printed by --help.
+func (c *checkPlanCmd) Help() string {
+	return "With -o FILE.svg, the plan is drawn too. -o - writes the picture to the standard output, and nothing else. " +
+		"A file that exists is replaced once the picture is complete; a plan with problems is not drawn."
 }
 
 // planLine is what a file has.
@@ -64,7 +73,15 @@ func (c *checkPlanCmd) runOffline(s *session) (int, error) {
 		return exitFailed, err
 	}
 	if len(content.problems) > 0 {
+		if c.picture == standardStream { // which is for a picture alone
+			s.out.w = s.errs
+		}
 		return exitFailed, s.refusePlan(c.String(), content.problems)
+	}
+	if c.picture != "" {
+		if err := s.writePicture(c.picture, drawing.SVG(content.plan)); err != nil || c.picture == standardStream {
+			return exitOK, err
+		}
 	}
 	columns := []any{"name", "format", "sections", "rows", "seats in rows", "general admission", "total", "categories"}
 	return exitOK, printRows(s.out, []planLine{newPlanLine(content)}, columns, func(l planLine) []any {
