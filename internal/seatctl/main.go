@@ -41,7 +41,7 @@ type commands struct {
 	Locks     locksCmd     `cmd:"" help:"List locks."`
 	Bookings  bookingsCmd  `cmd:"" help:"List bookings."`
 	Plans     plansCmd     `cmd:"" help:"Check, import, export and list seating plans."`
-	Seats     seatsCmd     `cmd:"" help:"Show what is taken of an event with a seating plan, by section or seat by seat."`
+	Seats     seatsCmd     `cmd:"" help:"Show what is taken of an event with a seating plan: a map, counts by section, or seat by seat."`
 	SeatIndex seatIndexCmd `cmd:"" help:"Show whether MongoDB has the unique index of seats, and switch it on or off."`
 	Export    exportCmd    `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
 	Import    importCmd    `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`
@@ -62,6 +62,7 @@ type offlineCommand interface {
 type session struct {
 	*app.App
 	out  printer
+	term terminal
 	in   io.Reader
 	errs io.Writer
 }
@@ -130,7 +131,7 @@ func (c *commands) checkOutput(chosen command) error {
 
 func run(ctx context.Context, c *commands, chosen command, in io.Reader, out, errs io.Writer) (code int, err error) {
 	log := telemetry.NewLog(errs, c.Config.LogLevel, c.Config.LogFormat)
-	s := &session{out: printer{w: out, format: c.Output}, in: in, errs: errs}
+	s := &session{out: printer{w: out, format: c.Output}, term: terminalOf(out), in: in, errs: errs}
 	if offline, is := chosen.(offlineCommand); is {
 		return offline.runOffline(s)
 	}

@@ -13,14 +13,25 @@ import (
 
 // seatsCmd shows which seats of an event are taken.
 type seatsCmd struct {
-	Event   string  `arg:"" help:"ID of an event with a seating plan."`
-	Section *string `help:"Key of a section: list its seats that are taken, each with its lock."`
+	Event   string   `arg:"" help:"ID of an event with a seating plan."`
+	Section []string `sep:"none" placeholder:"KEY" help:"Key of a section: show only this one. Can be repeated."`
+	Map     *bool    `negatable:"" help:"Show a map of the seats, the default on a terminal; --no-map for a list."`
+}
+
+// Help is printed by --help.
+func (c *seatsCmd) Help() string {
+	return "On a terminal, or with --map, each seat is a character of a map. The rows of a large hall are shown of the sections that are " +
+		"named; without a name, its sections are counted. Elsewhere, or with --no-map, the sections are counted, and with --section each " +
+		"seat that is taken is listed with its lock."
 }
 
 func (c *seatsCmd) run(ctx context.Context, s *session) (int, error) {
 	event, err := parseID("EVENT", &c.Event)
 	if err != nil {
 		return exitUsage, err
+	}
+	if s.out.format == formatJSON && c.Map != nil && *c.Map {
+		return exitUsage, errors.New("a map is text: leave --map out, or --output json")
 	}
 	read, err := s.Store.SeatLocks(ctx, *event)
 	switch {
@@ -30,15 +41,29 @@ func (c *seatsCmd) run(ctx context.Context, s *session) (int, error) {
 		return exitFailed, fmt.Errorf("the event has no seating plan; seatctl locks --event %s lists its locks", event)
 	}
 	h := newHoldings(read)
-	if c.Section == nil {
+	if err := h.checkSections(c.Section); err != nil {
+		return exitFailed, err
+	}
+	switch {
+	case c.showsMap(s):
+		err = s.printMap(h, c.Section)
+	case len(c.Section) == 0:
 		err = s.printSections(h.sections)
-	} else {
-		err = s.printHolders(h, *c.Section)
+	default:
+		err = s.printHolders(h, c.Section)
 	}
 	if err != nil {
 		return exitFailed, err
 	}
 	return s.reportContradictions(h, read)
+}
+
+// showsMap reports whether a map is asked for, or else is what a person wants to see. What scripts read is no map.
+func (c *seatsCmd) showsMap(s *session) bool {
+	if c.Map != nil {
+		return *c.Map
+	}
+	return s.term.is && s.out.format == formatTable
 }
 
 // holderLine is a seat that a lock takes, or its share of general admission.
@@ -155,12 +180,19 @@ func (s *session) printSections(sections []sectionLine) error {
 	})
 }
 
-// printHolders prints a line for each seat of a section that is taken, in plan order.
-func (s *session) printHolders(h *holdings, section string) error {
-	if _, found := h.taken.Hall().FindSection(section); !found {
-		return fmt.Errorf("the event has no section %q; without --section, all of them are listed", section)
+// checkSections refuses sections that the hall does not have.
+func (h *holdings) checkSections(keys []string) error {
+	for _, key := range keys {
+		if _, found := h.taken.Hall().FindSection(key); !found {
+			return fmt.Errorf("the event has no section %q; without --section, all of them are listed", key)
+		}
 	}
-	lines := slices.DeleteFunc(slices.Clone(h.lines), func(l holderLine) bool { return l.Section != section })
+	return nil
+}
+
+// printHolders prints a line for each seat of some sections that is taken, in plan order.
+func (s *session) printHolders(h *holdings, sections []string) error {
+	lines := slices.DeleteFunc(slices.Clone(h.lines), func(l holderLine) bool { return !slices.Contains(sections, l.Section) })
 	columns := []any{"section", "row", "seat", "seats", "state", "lock", "booking", "user", "expires at"}
 	return printRows(s.out, lines, columns, func(l holderLine) []any {
 		return []any{l.Section, l.Row, l.SeatID, l.Seats, l.State, l.LockID, l.BookingID, l.UserID, l.ExpiresAt}
@@ -171,11 +203,17 @@ func (s *session) printHolders(h *holdings, section string) error {
 // locks of other software.
 func (s *session) reportContradictions(h *holdings, read store.SeatLocks) (int, error) {
 	var texts []string
-	if len(h.unplaced) > 0 {
+	switch n := len(h.unplaced); {
+	case n == 1:
+		texts = append(texts, fmt.Sprintf("lock %s does not say where all its seats are, and counts in the event alone", h.unplaced[0]))
+	case n > 1:
 		texts = append(texts, fmt.Sprintf("%d locks do not say where all their seats are, and count in the event alone, such as %s",
-			len(h.unplaced), h.unplaced[0]))
+			n, h.unplaced[0]))
 	}
-	if h.doubles > 0 {
+	switch {
+	case h.doubles == 1:
+		texts = append(texts, "a lock takes a seat that is in a lock already; seatctl doctor names them")
+	case h.doubles > 1:
 		texts = append(texts, fmt.Sprintf("%d times, a lock takes a seat that is in a lock already; seatctl doctor names them", h.doubles))
 	}
 	if read.Stored == nil || read.Stored.Become(h.taken) != 0 {

@@ -134,6 +134,61 @@ func TestSeats_ListsTheSeatsOfASection(t *testing.T) {
 	}
 }
 
+// A map has a character for each seat, and says how much of general admission is taken.
+func TestSeats_AsAMap(t *testing.T) {
+	t.Parallel()
+	env, event := newSeated(t)
+	take(t, env, event, testenv.Soon(), 0, named("A-1-1"))
+	take(t, env, event, testenv.Past(), 0, named("A-1-3"))
+	take(t, env, event, testenv.Soon(), 4, holdfast.Wish{Section: "pit"})
+	sold := env.Book(take(t, env, event, testenv.Soon(), 0, named("A-2-1", "A-2-2")), testenv.Soon())
+	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), sold.ID, "ref"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.Seats.BlockSeats(env.Ctx(), event, []string{"A-2-3"}); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		rows   = "Section A: 1 of 6 seats available\n       1  o.d\n  Second  ##x\n\n"
+		pit    = "Section pit, general admission: 4 / 10 taken\n\n"
+		legend = ". 1 available   o 1 held   d 1 held, due   # 2 sold   x 1 blocked\n"
+	)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, rows + pit + legend},
+		{[]string{"--section", "A"}, rows + legend},
+		{[]string{"--section", "pit"}, pit},
+		{[]string{"--section", "pit", "--section", "A"}, rows + pit + legend},
+	} {
+		code, out, errs := ctl(env, "", append([]string{"seats", event.String(), "--map"}, c.args...)...)
+		if code != 0 || out != c.want || errs != "" {
+			t.Errorf("%q: code %d, %s\n%s\nwant\n%s", c.args, code, errs, out, c.want)
+		}
+	}
+	// Where no terminal reads it, there is no map without --map.
+	_, counts, _ := ctl(env, "", "seats", event.String())
+	if _, out, _ := ctl(env, "", "seats", event.String(), "--no-map"); out != counts || !strings.Contains(out, "OF THEM DUE") {
+		t.Errorf("%s\n%s", counts, out)
+	}
+	code, out, errs := ctl(env, "", "seats", event.String(), "--section", "pit", "--section", "A", "-o", "json")
+	if code != 0 || errs != "" || strings.Count(out, `"lockId"`) != 6 || strings.Index(out, "A-1-1") > strings.Index(out, "pit") {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+}
+
+// A contradiction is told beside a map too.
+func TestSeats_AMapTellsOfContradictions(t *testing.T) {
+	t.Parallel()
+	env, event := newSeated(t)
+	insertSeatLock(env, event, holdfast.LockActive, "A-1-1", "A-1-2")
+	code, out, errs := ctl(env, "", "seats", event.String(), "--map")
+	if code != 3 || !strings.Contains(out, "oo.") || !strings.Contains(errs, "run seatctl recover") {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+}
+
 // What other software did to the seats is told, with what to do.
 func TestSeats_TellsOfContradictions(t *testing.T) {
 	t.Parallel()
@@ -147,14 +202,16 @@ func TestSeats_TellsOfContradictions(t *testing.T) {
 		"a map that can't be read": {func(env *testenv.Env, event holdfast.ID) {
 			env.Set("events", event, bson.D{{Key: "internal.map", Value: "none"}})
 		}, "run seatctl recover"},
-		"a lock without a place": {func(env *testenv.Env, event holdfast.ID) { insertLock(env, event, 1) }, "1 locks do not say where"},
+		"a lock without a place": {func(env *testenv.Env, event holdfast.ID) {
+			insertLock(env, event, 1)
+		}, " does not say where all its seats are, and counts in the event alone"},
 		"a seat that is not there": {func(env *testenv.Env, event holdfast.ID) {
 			insertSeatLock(env, event, holdfast.LockActive, "none")
-		}, "1 locks do not say where"},
+		}, " does not say where all its seats are, and counts in the event alone"},
 		"a double": {func(env *testenv.Env, event holdfast.ID) {
 			env.Command(bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: mongodb.Keys("eventId", "seatIds")}})
 			insertSeatLock(env, event, holdfast.LockActive, "A-1-1")
-		}, "1 times, a lock takes a seat that is in a lock already; seatctl doctor names them"},
+		}, "a lock takes a seat that is in a lock already; seatctl doctor names them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +240,9 @@ func TestSeats_RefusesWhatHasNoSeats(t *testing.T) {
 		"unseated":   {[]string{env.Event(10).String()}, 1, "the event has no seating plan; seatctl locks --event"},
 		"no event":   {[]string{ids.New().String()}, 1, "EVENT_NOT_FOUND"},
 		"no ID":      {[]string{"x"}, 2, "is not a valid ID"},
-		"no section": {[]string{event.String(), "--section", "B"}, 1, `the event has no section "B"`},
+		"no section": {[]string{event.String(), "--section", "A", "--section", "B"}, 1, `the event has no section "B"`},
+		"no map":     {[]string{event.String(), "--map", "--section", "B"}, 1, `the event has no section "B"`},
+		"JSON":       {[]string{event.String(), "--map", "-o", "json"}, 2, "a map is text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := ctl(env, "", append([]string{"seats"}, c.args...)...)
@@ -200,6 +259,7 @@ func TestSeats_NeedsNoReadForEachSeat(t *testing.T) {
 	env := testenv.New(t)
 	const rows, inRow, perLock = 60, 500, 10
 	plan := holdfast.SeatingPlan{Name: "Arena", Categories: []holdfast.Category{{Key: "c", Name: "C"}}}
+	plan.Sections = []holdfast.Section{{Key: "pit", Name: "Pit", Category: "c", Capacity: 10}}
 	for _, key := range []string{"A", "B"} {
 		section := holdfast.Section{Key: key, Name: key, Category: "c"}
 		for n := range rows / 2 {
@@ -239,7 +299,17 @@ func TestSeats_NeedsNoReadForEachSeat(t *testing.T) {
 	begin := time.Now()
 	code, out, errs := ctl(env, "", "seats", e.ID.String())
 	if took := time.Since(begin); code != 0 || took > 5*time.Second ||
-		!strings.Contains(strings.Join(strings.Fields(out), " "), "all 30000 0 0 0 30000 0") {
+		!strings.Contains(strings.Join(strings.Fields(out), " "), "all 30010 10 0 0 30000 0") {
 		t.Errorf("code %d after %s: %s%s", code, took, out, errs)
+	}
+	// The map of a hall that large is one of the sections that are named.
+	code, out, errs = ctl(env, "", "seats", e.ID.String(), "--map")
+	if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), "all 30010 10 0 0 30000 0") ||
+		!strings.HasSuffix(out, "The hall has 30000 seats in rows, too many for one map. Name sections to see theirs, such as --section A.\n") {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+	code, out, errs = ctl(env, "", "seats", e.ID.String(), "--map", "--section", "B")
+	if code != 0 || errs != "" || strings.Count(out, strings.Repeat("#", inRow)+"\n") != rows/2 || !strings.Contains(out, "# 15000 sold") {
+		t.Errorf("code %d: %s%s", code, out, errs)
 	}
 }
