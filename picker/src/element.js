@@ -2,7 +2,6 @@
 
 import { Api, Refusal } from "./api.js";
 import { Cart } from "./cart.js";
-import { isColor } from "./color.js";
 import { el, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Hall, accessible, companion, restricted } from "./hall.js";
@@ -12,6 +11,7 @@ import { SeatMap } from "./map.js";
 import { Panel } from "./panel.js";
 import { Seats } from "./seats.js";
 import { css } from "./style.js";
+import { colorsOf } from "./theme.js";
 import { words as english } from "./words.js";
 
 let sheet;
@@ -300,20 +300,8 @@ export class HoldfastSeats extends HTMLElement {
   #setColors() {
     const p = this.#parts;
     if (p?.map === undefined) return;
-    const probe = el("span", { hidden: true });
-    const canvas = document.createElement("canvas").getContext("2d");
-    this.root.append(probe);
-    const color = (name) => { // the page may give any colour of CSS
-      probe.style.color = `var(--_${name})`;
-      canvas.fillStyle = "#808080";
-      canvas.fillStyle = getComputedStyle(probe).color;
-      return isColor(canvas.fillStyle) ? canvas.fillStyle : "#808080";
-    };
-    p.map.setColors({
-      ...Object.fromEntries(["background", "floor", "ink", "soft", "line", "taken", "mine", "focus", "warn"].map((name) => [name, color(name)])),
-      font: getComputedStyle(this.root).fontFamily,
-    });
-    probe.remove();
+    const names = ["background", "floor", "ink", "soft", "line", "taken", "mine", "focus", "warn"];
+    p.map.setColors(colorsOf(this.root, Object.fromEntries(names.map((name) => [name, `--_${name}`]))));
     p.list.all();
     p.panel.show();
   }

@@ -8,5 +8,7 @@ export const version = VERSION;
 export { Hall } from "./hall.js";
 export { SeatMap } from "./map.js";
 export { blocked, free, sold, taken } from "./painter.js";
+export { colorsOf } from "./theme.js";
+export { words } from "./words.js";
 
 if (!customElements.get("holdfast-seats")) customElements.define("holdfast-seats", HoldfastSeats);
