@@ -192,7 +192,12 @@ export class HoldfastSeats extends HTMLElement {
       changed: (list, sections) => this.#changed(list, sections),
       connected: (is) => this.#setOffline(!is),
       replaced: () => this.#checkPlan(parts),
-      gone: (refusal) => this.#fail(refusal),
+      gone: (refusal) => { // such as a token that has expired: a new one loads the map anew
+        this.#fail(refusal);
+        this.#isOffline = true;
+        this.notice.hidden = false;
+        setText(this.notice, w.failed(refusal.message));
+      },
     });
     this.#parts = parts;
     const look = {
@@ -220,6 +225,7 @@ export class HoldfastSeats extends HTMLElement {
     this.#tipNode = el("div", { className: "tip", part: "tip", hidden: true });
     this.#toast = el("p", { className: "toast", part: "toast", hidden: true, "aria-hidden": "true" });
     this.notice.hidden = true;
+    this.#isOffline = false;
     this.root.replaceChildren(this.#toolbar(parts), this.notice,
       el("div", { className: "view" }, parts.map.node, parts.list.node, this.#tipNode, this.#toast), parts.panel.node);
     this.#setColors();
