@@ -44,7 +44,7 @@ func TestVenueMap_SaysWhatHasBecomeOfEachSeat(t *testing.T) {
 func TestVenueMap_IsOfSeatedEvents(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	plain := s.want(s.call("POST", "/api/events", fields{"name": "Plain", "totalSeats": 3, "eventDate": "2030-06-15T20:00:00Z"}), 201, "").text("id")
+	plain := s.event(3)
 	s.want(s.call("GET", "/api/admin/events/"+plain+"/seats", nil), 422, "VALIDATION_FAILED")
 	s.want(s.call("GET", "/api/admin/events/"+plain[:23]+"0/seats", nil), 404, "EVENT_NOT_FOUND")
 }
