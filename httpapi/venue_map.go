@@ -22,7 +22,7 @@ type venueSectionBody struct {
 	Locked    int64  `json:"locked"`
 	Sold      int64  `json:"sold"`
 	Blocked   int64  `json:"blocked"`
-	States    string `json:"states,omitempty" doc:"A letter a seat in plan order: Available, Locked, Sold, Blocked. None for general admission."`
+	States    string `json:"states,omitempty" doc:"A letter a seat in plan order: Available, Locked, Sold, Blocked."`
 }
 
 func newVenueSectionBody(s seats.SectionStates) venueSectionBody {
