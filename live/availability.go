@@ -69,6 +69,14 @@ func (a *availability) began(ctx context.Context, seq int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 	defer cancel()
 	event, at, err := readSince(ctx, seq, a.key.event, a.hub.source.EventAt)
+	if isGone := a.startAt(event, at, seq, err); isGone {
+		a.hub.forget(a.topic, err)
+	}
+	return err
+}
+
+// startAt takes the state that was read for seq, or the error. isGone says that the event existed and does not any more.
+func (a *availability) startAt(event holdfast.Event, at, seq int64, err error) (isGone bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -79,10 +87,10 @@ func (a *availability) began(ctx context.Context, seq int64) error {
 	case !a.isLoaded():
 		a.err = err
 		close(a.loaded)
-	case holdfast.IsNotFound(err):
-		a.endLocked()
+	default:
+		return holdfast.IsNotFound(err)
 	}
-	return err
+	return false
 }
 
 // setState replaces the state by the one of seq, and resets the listeners.

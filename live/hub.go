@@ -66,7 +66,7 @@ func (h *Hub) Close() {
 		h.stopWatch()
 	}
 	for _, t := range h.topics {
-		t.end()
+		t.end(holdfast.Refuse(holdfast.CodeUnavailable, "This server is stopping; retry."))
 	}
 	h.mu.Unlock()
 	h.background.Wait()
@@ -146,14 +146,14 @@ func (h *Hub) received() (first, last int64) {
 	return h.firstSeq, h.lastSeq
 }
 
-// forget ends a topic whose event does not exist any more.
-func (h *Hub) forget(t *topic) {
+// forget ends a topic whose event does not exist any more, or has no seats any more, as the reason says.
+func (h *Hub) forget(t *topic, reason error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.topics[t.key] == t {
 		delete(h.topics, t.key)
 	}
-	t.end()
+	t.end(reason)
 }
 
 // run runs what belongs to a topic until it returns, which it must do when the topic is stopped.

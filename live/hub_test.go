@@ -180,6 +180,11 @@ func (s slowSource) EventAt(ctx context.Context, id holdfast.ID) (holdfast.Event
 	return s.fakeSource.EventAt(ctx, id)
 }
 
+func (s slowSource) SeatsAt(ctx context.Context, id holdfast.ID) (store.SeatMap, int64, error) {
+	<-s.read
+	return s.fakeSource.SeatsAt(ctx, id)
+}
+
 // Two clients wait for the first state of an event, and the first one leaves. The second gets its
 // messages, also after the TTL, and the event is forgotten a TTL after it has left too.
 func TestHub_AFirstWaiterThatLeavesEarlyLeaksNoTopic(t *testing.T) {

@@ -81,7 +81,7 @@ func (s *seatChanges) run() {
 			s.fail(err)
 			return
 		case holdfast.IsNotFound(err), holdfast.HasCode(err, holdfast.CodeInvalid): // or it has no seats any more
-			s.hub.forget(s.topic)
+			s.hub.forget(s.topic, err)
 			return
 		default:
 			if failures++; failures == 1 {

@@ -97,7 +97,7 @@ func (t *topic) receive(c store.Change) {
 	switch {
 	case t.ended || t.err != nil:
 	case c.Gone:
-		t.endLocked()
+		t.endLocked(holdfast.NotFound(holdfast.CodeEventNotFound))
 	default:
 		t.content.receive(c)
 	}
@@ -137,17 +137,18 @@ func (t *topic) wakeListeners() {
 	}
 }
 
-func (t *topic) end() {
+// end ends the topic. Callers that wait for its first state get the reason.
+func (t *topic) end(reason error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.endLocked()
+	t.endLocked(reason)
 }
 
-func (t *topic) endLocked() {
+func (t *topic) endLocked(reason error) {
 	t.ended = true
 	t.content.stop()
 	if !t.isLoaded() {
-		t.err = holdfast.Refuse(holdfast.CodeUnavailable, "This server is stopping; retry.")
+		t.err = reason
 		close(t.loaded)
 	}
 	t.wakeListeners()
