@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -121,8 +122,11 @@ func sellNearlySold(
 		user := ids.New()
 		for i := range v.halls {
 			granted, err := lock(ctx, seatRequest{block: block{seats: 1}, hall: v.halls[i], user: user, key: "first"})
-			if err != nil || !granted {
+			switch {
+			case err != nil:
 				return total, fmt.Errorf("the first customer got no seat: %w", err)
+			case !granted:
+				return total, errors.New("the first customer got no seat: the request was refused")
 			}
 			v.taken[i].Add(1)
 		}

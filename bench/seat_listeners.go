@@ -188,13 +188,16 @@ func listenToSeats(ctx context.Context, to *server, hall holdfast.ID, count int)
 		if l.ofASeat {
 			query = fmt.Sprint("?section=", busiestSection)
 		}
-		_, err := fmt.Fprintf(l.conn, "GET /api/events/%s/seats/stream%s HTTP/1.1\r\nHost: %s\r\n\r\n", hall, query, to.address)
+		_, err = fmt.Fprintf(l.conn, "GET /api/events/%s/seats/stream%s HTTP/1.1\r\nHost: %s\r\n\r\n", hall, query, to.address)
 		all = append(all, l)
 		go l.read()
+		if err != nil {
+			return all, err
+		}
 		select {
 		case <-l.started:
 		case <-l.done:
-			return all, fmt.Errorf("a stream of seats ended before its first message: %w", err)
+			return all, errors.New("a stream of seats ended before its first message")
 		case <-ctx.Done():
 			return all, ctx.Err()
 		}
@@ -310,8 +313,11 @@ func noteOfListeners(to *server, listeners []*seatListener, answered map[string]
 func residentMemory(address string) (mib int64, err error) {
 	const metric, mebibyte = "process_resident_memory_bytes ", 1 << 20
 	status, body, err := fasthttp.GetTimeout(nil, "http://"+address+"/metrics", readyTimeout)
-	if err != nil || status != http.StatusOK {
-		return 0, fmt.Errorf("the metrics of the server: %d %w", status, err)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("the metrics of the server: %w", err)
+	case status != http.StatusOK:
+		return 0, fmt.Errorf("the metrics of the server: status %d", status)
 	}
 	for line := range strings.Lines(string(body)) {
 		if text, found := strings.CutPrefix(line, metric); found {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -197,8 +198,11 @@ func wantFrontRow(ctx context.Context, s settings, name string) (m measurement, 
 		return granted, err
 	}
 	for n := range pairs {
-		if granted, err := ask(ctx, -1, n+1); err != nil || !granted {
+		switch granted, err := ask(ctx, -1, n+1); {
+		case err != nil:
 			return m, fmt.Errorf("the first customers got no seats: %w", err)
+		case !granted:
+			return m, errors.New("the first customers got no seats: they were refused")
 		}
 	}
 	if m, err = closedLoop(ctx, mostClients, s.duration, ask); err != nil {
