@@ -205,6 +205,34 @@ func TestPlansExport_IsImportedAsTheSamePlan(t *testing.T) {
 	}
 }
 
+// A table keeps the categories of sections and seats, and the order of the categories; what it drops is told.
+func TestPlansExport_ToATableKeepsTheCategories(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	const plan = `{"name":"Hall","focalPoint":{"x":1,"y":0},"categories":[{"key":"best","name":"best"},{"key":"usual","name":"usual"},` +
+		`{"key":"none","name":"none"}],"sections":[{"key":"A","name":"A","category":"best","rows":[` +
+		`{"key":"1","seats":[{"id":"A-1-1","category":"usual"},{"id":"A-1-2"}]}]}]}`
+	id := importPlan(t, env, plan, "-")
+	code, table, errs := ctl(env, "", "plans", "export", id, "--format", "csv")
+	const want = "section,row,seat,category,x,y,accessible,section_category,category_number\n" +
+		"A,1,1,usual,,,,best,2\nA,1,2,best,,,,best,1\n"
+	if code != 0 || table != want || errs != "dropped: focal points: 1\ndropped: categories without seats: 1\n" {
+		t.Errorf("%d\n%s%s", code, table, errs)
+	}
+	_, again, _ := ctl(env, "", "plans", "export", importPlan(t, env, table, "-"))
+	sections := func(text string) any {
+		var p struct{ Sections any }
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatal(err)
+		}
+		return p.Sections
+	}
+	_, original, _ := ctl(env, "", "plans", "export", id)
+	if !reflect.DeepEqual(sections(again), sections(original)) {
+		t.Errorf("%s\n%s", original, again)
+	}
+}
+
 func TestPlansImport_OnceForEachKey(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)

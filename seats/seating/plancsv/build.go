@@ -2,6 +2,7 @@ package plancsv
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -12,6 +13,7 @@ import (
 func (r *reader) plan(name string) holdfast.SeatingPlan {
 	plan := holdfast.SeatingPlan{Name: name}
 	r.nameCategories()
+	r.sortCategories()
 	for _, c := range r.categoryList {
 		plan.Categories = append(plan.Categories, holdfast.Category{Key: c.key, Name: cmp.Or(c.name.value, c.cell)})
 	}
@@ -27,6 +29,12 @@ func (r *reader) plan(name string) holdfast.SeatingPlan {
 		built := holdfast.Section{Key: key, Name: cmp.Or(s.name.value, s.cell), Capacity: s.capacity}
 		if s.capacity > 0 {
 			built.Category = r.keyOf(s.category)
+		}
+		if of := s.ofSeats; of.value != "" && s.capacity == 0 {
+			if r.categories[of.value] == nil {
+				r.problem(of.line, "The section_category %s is the category of no line.", quoted(of.value))
+			}
+			built.Category = r.keyOf(of.value)
 		}
 		for n, row := range r.rows(s) {
 			for _, place := range s.rows[n].places {
@@ -90,6 +98,12 @@ func (r *reader) nameCategories() {
 		r.categoryList[i].key = key
 		r.renamed("categories", cells[i], key)
 	}
+}
+
+// sortCategories puts the categories that have a number first, by that.
+func (r *reader) sortCategories() {
+	number := func(c *category) int { return cmp.Or(categoryNumber(c.number.value), holdfast.MaxPlanCategories+1) }
+	slices.SortStableFunc(r.categoryList, func(a, b *category) int { return cmp.Compare(number(a), number(b)) })
 }
 
 // keyOf returns the key of a category. A seat without one is a problem that is known.

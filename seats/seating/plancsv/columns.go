@@ -20,6 +20,8 @@ const (
 	colCompanion
 	colRestrictedView
 	colNote
+	colSectionCategory
+	colCategoryNumber
 	columnCount
 )
 
@@ -28,7 +30,7 @@ const usualColumns = colAccessible + 1
 
 var columnNames = [columnCount]string{
 	"section", "row", "seat", "category", "x", "y", "accessible", "id", "section_name", "row_label", "category_name", "capacity",
-	"adjacency", "companion", "restricted_view", "note",
+	"adjacency", "companion", "restricted_view", "note", "section_category", "category_number",
 }
 
 var requiredColumns = []int{colSection, colRow, colSeat, colCategory}

@@ -16,8 +16,10 @@
 //
 // More columns are optional, and Write adds those that a plan needs: id (of a seat, if it is another
 // than above), section_name, row_label, category_name, adjacency (of the row), companion,
-// restricted_view, note (of the seat), and capacity: a line with a section, a category and a
-// capacity is a section for general admission. What belongs to a section, a row or a category is on
+// restricted_view, note (of the seat), section_category (of the section itself, if it is another one
+// than that of its first seat), category_number (the order of the categories, if it is another one
+// than that of their first lines), and capacity: a line with a section, a category and a capacity is
+// a section for general admission. What belongs to a section, a row or a category is on
 // one of its lines, or the same on several. Columns with other names are left out, and the report
 // names them.
 //

@@ -13,6 +13,7 @@ import (
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(example))
 	f.Add([]byte(more))
+	f.Add([]byte(ordered))
 	f.Add([]byte("sep=;\r\n" + strings.ReplaceAll(example, ",", ";")))
 	for _, row := range wrong {
 		f.Add([]byte(strings.Replace(row.table, row.old, row.new, 1)))
@@ -28,10 +29,11 @@ func FuzzRead(f *testing.F) {
 		if problems := seating.Check(plan); len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		written, _ := plancsv.Write(plan)
+		written, dropped := plancsv.Write(plan)
 		again, _, problems := plancsv.Read(written, "file")
 		if len(problems) > 0 || describe(again) != describe(plan) {
 			t.Fatalf("%s: %v\n%s\n%s", written, problems, describe(plan), describe(again))
 		}
+		wantCategories(t, again, plan, dropped)
 	})
 }

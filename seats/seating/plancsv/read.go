@@ -60,7 +60,7 @@ type reader struct {
 type (
 	section struct {
 		cell, category     string // category: of the capacity
-		name               text
+		name, ofSeats      text   // ofSeats: the category that it has itself
 		capacity           int64
 		line, capacityLine int
 		rows               []*row
@@ -79,9 +79,9 @@ type (
 		line int
 	}
 	category struct {
-		cell, key string
-		name      text
-		line      int
+		cell, key    string
+		name, number text
+		line         int
 	}
 	// text is what several lines may say.
 	text struct {
@@ -154,6 +154,7 @@ func (r *reader) add(c cells, line int, separator rune) error {
 		r.sections[s.cell], r.sectionList = s, append(r.sectionList, s)
 	}
 	r.same(&s.name, c[colSectionName], line, colSectionName)
+	r.same(&s.ofSeats, c[colSectionCategory], line, colSectionCategory)
 	if err := r.addCategory(&c, line); err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (r *reader) add(c cells, line int, separator rune) error {
 	}
 	r.same(&w.label, c[colRowLabel], line, colRowLabel)
 	r.same(&w.adjacency, strings.ToUpper(c[colAdjacency]), line, colAdjacency)
-	if c.only(colSection, colRow, colSectionName, colRowLabel, colAdjacency) {
+	if c.only(colSection, colRow, colSectionName, colSectionCategory, colRowLabel, colAdjacency) {
 		w.places = append(w.places, place{line: line})
 		return nil
 	}
@@ -198,7 +199,21 @@ func (r *reader) addCategory(c *cells, line int) error {
 		r.categories[of.cell], r.categoryList = of, append(r.categoryList, of)
 	}
 	r.same(&of.name, c[colCategoryName], line, colCategoryName)
+	if number := c[colCategoryNumber]; number != "" && categoryNumber(number) == 0 {
+		r.problem(line, "The category_number %s is no number from 1 to %d.", quoted(number), holdfast.MaxPlanCategories)
+	} else {
+		r.same(&of.number, number, line, colCategoryNumber)
+	}
 	return nil
+}
+
+// categoryNumber is 0 for a text that is no number of a category.
+func categoryNumber(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > holdfast.MaxPlanCategories {
+		return 0
+	}
+	return n
 }
 
 func (r *reader) addCapacity(s *section, c *cells, line int) {
@@ -206,7 +221,7 @@ func (r *reader) addCapacity(s *section, c *cells, line int) {
 	switch {
 	case err != nil || n < 1:
 		r.problem(line, "The capacity %s is no number from 1 to %d.", quoted(c[colCapacity]), holdfast.MaxSeats)
-	case !c.only(colSection, colSectionName, colCategory, colCategoryName, colCapacity):
+	case !c.only(colSection, colSectionName, colCategory, colCategoryName, colCategoryNumber, colCapacity):
 		r.problem(line, "A line with a capacity has a section and a category, but no row and no seat.")
 	case c[colCategory] == "":
 		r.problem(line, "The category is missing.")

@@ -176,6 +176,22 @@ pit "Standing" 500 d "Standing"
 	}
 }
 
+const ordered = `section,row,seat,category,section_category,category_number
+A,1,1,c,d,
+A,1,2,d,,1
+A,1,3,e,,2
+A,1,4,f,,
+`
+
+// Categories without a number follow those that have one.
+func TestRead_CategoriesHaveNumbers(t *testing.T) {
+	t.Parallel()
+	plan, report := read(t, ordered)
+	if order, sections := categoriesOf(plan); order != "d e c f " || sections != "A=d " || report != "[]" {
+		t.Error(order, sections, report)
+	}
+}
+
 // wrong are changes of a table: old becomes new, and is then refused.
 var wrong = []struct{ table, old, new, where, what string }{
 	{example, `seat,category`, `category`, "line 1", "seat is not among them"},
@@ -218,6 +234,11 @@ var wrong = []struct{ table, old, new, where, what string }{
 	{more, `pit,,,d`, `pit,1,,d`, "line 6", "no row"},
 	{more, `pit,,,d`, `pit,,,`, "line 6", "category is missing"},
 	{more, `pit,`, `A,`, "line 6", "section_name"},
+	{ordered, `c,d,`, `c,x,`, "line 2", `section_category "x" is the category of no line`},
+	{ordered, `d,,1`, `d,c,1`, "line 3", `section_category is "c", but "d" on line 2`},
+	{ordered, `d,,1`, `d,,0`, "line 3", `category_number "0"`},
+	{ordered, `d,,1`, `d,,65`, "line 3", `category_number "65"`},
+	{ordered, `d,,1`, `d,,first`, "line 3", `category_number "first"`},
 	{more, `pit,,,d,,,,,Standing`, `A,,,d,,,,,`, "line 6", "either rows or a capacity"},
 }
 

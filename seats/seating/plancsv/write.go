@@ -3,6 +3,7 @@ package plancsv
 import (
 	"bytes"
 	"encoding/csv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +14,9 @@ import (
 
 // Write writes a plan as a table that Read reads. The plan passes seating.Check. The report says
 // what a table does not have; every seat keeps its ID, its neighbours, its category, its position
-// and what else it has.
+// and what else it has, every section its category, and the categories their order.
 func Write(plan holdfast.SeatingPlan) ([]byte, convert.Report) {
-	w := &writer{plan: seating.Expand(plan)}
+	w := &writer{plan: seating.Expand(plan), ofSections: map[string]string{}}
 	for _, c := range w.plan.Categories {
 		w.count("colors of categories", c.Color != "")
 	}
@@ -23,7 +24,8 @@ func Write(plan holdfast.SeatingPlan) ([]byte, convert.Report) {
 	for _, s := range w.plan.Sections {
 		w.section(s)
 	}
-	w.checkCategories()
+	w.sectionCategories()
+	w.orderCategories()
 	var buffer bytes.Buffer
 	out := csv.NewWriter(&buffer)
 	columns := make([]int, 0, columnCount)
@@ -50,7 +52,8 @@ func Write(plan holdfast.SeatingPlan) ([]byte, convert.Report) {
 type writer struct {
 	plan       holdfast.SeatingPlan
 	lines      []cells
-	categories []string // in the order of their first lines
+	ofSections map[string]string // categories of sections that are not the one of the first seat
+	categories []string          // in the order of their first lines
 	used       [columnCount]bool
 	report     convert.Report
 }
@@ -87,6 +90,9 @@ func (w *writer) section(s holdfast.Section) {
 		w.add(head)
 		return
 	}
+	if s.Category != firstCategory(s) {
+		w.ofSections[s.Key] = s.Category
+	}
 	for n, row := range s.Rows {
 		line := head
 		line[colRow], line[colRowLabel] = row.Key, unless(row.Label, row.Key)
@@ -108,12 +114,9 @@ func (w *writer) setCategory(line *cells, key string) {
 			line[colCategoryName] = unless(c.Name, key)
 		}
 	}
-	for _, known := range w.categories {
-		if known == key {
-			return
-		}
+	if !slices.Contains(w.categories, key) {
+		w.categories = append(w.categories, key)
 	}
-	w.categories = append(w.categories, key)
 }
 
 func (w *writer) seat(line cells, prefix string, row, index int, seat *holdfast.Seat) {
@@ -138,10 +141,36 @@ func (w *writer) seat(line cells, prefix string, row, index int, seat *holdfast.
 	w.add(line)
 }
 
-// checkCategories says where a table has fewer categories than the plan, or another order, which
-// best available goes by.
-func (w *writer) checkCategories() {
-	used := map[string]int{}
+// firstCategory is the category of a section's first seat, which Read takes for the section's.
+func firstCategory(s holdfast.Section) string {
+	for _, row := range s.Rows {
+		for _, seat := range row.Seats {
+			if seat != nil {
+				return seat.Category
+			}
+		}
+	}
+	return ""
+}
+
+// sectionCategories writes the categories of sections that Read would not find. A category that no seat has is
+// not in the table.
+func (w *writer) sectionCategories() {
+	for _, s := range w.plan.Sections {
+		if of := w.ofSections[s.Key]; of != "" && !slices.Contains(w.categories, of) {
+			w.count("categories of sections that no seat has", true)
+			delete(w.ofSections, s.Key)
+		}
+	}
+	for i := range w.lines {
+		w.set(i, colSectionCategory, w.ofSections[w.lines[i][colSection]])
+	}
+}
+
+// orderCategories numbers the categories if their order, which best available goes by, is another one than that of
+// their first lines, and says where a table has fewer categories than the plan.
+func (w *writer) orderCategories() {
+	used, numbers := map[string]int{}, map[string]string{}
 	for i, key := range w.categories {
 		used[key] = i + 1
 	}
@@ -150,10 +179,22 @@ func (w *writer) checkCategories() {
 		w.count("categories without seats", used[c.Key] == 0)
 		if used[c.Key] > 0 {
 			at++
+			numbers[c.Key] = strconv.Itoa(at)
 			inOrder = inOrder && used[c.Key] == at
 		}
 	}
-	w.count("order of the categories, which is that of their first lines in a table", !inOrder)
+	if inOrder {
+		return
+	}
+	for i := range w.lines {
+		w.set(i, colCategoryNumber, numbers[w.lines[i][colCategory]])
+	}
+}
+
+// set sets a cell of a line.
+func (w *writer) set(line, column int, text string) {
+	w.lines[line][column] = text
+	w.used[column] = w.used[column] || text != ""
 }
 
 func decimal(v holdfast.Thousandths) string {

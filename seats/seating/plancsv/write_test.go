@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/seating"
+	"github.com/holdfast-dev/holdfast/seats/seating/convert"
 	"github.com/holdfast-dev/holdfast/seats/seating/plancsv"
 	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
 )
@@ -62,6 +63,7 @@ func TestWrite_TheExamplePlans(t *testing.T) {
 		if describe(again) != describe(plan) {
 			t.Errorf("%s: another plan", file)
 		}
+		wantCategories(t, again, plan, report)
 		if !strings.Contains(fmt.Sprint(report), "focal points") {
 			t.Errorf("%s: %v", file, report)
 		}
@@ -122,12 +124,73 @@ func TestWrite_AnyPlanIsReadBack(t *testing.T) {
 		if problems := seating.Check(plan); len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		text, _ := plancsv.Write(plan)
+		text, dropped := plancsv.Write(plan)
 		again, report, problems := plancsv.Read(text, "file")
 		if len(problems) > 0 || len(report) > 0 || describe(again) != describe(plan) {
 			t.Fatalf("%s\n%v %v\n%s\n%s", text, problems, report, describe(plan), describe(again))
 		}
+		wantCategories(t, again, plan, dropped)
 	})
+}
+
+// wantCategories checks that a plan that was read back has the categories of the other one in their order, and its
+// sections theirs, but for what was dropped.
+func wantCategories(t interface{ Errorf(string, ...any) }, again, plan holdfast.SeatingPlan, dropped convert.Report) {
+	order, sections := categoriesOf(plan)
+	orderAgain, sectionsAgain := categoriesOf(again)
+	isDropped := strings.Contains(fmt.Sprint(dropped), "categories of sections")
+	if orderAgain != order || sectionsAgain != sections && !isDropped {
+		t.Errorf("the categories are %s, of the sections %s, want %s and %s", orderAgain, sectionsAgain, order, sections)
+	}
+}
+
+// categoriesOf writes the categories that seats have, in their order, and the category of each section.
+func categoriesOf(plan holdfast.SeatingPlan) (order, sections string) {
+	used := map[string]bool{}
+	for _, s := range seating.Expand(plan).Sections {
+		used[s.Category] = used[s.Category] || s.Capacity > 0
+		for _, row := range s.Rows {
+			for _, seat := range row.Seats {
+				if seat != nil {
+					used[seat.Category] = true
+				}
+			}
+		}
+	}
+	for _, c := range plan.Categories {
+		if used[c.Key] {
+			order += c.Key + " "
+		}
+	}
+	for _, s := range plan.Sections {
+		sections += s.Key + "=" + s.Category + " "
+	}
+	return order, sections
+}
+
+// A section keeps its category, although its first seat has another one, and the categories keep their order.
+func TestWrite_KeepsTheCategoriesOfSectionsAndTheirOrder(t *testing.T) {
+	t.Parallel()
+	plan := holdfast.SeatingPlan{
+		Name: "file", Categories: []holdfast.Category{{Key: "best", Name: "best"}, {Key: "usual", Name: "usual"}},
+		Sections: []holdfast.Section{{Key: "A", Name: "A", Category: "best", Rows: []holdfast.Row{
+			{Key: "1", Seats: []*holdfast.Seat{{ID: "A-1-1", Category: "usual"}, nil, {ID: "A-1-3", Label: "3"}}},
+		}}},
+	}
+	const want = `section,row,seat,category,x,y,accessible,section_category,category_number
+A,1,1,usual,,,,best,2
+A,1,,,,,,best,
+A,1,3,best,,,,best,1
+`
+	text, report := plancsv.Write(plan)
+	if string(text) != want || len(report) > 0 {
+		t.Errorf("%s%v", text, report)
+	}
+	again, _ := read(t, want)
+	if describe(again) != describe(plan) {
+		t.Error(describe(again))
+	}
+	wantCategories(t, again, plan, nil)
 }
 
 func TestWrite_SaysWhatATableDoesNotHave(t *testing.T) {
@@ -136,10 +199,11 @@ func TestWrite_SaysWhatATableDoesNotHave(t *testing.T) {
 	plan.FocalPoint = &holdfast.Point{}
 	c := plan.Categories
 	plan.Categories = []holdfast.Category{c[1], c[0], {Key: "e", Name: "E", Color: "#000000"}}
+	plan.Sections[0].Category, plan.Sections[0].Rows[0].Category = "e", "c"
 	plan.Sections[0].Floor, plan.Sections[1].Entrance, plan.Sections[1].Outline = "1", "West", []holdfast.Point{{}}
 	const want = "[dropped: colors of categories: 1 dropped: focal points: 1 dropped: floors of sections: 1 " +
-		"dropped: entrances of sections: 1 dropped: outlines of sections: 1 dropped: categories without seats: 1 " +
-		"dropped: order of the categories, which is that of their first lines in a table: 1]"
+		"dropped: entrances of sections: 1 dropped: outlines of sections: 1 " +
+		"dropped: categories of sections that no seat has: 1 dropped: categories without seats: 1]"
 	if _, report := plancsv.Write(plan); fmt.Sprint(report) != want {
 		t.Error(report)
 	}
