@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
-// maxDoubles bounds the seats that are listed if the unique index of seats can't be made.
-const maxDoubles = 100
+// MaxDoubles bounds the seats that are listed if the unique index of seats can't be made.
+const MaxDoubles = 100
 
 // ErrDoubleSeats says that locks have seats in common, so that the unique index of seats can't be made.
 var ErrDoubleSeats = errors.New("several locks take the same seat")
@@ -40,7 +40,7 @@ const (
 )
 
 // MakeSeatIndex makes the unique index of seats, and calls note before each step. If it fails with
-// ErrDoubleSeats, it returns up to maxDoubles seats that several locks take, and nothing has changed. Processes
+// ErrDoubleSeats, it returns up to MaxDoubles seats that several locks take, and nothing has changed. Processes
 // may sell meanwhile. Seated events need a finished upgrade, and so does their index: a process of a former
 // version would drop it.
 func (c *Core) MakeSeatIndex(ctx context.Context, note func(step string)) ([]store.DoubleSeat, error) {
@@ -74,7 +74,7 @@ func (c *Core) MakeSeatIndex(ctx context.Context, note func(step string)) ([]sto
 
 // doubleSeats fails with ErrDoubleSeats if there are any.
 func (c *Core) doubleSeats(ctx context.Context) ([]store.DoubleSeat, error) {
-	doubles, err := c.Store.DoubleSeats(ctx, maxDoubles)
+	doubles, err := c.Store.DoubleSeats(ctx, MaxDoubles)
 	if err == nil && len(doubles) > 0 {
 		err = ErrDoubleSeats
 	}

@@ -138,9 +138,21 @@ func (s *session) refuseDoubles(ctx context.Context, doubles []store.DoubleSeat)
 	err = printRows(s.out, lines, columns, func(l doubleLine) []any {
 		return []any{l.EventID, l.SeatID, l.LockID, l.State, l.UserID, l.BookingID, l.ExpiresAt}
 	})
-	return errors.Join(err, fmt.Errorf("nothing was changed: %d or more seats are taken by several locks. Decide which lock keeps each seat, "+
+	return errors.Join(err, fmt.Errorf("nothing was changed: %s taken by several locks. Decide which lock keeps each seat, "+
 		"and end the others: seatctl sweep ends those that are due, DELETE /api/locks/{id} an ACTIVE one, the cancellation of its booking a "+
-		"CONSUMED one, and POST /api/events/{id}/seats/unblock a BLOCKED one. Then run seatctl recover, and this again", len(doubles)))
+		"CONSUMED one, and POST /api/events/{id}/seats/unblock a BLOCKED one. Then run seatctl recover, and this again", countDoubles(len(doubles))))
+}
+
+// countDoubles says how many seats there are. At core.MaxDoubles the search has ended.
+func countDoubles(n int) string {
+	switch n {
+	case 1:
+		return "1 seat is"
+	case core.MaxDoubles:
+		return fmt.Sprintf("%d or more seats are", n)
+	default:
+		return fmt.Sprintf("%d seats are", n)
+	}
 }
 
 // The states of locks that take seats, as they are printed.

@@ -1,6 +1,7 @@
 package seatctl_test
 
 import (
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,7 @@ func TestSeatIndex_OverDoubles(t *testing.T) {
 		}
 	}
 	if code != 1 || strings.Contains(out, ended.String()) || strings.Contains(out, "A-1-1") || !strings.Contains(out, first.UserID.String()) ||
-		!strings.Contains(errs, "nothing was changed") || !strings.Contains(errs, "seatctl recover") || hasSeatIndex(env) {
+		!strings.Contains(errs, "nothing was changed: 1 seat is taken") || !strings.Contains(errs, "seatctl recover") || hasSeatIndex(env) {
 		t.Errorf("code %d:\n%s%s", code, out, errs)
 	}
 	step("as it was", 0, []string{"is off"})
@@ -86,6 +87,35 @@ func TestSeatIndex_OverDoubles(t *testing.T) {
 		t.Errorf("a second lock was not refused: %v", err)
 	}
 	testenv.CheckInvariants(t, env.DB.Database)
+}
+
+// The number of doubles is told as it is, until there are too many to list.
+func TestSeatIndex_CountsDoubles(t *testing.T) {
+	t.Parallel()
+	env, event := newSeated(t)
+	if code, _, errs := ctl(env, "", "seat-index", "off"); code != 0 {
+		t.Fatal(errs)
+	}
+	doubles := 0
+	for _, c := range []struct {
+		n    int
+		want string
+	}{
+		{2, "nothing was changed: 2 seats are taken"},
+		{99, "nothing was changed: 99 seats are taken"},
+		{100, "nothing was changed: 100 or more seats are taken"},
+		{101, "nothing was changed: 100 or more seats are taken"},
+	} {
+		var seatIDs []string
+		for ; doubles < c.n; doubles++ {
+			seatIDs = append(seatIDs, "seat-"+strconv.Itoa(doubles))
+		}
+		insertSeatLock(env, event, holdfast.LockConsumed, seatIDs...)
+		insertSeatLock(env, event, holdfast.LockConsumed, seatIDs...)
+		if code, _, errs := ctl(env, "", "seat-index", "on"); code != 1 || !strings.Contains(errs, c.want) {
+			t.Errorf("%d doubles: code %d: %s", c.n, code, errs)
+		}
+	}
 }
 
 // Another schema than this program's is left as it is, and so is the index while an upgrade is not finished.
