@@ -251,27 +251,21 @@ func TestSeatStream_Refusals(t *testing.T) {
 	v.waitFor("", 10)
 }
 
-// The first message after a commit comes at once, also if the change stream has just begun.
-func TestSeatStream_IsInTime(t *testing.T) {
+// Each change is sent although no other one follows it, also if the change stream has just begun. Package live tests
+// with a fake clock that it does not wait.
+func TestSeatStream_ALoneChangeIsSent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	user, event := s.user(), s.seatedEvent(nil)
 	v := s.view(event, "?section=A", "")
 	v.waitFor("", 10)
-	var slowest time.Duration
 	for n := range 6 {
 		seat := fmt.Sprintf("A-2-%d", n+1)
 		s.want(s.lockSeats(event, user, fields{"seatIds": []string{seat}}), 201, "")
-		answered := time.Now()
 		for !v.taken[seat] {
 			v.next()
 		}
-		slowest = max(slowest, time.Since(answered))
 	}
-	if slowest > 5*time.Second { // 250 ms on a machine that does nothing else
-		t.Errorf("a change came %v after its answer", slowest)
-	}
-	t.Logf("the slowest change came %v after its answer", slowest)
 }
 
 // If MongoDB's change stream ends, the listeners miss nothing and need no reset.
