@@ -158,6 +158,10 @@ type SectionsQuery struct {
 
 // Resolve is called by huma after it has read the request.
 func (SectionsQuery) Resolve(ctx huma.Context) []error {
+	return refuseEmptySection(ctx)
+}
+
+func refuseEmptySection(ctx huma.Context) []error {
 	u := ctx.URL()
 	if slices.Contains(u.Query()["section"], "") {
 		return []error{&huma.ErrorDetail{Location: "query.section", Message: "the key is empty: give one, or leave it out"}}
@@ -165,10 +169,36 @@ func (SectionsQuery) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
+// NoneMatch is the header of a client that has a former answer. huma reads its first line, Resolve all of them.
+type NoneMatch struct {
+	FirstLine string `header:"If-None-Match" doc:"The ETag of a former answer."`
+
+	lines []string
+}
+
+// Resolve is called by huma after it has read the request.
+func (m *NoneMatch) Resolve(ctx huma.Context) []error {
+	r, _ := humago.Unwrap(ctx)
+	m.lines = r.Header["If-None-Match"]
+	return nil
+}
+
+// matches reports whether a line has the ETag. A proxy that compresses may have made it weak.
+func (m *NoneMatch) matches(etag string) bool {
+	for _, line := range m.lines {
+		for tag := range strings.SplitSeq(line, ",") {
+			if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 type seatingPlanQuery struct {
 	PathID
 	SectionsQuery
-	NotThese string `header:"If-None-Match" doc:"The ETag of a former answer."`
+	NoneMatch
 }
 
 const (
@@ -200,7 +230,7 @@ func (a *api) getSeatingPlan(ctx context.Context, in *seatingPlanQuery) (*huma.S
 		header := w.Header()
 		header.Set("ETag", planETag(of.ID))
 		header.Set("Cache-Control", planCacheControl)
-		if matchesETag(r.Header, planETag(of.ID)) {
+		if in.matches(planETag(of.ID)) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -216,20 +246,6 @@ func (a *api) getSeatingPlan(ctx context.Context, in *seatingPlanQuery) (*huma.S
 			writeProblem(w, p)
 		}
 	}}, nil
-}
-
-func matchesETag(header http.Header, etag string) bool {
-	return slices.ContainsFunc(header["If-None-Match"], func(line string) bool { return listsETag(line, etag) })
-}
-
-// listsETag reports whether a line of If-None-Match has the ETag. A proxy that compresses may have made it weak.
-func listsETag(line, etag string) bool {
-	for tag := range strings.SplitSeq(line, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-			return true
-		}
-	}
-	return false
 }
 
 // sendSeatingPlan writes a plan section by section, so that its memory does not grow with the plan.

@@ -163,6 +163,9 @@ func TestSeatingPlans_AreReadOnceByACache(t *testing.T) {
 			t.Errorf("%s: %d %v %q, want %d", match, a.status, a.header, a.raw, status)
 		}
 	}
+	if status := s.statusOf(path, http.Header{"If-None-Match": {`"x"`, etag}}); status != 304 {
+		t.Errorf("with the ETag in a second line: %d", status)
+	}
 	s.want(s.call("GET", path+"?section=X", nil, "If-None-Match", etag), 422, "VALIDATION_FAILED")
 	none := s.want(s.call("GET", plansPath+"/"+ids.New().String(), nil, "If-None-Match", "*"), 404, "SEATING_PLAN_NOT_FOUND")
 	if none.header.Get("ETag")+none.header.Get("Cache-Control") != "" {

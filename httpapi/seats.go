@@ -22,9 +22,9 @@ const maxSectionsOfIDs = 20
 
 type seatMapQuery struct {
 	PathID
-	Sections []string `query:"section,explode" maxItems:"500" doc:"Keys. Without any: all sections."`
-	Format   string   `query:"format" enum:"bitmap,ids" default:"bitmap" doc:"ids is for at most 20 sections."`
-	Match    string   `header:"If-None-Match"`
+	SectionsQuery
+	NoneMatch
+	Format string `query:"format" enum:"bitmap,ids" default:"bitmap" doc:"ids is for at most 20 sections."`
 }
 
 type seatMapBody struct {
@@ -129,7 +129,7 @@ func (a *api) getSeats(ctx context.Context, in *seatMapQuery) (*cached[seatMapBo
 		return nil, holdfast.RefuseInput("query.format", "The format ids is for at most %d sections: name them.", maxSectionsOfIDs)
 	}
 	answer := &cached[seatMapBody]{Status: http.StatusOK, ETag: seatMapTag(m, in), CacheControl: "max-age=1"}
-	if listsETag(in.Match, answer.ETag) {
+	if in.matches(answer.ETag) {
 		answer.Status = http.StatusNotModified
 		return answer, nil
 	}

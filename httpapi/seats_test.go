@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -176,6 +177,10 @@ func TestSeats_Refusals(t *testing.T) {
 	s.want(s.call("POST", "/api/events/"+unseated+"/seats/block", fields{"seatIds": []string{"A-1-1"}}), 422, "VALIDATION_FAILED")
 	s.want(s.call("GET", "/api/events/"+event+"/seats/A-9-9", nil), 404, "SEAT_NOT_FOUND")
 	s.want(s.call("GET", "/api/events/"+event+"/seats?section=B", nil), 422, "VALIDATION_FAILED")
+	for _, query := range []string{"?section=", "?section=A&section=", "?section"} {
+		s.want(s.call("GET", "/api/events/"+event+"/seats"+query, nil), 422, "VALIDATION_FAILED")
+		s.want(s.call("GET", "/api/events/"+event+"/seats/stream"+query, nil), 422, "VALIDATION_FAILED")
+	}
 	s.want(s.call("PATCH", "/api/events/"+event, fields{"totalSeats": 30}), 422, "VALIDATION_FAILED")
 	s.want(s.call("PATCH", "/api/events/"+unseated, fields{"orphanRule": "REFUSE"}), 422, "VALIDATION_FAILED")
 	s.want(s.call("POST", "/api/events", fields{
@@ -275,6 +280,22 @@ func TestSeats_OrphanRule(t *testing.T) {
 	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-2-2", "A-2-3"}}), 201, "")
 }
 
+// statusOf reads a path with headers of several lines.
+func (s *site) statusOf(path string, header http.Header) int {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), "GET", s.server.URL+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header = header
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
 func TestSeats_MapIsCached(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -288,6 +309,9 @@ func TestSeats_MapIsCached(t *testing.T) {
 		if again := s.call("GET", "/api/events/"+event+"/seats", nil, "If-None-Match", sent); again.status != 304 {
 			t.Errorf("with %s: %d", sent, again.status)
 		}
+	}
+	if status := s.statusOf("/api/events/"+event+"/seats", http.Header{"If-None-Match": {`"other"`, tag}}); status != 304 {
+		t.Errorf("with the tag in a second line: %d", status)
 	}
 	if other := s.call("GET", "/api/events/"+event+"/seats?section=A", nil, "If-None-Match", tag); other.status != 200 {
 		t.Errorf("%d for another section", other.status)

@@ -55,6 +55,9 @@ type seatStreamQuery struct {
 	Sections streamedSections `query:"section,explode" doc:"Keys of sections whose seats are sent too."`
 }
 
+// Resolve is called by huma after it has read the request.
+func (seatStreamQuery) Resolve(ctx huma.Context) []error { return refuseEmptySection(ctx) }
+
 // streamedSections are the sections of one stream.
 type streamedSections []string
 
