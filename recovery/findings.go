@@ -68,6 +68,12 @@ func (p Plan) Findings() []Finding {
 			Detail: eventDetail(p.UnreadSeats),
 		},
 		{
+			Kind: Manual, What: "events without a seating plan that have locks of its seats",
+			Count:  int64(len(p.LostPlans)),
+			Action: "set seatingPlanId to the plan that they were sold with; until then they sell as unseated events",
+			Detail: eventDetail(p.LostPlans),
+		},
+		{
 			Kind: Manual, What: "events whose totalSeats is not what their seating plan and capacities have",
 			Count:  int64(len(p.WrongTotals)),
 			Action: "set totalSeats, or the capacity that other software has changed",

@@ -23,7 +23,18 @@ const maxMapsAtOnce = 4
 // checkMaps corrects the maps and counters of seated events that do not agree with their locks, and reports
 // what contradicts.
 func (p *pass) checkMaps(ctx context.Context) error {
-	return p.eachSeated(ctx, func(ctx context.Context, id holdfast.ID) error {
+	seated, lost, err := p.seatedEvents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range lost {
+		p.contradiction(ctx, "An event without a seating plan has locks of seats of one, and sells as an unseated event; "+
+			"set its seatingPlanId to the plan that it was sold with", slog.Any("eventId", id))
+	}
+	if err := p.keepInSight(ctx, lost...); err != nil {
+		return err
+	}
+	return p.eachSeated(ctx, seated, func(ctx context.Context, id holdfast.ID) error {
 		result, isCorrected, err := p.Pipeline.RepairSeats(ctx, id, p.runID)
 		if holdfast.HasCode(err, holdfast.CodeEventNotFound) { // deleted meanwhile
 			return nil
@@ -72,7 +83,12 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counte
 	defer func() {
 		slices.SortStableFunc(plan.FirstDoubles, func(a, b DoubleSeat) int { return bytes.Compare(a.EventID[:], b.EventID[:]) })
 	}()
-	return p.eachSeated(ctx, func(ctx context.Context, id holdfast.ID) error {
+	seated, lost, err := p.seatedEvents(ctx)
+	if err != nil {
+		return err
+	}
+	plan.LostPlans = lost
+	return p.eachSeated(ctx, seated, func(ctx context.Context, id holdfast.ID) error {
 		state, err := p.store().MeasureSeats(ctx, id)
 		repair, result := inventory.Plan{}, inventory.Result{IsSuspect: true}
 		if err == nil {
@@ -120,11 +136,19 @@ func (p *pass) leaveUnread(ctx context.Context, err error) error {
 	return nil
 }
 
-// eachSeated calls handle with the seated events of the pass, several at a time.
-func (p *pass) eachSeated(ctx context.Context, handle func(context.Context, holdfast.ID) error) error {
-	events, err := p.store().SeatedEvents(ctx, p.scope, p.broken)
-	if err != nil || len(events) == 0 {
-		return err
+// seatedEvents returns the seated events of the pass, and those that have no plan any more, but locks of its seats.
+func (p *pass) seatedEvents(ctx context.Context) (seated, lost []holdfast.ID, err error) {
+	seated, lost, err = p.store().SeatedEvents(ctx, p.scope, p.broken)
+	if err == nil && len(lost) > 0 {
+		lost, err = p.store().WithSeatLocks(ctx, lost)
+	}
+	return seated, lost, err
+}
+
+// eachSeated calls handle with the seated events, several at a time.
+func (p *pass) eachSeated(ctx context.Context, events []holdfast.ID, handle func(context.Context, holdfast.ID) error) error {
+	if len(events) == 0 {
+		return nil
 	}
 	done := p.progress("Checking maps of seats", int64(len(events)))
 	group, ctx := errgroup.WithContext(ctx)

@@ -30,6 +30,7 @@ type Plan struct {
 	FirstDoubles   []DoubleSeat           // the first ones of each event, in the order of the events
 	UnplacedLocks  int64                  // their seats are in no place of the plan: reported
 	UnreadSeats    []holdfast.ID          // events whose seating plan can't be read: reported
+	LostPlans      []holdfast.ID          // events without a seating plan, but with locks of its seats: reported
 	WrongTotals    []holdfast.ID          // events whose totalSeats is not what their seating plan has: reported
 	Overfull       []holdfast.ID          // events with a section of general admission of which more is taken than it has: reported
 	Oversold       int64                  // events with seats taken beyond their total: reported

@@ -97,6 +97,11 @@ var damages = map[string]struct {
 	"a seating plan that does not exist": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "seatingPlanId", Value: ids.New()}})
 	}, detail: "events whose seating plan is missing", action: "set seatingPlanId"},
+	"a seating plan that is a text": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		event := newSeatedIn(t, env)
+		take(t, env, event, testenv.Soon(), 0, named("A-1-2"))
+		env.Set("events", event, bson.D{{Key: "seatingPlanId", Value: "hall 1"}})
+	}, detail: "events without a seating plan that have locks of its seats", action: "set seatingPlanId"},
 	"a total that is not that of the plan": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "totalSeats", Value: 90}, {Key: "availableSeats", Value: 90}})
 	}, detail: "events whose totalSeats is not what their seating plan", action: "set totalSeats"},

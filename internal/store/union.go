@@ -17,20 +17,47 @@ import (
 // unionPage is the number of locks in one read of a union.
 const unionPage = 5000
 
-// SeatedEvents returns the events with a seating plan, of a scope and of some others.
-func (s *Store) SeatedEvents(ctx context.Context, scope Scope, others []ID) ([]ID, error) {
-	filters := []bson.D{{{Key: planField, Value: bson.D{{Key: "$type", Value: "objectId"}}}}, namedByUs}
+// SeatedEvents returns the events with a seating plan, of a scope and of some others. lost are those that had one,
+// as their map says, or another value in its place: other software has removed the plan, or does not mean ours.
+func (s *Store) SeatedEvents(ctx context.Context, scope Scope, others []ID) (seated, lost []ID, err error) {
+	exists := bson.D{{Key: "$exists", Value: true}}
+	filters := []bson.D{mongodb.Is("$or", bson.A{mongodb.Is(planField, exists), mongodb.Is(mapName, exists)}), namedByUs}
 	if scope == Unsealed {
 		filters = append(filters, mongodb.Is("$or", bson.A{mongodb.Is(sealFlag, nil), mongodb.In("_id", others)}))
 	}
 	docs, err := mongodb.All[struct {
-		ID ID `bson:"_id"`
-	}](ctx, s.events(), mongo.Pipeline{mongodb.Match(filters...), mongodb.Only("_id")})
-	found := make([]ID, 0, len(docs))
+		ID   ID      `bson:"_id"`
+		Plan planDoc `bson:"seatingPlanId"`
+	}](ctx, s.events(), mongo.Pipeline{mongodb.Match(filters...), mongodb.Only(planField)})
 	for _, d := range docs {
-		found = append(found, d.ID)
+		if d.Plan.ID.IsZero() {
+			lost = append(lost, d.ID)
+		} else {
+			seated = append(seated, d.ID)
+		}
 	}
-	return found, mongodb.Translate(err)
+	return seated, lost, mongodb.Translate(err)
+}
+
+// WithSeatLocks returns those of some events that have locks which take seats of a plan.
+func (s *Store) WithSeatLocks(ctx context.Context, eventIDs []ID) (found []ID, err error) {
+	ofAPlan := mongodb.Is("$or", bson.A{
+		mongodb.Is(seatIDsField+".0", bson.D{{Key: "$exists", Value: true}}), mongodb.Is("section", bson.D{{Key: "$gt", Value: ""}}),
+	})
+	const atOnce = 1000
+	for some := range slices.Chunk(eventIDs, atOnce) {
+		taking := mongodb.And(mongodb.In("eventId", some), mongodb.In("status", holdfast.TakingStatuses()), ofAPlan)
+		docs, err := mongodb.All[struct {
+			ID ID `bson:"_id"`
+		}](ctx, s.locks(), mongo.Pipeline{mongodb.Match(taking), {{Key: "$group", Value: mongodb.Is("_id", "$eventId")}}})
+		if err != nil {
+			return nil, mongodb.Translate(err)
+		}
+		for _, d := range docs {
+			found = append(found, d.ID)
+		}
+	}
+	return found, nil
 }
 
 // MeasureSeats compares the map of an event with its locks, at one snapshot.
