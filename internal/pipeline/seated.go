@@ -52,8 +52,12 @@ func (r *run) contend() {
 	}
 }
 
-// holdContested makes the first attempt hold an event that other processes write too.
+// holdContested makes the first attempt hold an event that other processes write too. The repair of a map holds its
+// event already, and must not read the map with it: it may be damaged.
 func (r *run) holdContested() {
+	if r.hold {
+		return
+	}
 	for _, t := range r.tasks {
 		if r.pipeline.memory.isContested(t.eventID) {
 			r.hold, t.needs.Seats = true, true

@@ -316,6 +316,12 @@ func TestSeated_ADamagedMapIsRepairedFromTheLocks(t *testing.T) {
 		}
 		wantTaken(t, w, eventID, "a-1-1", "a-2-1", "a-3-1", "a-3-2")
 	}
+	contested := newSeated(t, w) // a process that remembers it finds that another one has written it, too
+	p := newProcess(t, w)
+	submit(t, p, contested, named(contested, "a-2-1"))
+	w.Set("events", contested, bson.D{{Key: "internal.map.0", Value: "x"}, {Key: "internal.rev", Value: 1000}})
+	submit(t, p, contested, named(contested, "a-1-1"))
+	wantTaken(t, w, contested, "a-1-1", "a-2-1")
 	eventID := newSeated(t, w) // no lock says anything of the section
 	w.Set("events", eventID, bson.D{{Key: "internal.map.1", Value: "x"}})
 	submit(t, newProcess(t, w), eventID, named(eventID, "a-1-1"))
