@@ -8,6 +8,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
 // hallPlan has two rows of six seats, of which A-1-6 is accessible, and ten places to stand.
@@ -278,6 +283,34 @@ func TestSeats_OrphanRule(t *testing.T) {
 	}
 	s.want(s.call("PATCH", "/api/events/"+event, fields{"orphanRule": "ALLOW"}), 200, "")
 	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-2-2", "A-2-3"}}), 201, "")
+}
+
+// Whatever needs the seats of an event whose plan is missing says so, and what to do.
+func TestSeats_AMissingPlanIsNamed(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.seatedEvent(nil)
+	lock := s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-1"}}), 201, "").text("id")
+	id, err := holdfast.ParseID(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.w.Set("events", id, bson.D{{Key: "seatingPlanId", Value: ids.New()}})
+	path, seats := "/api/events/"+event+"/seats", fields{"seatIds": []string{"A-1-2"}}
+	for what, a := range map[string]answer{
+		"lock":    s.lockSeats(event, user, seats),
+		"best":    s.lockSeats(event, user, fields{"bestAvailable": fields{"seats": 1}}),
+		"change":  s.call("PUT", "/api/locks/"+lock+"/seats", seats),
+		"release": s.call("DELETE", "/api/locks/"+lock, nil),
+		"map":     s.call("GET", path, nil),
+		"stream":  s.call("GET", path+"/stream", nil),
+		"block":   s.call("POST", path+"/block", seats),
+	} {
+		const plan, action = "The event's seating plan is missing", "set the event's seatingPlanId to the plan that it was sold with"
+		if detail := s.want(a, 503, "UNAVAILABLE").text("detail"); !strings.HasPrefix(detail, plan) || !strings.Contains(detail, action) {
+			t.Errorf("%s: %s", what, detail)
+		}
+	}
 }
 
 // statusOf reads a path with headers of several lines.

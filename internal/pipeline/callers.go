@@ -61,7 +61,11 @@ func explain(err error, c inventory.Command) error {
 		}
 		return unknown
 	case errors.Is(err, errUnmatchable), errors.As(err, new(store.RejectedEventError)):
-		return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
+		message := "The request failed and changed nothing; try again."
+		if reason := (*holdfast.Error)(nil); errors.As(err, &reason) { // such as a seating plan that is missing
+			message = reason.Message
+		}
+		return holdfast.Refuse(holdfast.CodeUnavailable, "%s", message).By(err)
 	default:
 		return err
 	}

@@ -212,7 +212,8 @@ func (s *Store) hall(ctx context.Context, planID ID) (*seating.Hall, error) {
 	hall, err := s.halls(mongodb.WithoutTx(ctx), planID)
 	if holdfast.HasCode(err, holdfast.CodeSeatingPlanNotFound) {
 		return nil, RejectedEventError{holdfast.Refuse(holdfast.CodeUnavailable,
-			"The event's seating plan does not exist any more. No seat can be moved until the plan is restored.").By(err)}
+			"The event's seating plan is missing. Restore it, or set the event's seatingPlanId to the plan that it was sold with; "+
+				"until then no seat can be moved.").By(err)}
 	}
 	return hall, err
 }
@@ -255,7 +256,7 @@ func (s *Store) seatsOf(ctx context.Context, event inventory.Event, read seatsDo
 		occupancy, err := read.occupancy(hall)
 		if err != nil {
 			return nil, RejectedEventError{holdfast.Refuse(holdfast.CodeUnavailable,
-				"The event's map of seats can't be read. No seat can be moved until recovery has repaired it.").By(err)}
+				"The event's map of seats can't be read. Run seatctl recover; until then no seat can be moved.").By(err)}
 		}
 		return occupancy, nil
 	}
