@@ -35,7 +35,7 @@ func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result,
 		c.places, result = d.pickBest(*w.best, key)
 	case w.general:
 		if w.section != old.section || w.seats > old.general {
-			result = d.makeRoom(w.seats, key, func() int64 { return d.state.Seats.AvailableIn(w.section) })
+			result = d.makeRoom(w, old, key, func() int64 { return d.state.Seats.AvailableIn(w.section) })
 		}
 		c.Section = d.state.Seats.Hall().Sections()[w.section].Key
 	}
@@ -43,7 +43,7 @@ func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result,
 		return c, result, false
 	}
 	if w.seats > old.seats {
-		if result = d.makeRoom(w.seats, key, func() int64 { return d.counter.available }); isDecided(result) {
+		if result = d.makeRoom(w, old, key, func() int64 { return d.counter.available }); isDecided(result) {
 			return c, result, false
 		}
 		d.counter.acquire(w.seats)
@@ -64,23 +64,35 @@ func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result,
 // isDecided reports whether a step of a command has its result: a refusal, or none in this batch.
 func isDecided(r Result) bool { return r.Err != nil || r.Undecided }
 
-// makeRoom reclaims due locks, soonest expiry first, until n seats are available. Its result is empty if
+// makeRoom reclaims due locks, soonest expiry first, until the seats of a wish are available. Its result is empty if
 // they are.
-func (d *decision) makeRoom(n int64, key UserKey, available func() int64) Result {
-	for available() < n {
+func (d *decision) makeRoom(w wished, old had, key UserKey, available func() int64) Result {
+	for available() < w.seats {
 		if d.state.Due == nil {
 			d.needs.Due, d.needs.Reclaim = MaxReclaim, true
-			return d.refuse(tooFew(n, available()), key)
+			return d.refuse(d.tooFewFor(w, old, available()), key)
 		}
 		if !d.reclaim() {
 			if d.mayHaveMoreDue() {
 				d.deferRest = true
 				return Result{Undecided: true}
 			}
-			return d.refuse(tooFew(n, available()), key)
+			return d.refuse(d.tooFewFor(w, old, available()), key)
 		}
 	}
 	return Result{}
+}
+
+// tooFewFor refuses a wish of an event that has too few seats. Named seats may be free in the map all the same: a lock
+// of other software that does not say where its seats are counts in the event alone. Then each seat is refused that
+// the lock does not have already.
+func (d *decision) tooFewFor(w wished, old had, available int64) *holdfast.Error {
+	if w.named == nil {
+		return tooFew(w.seats, available)
+	}
+	others := slices.DeleteFunc(slices.Clone(w.named), func(p seating.Place) bool { return slices.Contains(old.places, p) })
+	return holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Fewer seats are available than requested.").
+		With(holdfast.SeatsUnavailable{Requested: w.seats, Available: available, Unavailable: d.seatIDs(others)})
 }
 
 // mayHaveMoreDue reports whether locks may be due that were not read.
