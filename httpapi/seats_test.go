@@ -313,6 +313,42 @@ func TestSeats_AMissingPlanIsNamed(t *testing.T) {
 	}
 }
 
+// The IDs of seats are listed for at most twenty sections; bitmaps for all.
+func TestSeats_IDsOfAtMostTwentySections(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var sections []string
+	for n := range 21 {
+		sections = append(sections, fmt.Sprintf(`{"key":"S%d","name":"S","category":"c","rows":[{"key":"1","seats":2}]}`, n))
+	}
+	plan := s.want(s.call("POST", "/api/seating-plans", fmt.Sprintf(
+		`{"name":"Wide hall","categories":[{"key":"c","name":"C"}],"sections":[%s]}`, strings.Join(sections, ","))), 201, "").text("id")
+	event := s.want(s.call("POST", "/api/events", fields{
+		"name": "Seated", "seatingPlanId": plan, "eventDate": "2030-06-15T20:00:00Z",
+	}), 201, "").text("id")
+	named := func(from, to int) (query string) {
+		for n := from; n <= to; n++ {
+			query += fmt.Sprint("&section=S", n)
+		}
+		return query
+	}
+	for query, answered := range map[string]int{
+		"": 21, named(0, 20): 21, "&format=bitmap": 21, "&format=ids": 0, "&format=ids" + named(0, 20): 0,
+		"&format=ids" + named(1, 20): 20, "&format=ids" + named(1, 20) + named(1, 20): 20, "&format=ids" + named(20, 20): 1,
+	} {
+		a := s.call("GET", "/api/events/"+event+"/seats?"+strings.TrimPrefix(query, "&"), nil)
+		if answered == 0 {
+			if s.want(a, 422, "VALIDATION_FAILED"); !strings.Contains(a.raw, `"query.format"`) {
+				t.Errorf("%s: %s", query, a.raw)
+			}
+			continue
+		}
+		if list, _ := s.want(a, 200, "").body["sections"].([]any); len(list) != answered {
+			t.Errorf("%s: %d sections, want %d", query, len(list), answered)
+		}
+	}
+}
+
 // statusOf reads a path with headers of several lines.
 func (s *site) statusOf(path string, header http.Header) int {
 	s.t.Helper()
