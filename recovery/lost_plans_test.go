@@ -37,6 +37,7 @@ func TestReconcile_ReportsAnEventThatLostItsPlan(t *testing.T) {
 	set := func(value any) bson.D {
 		return bson.D{{Key: "$set", Value: bson.D{{Key: "seatingPlanId", Value: value}}}}
 	}
+	unset := bson.D{{Key: "$unset", Value: bson.D{{Key: "seatingPlanId", Value: ""}}}}
 	named, standing := holdfast.LockRequest{Wish: holdfast.Wish{SeatIDs: []string{"A-1-2"}}}, holdfast.LockRequest{Seats: 1}
 	standing.Wish.Section = "pit"
 	for name, c := range map[string]struct {
@@ -49,7 +50,7 @@ func TestReconcile_ReportsAnEventThatLostItsPlan(t *testing.T) {
 		"a text":                         {lock: named, change: set("hall 1"), want: 1},
 		"the ID as a text":               {lock: named, change: set(ids.New().String()), want: 1},
 		"null":                           {lock: named, change: set(nil), want: 1},
-		"removed":                        {lock: named, change: bson.D{{Key: "$unset", Value: bson.D{{Key: "seatingPlanId", Value: ""}}}}, want: 1},
+		"removed":                        {lock: named, change: unset, want: 1},
 		"a text, of general admission":   {lock: standing, change: set("hall 1"), want: 1},
 		"a text, after its lock's end":   {lock: named, ends: true, change: set("hall 1")},
 		"a text, of an event never sold": {change: set("hall 1")},

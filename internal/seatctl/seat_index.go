@@ -140,7 +140,8 @@ func (s *session) refuseDoubles(ctx context.Context, doubles []store.DoubleSeat)
 	})
 	return errors.Join(err, fmt.Errorf("nothing was changed: %s taken by several locks. Decide which lock keeps each seat, "+
 		"and end the others: seatctl sweep ends those that are due, DELETE /api/locks/{id} an ACTIVE one, the cancellation of its booking a "+
-		"CONSUMED one, and POST /api/events/{id}/seats/unblock a BLOCKED one. Then run seatctl recover, and this again", countDoubles(len(doubles))))
+		"CONSUMED one, and POST /api/events/{id}/seats/unblock a BLOCKED one. Then run seatctl recover, and this again",
+		countDoubles(len(doubles))))
 }
 
 // countDoubles says how many seats there are. At core.MaxDoubles the search has ended.

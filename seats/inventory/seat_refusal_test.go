@@ -52,6 +52,7 @@ func TestAcquire_SaysWhatIsAvailable(t *testing.T) {
 // Locks of other software do not say where their seats are, so named seats are free in the map although the event has
 // too few left: they are refused by their names. Nothing is read for it that was not read before.
 func TestSeats_NamedSeatsOfAnEventWithTooFewAreNamed(t *testing.T) {
+	exchange := inventory.ChangeSeats{LockID: lockID(1), Seats: 2, Wish: named(0, "A1 A3").Wish}
 	for _, row := range []struct {
 		name     string
 		unplaced int64
@@ -60,7 +61,7 @@ func TestSeats_NamedSeatsOfAnEventWithTooFewAreNamed(t *testing.T) {
 	}{
 		{"none is left", 7, named(9, "A3 A2"), unavailable(2, 0, "A2", "A3")},
 		{"one is left", 6, named(9, "A4 A3 A2"), unavailable(3, 1, "A2", "A3", "A4")},
-		{"an exchange keeps what it has", 7, inventory.ChangeSeats{LockID: lockID(1), Seats: 2, Wish: named(0, "A1 A3").Wish}, unavailable(2, 1, "A3")},
+		{"an exchange keeps what it has", 7, exchange, unavailable(2, 1, "A3")},
 		{"blocks", 7, block(9, "A3"), unavailable(1, 0, "A3")},
 		{"best available has no names", 7, best(9, 1, holdfast.BestAvailable{}), unavailable(1, 0)},
 	} {
