@@ -51,7 +51,8 @@ type SectionCapacity struct {
 	Capacity int64  // ≥ 1
 }
 
-// Seating is what a seated event has beside an unseated one.
+// Seating is what a seated event has beside an unseated one, and the rules for its seats. An unseated event may have
+// rules too, which apply to nothing; an empty one is the default.
 type Seating struct {
 	PlanID           ID    // zero: the event is unseated
 	BlockedSeats     int64 // that the venue has taken out of sale

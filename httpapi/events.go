@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -25,8 +26,8 @@ type eventBody struct {
 
 	SeatingPlanID    string `json:"seatingPlanId,omitempty"`
 	BlockedSeats     *int64 `json:"blockedSeats,omitempty" doc:"Of an event with a seating plan: taken out of sale by the venue."`
-	OrphanRule       string `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE"`
-	AccessiblePolicy string `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN"`
+	OrphanRule       string `json:"orphanRule" enum:"ALLOW,REFUSE" doc:"It applies to numbered seats alone."`
+	AccessiblePolicy string `json:"accessiblePolicy" enum:"RESERVED,OPEN" doc:"It applies to numbered seats alone."`
 
 	Sections []sectionCapacity `json:"sections,omitempty" doc:"Of a seating plan: its general admission, with this event's capacities."`
 }
@@ -48,10 +49,12 @@ func newEventBody(e holdfast.Event) eventBody {
 		MaxSeatsPerUser: e.MaxSeatsPerUser,
 		CreatedAt:       formatTime(e.CreatedAt),
 		UpdatedAt:       formatTime(e.UpdatedAt),
+
+		OrphanRule:       string(cmp.Or(e.Seating.OrphanRule, holdfast.OrphansAllowed)),
+		AccessiblePolicy: string(cmp.Or(e.Seating.AccessiblePolicy, holdfast.AccessibleReserved)),
 	}
 	if s := e.Seating; !s.PlanID.IsZero() {
 		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
-		body.OrphanRule, body.AccessiblePolicy = string(s.OrphanRule), string(s.AccessiblePolicy)
 	}
 	for _, s := range e.Sections {
 		body.Sections = append(body.Sections, sectionCapacity(s))
@@ -69,8 +72,8 @@ type newEvent struct {
 		MaxSeatsPerUser int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Per user."`
 		IdempotencyKey  string      `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
 
-		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"With a plan. ALLOW if absent."`
-		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"With a plan. RESERVED if absent."`
+		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"ALLOW if absent. It applies to numbered seats alone."`
+		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"RESERVED if absent. It applies to numbered seats alone."`
 	}
 }
 
@@ -83,8 +86,8 @@ type eventUpdate struct {
 		Status          changeOf[string]      `json:"status,omitempty" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`
 		MaxSeatsPerUser changeOf[int64]       `json:"maxSeatsPerUser,omitempty" minimum:"0" maximum:"10000000" doc:"0 removes the limit."`
 
-		OrphanRule       changeOf[string] `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE" doc:"Of an event with a seating plan."`
-		AccessiblePolicy changeOf[string] `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN" doc:"Of an event with a seating plan."`
+		OrphanRule       changeOf[string] `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE" doc:"It applies to numbered seats alone."`
+		AccessiblePolicy changeOf[string] `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN" doc:"It applies to numbered seats alone."`
 
 		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"Has all taken seats."`
 		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"Other capacities of general admission."`

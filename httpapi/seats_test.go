@@ -187,7 +187,6 @@ func TestSeats_Refusals(t *testing.T) {
 		s.want(s.call("GET", "/api/events/"+event+"/seats/stream"+query, nil), 422, "VALIDATION_FAILED")
 	}
 	s.want(s.call("PATCH", "/api/events/"+event, fields{"totalSeats": 30}), 422, "VALIDATION_FAILED")
-	s.want(s.call("PATCH", "/api/events/"+unseated, fields{"orphanRule": "REFUSE"}), 422, "VALIDATION_FAILED")
 	s.want(s.call("POST", "/api/events", fields{
 		"name": "Both", "seatingPlanId": "0123456789abcdef01234567", "totalSeats": 5, "eventDate": "2030-06-15T20:00:00Z",
 	}), 422, "VALIDATION_FAILED")
@@ -310,6 +309,47 @@ func TestSeats_AMissingPlanIsNamed(t *testing.T) {
 		if detail := s.want(a, 503, "UNAVAILABLE").text("detail"); !strings.HasPrefix(detail, plan) || !strings.Contains(detail, action) {
 			t.Errorf("%s: %s", what, detail)
 		}
+	}
+}
+
+// The settings of seats are accepted and answered for every event, also where they apply to nothing.
+func TestEvents_HaveTheSettingsOfSeatsWithoutAPlan(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	show := fields{"name": "Show", "totalSeats": 5, "eventDate": "2030-01-02T03:04:05Z"}
+	wantRules := func(a answer, status int, rules string) {
+		t.Helper()
+		if s.want(a, status, ""); a.text("orphanRule")+" "+a.text("accessiblePolicy") != rules {
+			t.Errorf("the rules are not %s: %s", rules, a.raw)
+		}
+	}
+	created := s.call("POST", "/api/events", show)
+	wantRules(created, 201, "ALLOW RESERVED")
+	path := "/api/events/" + created.text("id")
+	wantRules(s.call("GET", path, nil), 200, "ALLOW RESERVED")
+	wantRules(s.call("PATCH", path, fields{"orphanRule": "REFUSE"}), 200, "REFUSE RESERVED")
+	wantRules(s.call("PATCH", path, fields{"accessiblePolicy": "OPEN"}), 200, "REFUSE OPEN")
+	wantRules(s.call("PATCH", path, fields{"name": "Other"}), 200, "REFUSE OPEN")
+	wantRules(s.call("GET", path, nil), 200, "REFUSE OPEN")
+	wantRules(s.call("PATCH", path, fields{"orphanRule": "ALLOW"}), 200, "ALLOW OPEN")
+	s.want(s.call("POST", "/api/locks", fields{"eventId": created.text("id"), "userId": s.user(), "seats": 5}), 201, "")
+
+	show["orphanRule"], show["accessiblePolicy"] = "REFUSE", "OPEN"
+	created = s.call("POST", "/api/events", show, "Idempotency-Key", "k")
+	wantRules(created, 201, "REFUSE OPEN")
+	wantRules(s.call("POST", "/api/events", show, "Idempotency-Key", "k"), 201, "REFUSE OPEN")
+	wantRules(s.call("GET", "/api/events/"+created.text("id"), nil), 200, "REFUSE OPEN")
+	show["orphanRule"] = "SOME"
+	s.want(s.call("POST", "/api/events", show), 422, "VALIDATION_FAILED")
+	s.want(s.call("PATCH", path, fields{"sections": []fields{{"key": "pit", "capacity": 1}}}), 422, "VALIDATION_FAILED")
+	items, _ := s.changes("pageSize=500&type=holdfast.event.created")
+	var told []string
+	for _, c := range items {
+		data := c["data"].(map[string]any)
+		told = append(told, fmt.Sprint(data["orphanRule"], " ", data["accessiblePolicy"]))
+	}
+	if !slices.Equal(told, []string{"ALLOW RESERVED", "REFUSE OPEN"}) {
+		t.Errorf("the changes have %q", told)
 	}
 }
 

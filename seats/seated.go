@@ -28,10 +28,8 @@ const MaxBlockedAtOnce = 10_000
 func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.SectionCapacity, error) {
 	rules := &n.Seating
 	switch {
-	case rules.PlanID.IsZero() && *rules != (holdfast.Seating{}):
-		return nil, holdfast.RefuseInput("body.seatingPlanId", "The rules for seats are of events with a seating plan: give its ID.")
 	case rules.PlanID.IsZero():
-		return nil, nil
+		return nil, checkRules(*rules)
 	case n.TotalSeats != 0:
 		return nil, holdfast.RefuseInput("body.totalSeats", "Give either totalSeats or seatingPlanId. An event has the seats of its plan.")
 	case s.store.DB().Shared():
@@ -40,8 +38,7 @@ func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.Se
 	}
 	rules.OrphanRule = cmp.Or(rules.OrphanRule, holdfast.OrphansAllowed)
 	rules.AccessiblePolicy = cmp.Or(rules.AccessiblePolicy, holdfast.AccessibleReserved)
-	given := holdfast.EventChange{OrphanRule: &rules.OrphanRule, AccessiblePolicy: &rules.AccessiblePolicy}
-	if err := checkChange(given); err != nil {
+	if err := checkRules(*rules); err != nil {
 		return nil, err
 	}
 	hall, err := s.halls.Hall(ctx, rules.PlanID)
@@ -50,6 +47,14 @@ func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.Se
 	}
 	n.TotalSeats = hall.TotalSeats()
 	return seating.NewOccupancy(hall).Capacities(), nil
+}
+
+// checkRules refuses rules that no event has. Empty ones are the defaults.
+func checkRules(rules holdfast.Seating) error {
+	return checkChange(holdfast.EventChange{
+		OrphanRule:       new(cmp.Or(rules.OrphanRule, holdfast.OrphansAllowed)),
+		AccessiblePolicy: new(cmp.Or(rules.AccessiblePolicy, holdfast.AccessibleReserved)),
+	})
 }
 
 // findPlan compiles the plan that an event is to have, before a transaction holds the event. It refuses with

@@ -72,15 +72,14 @@ func (d *planDoc) UnmarshalBSONValue(kind byte, data []byte) error {
 	return err
 }
 
-// seating is what a seated event has beside an unseated one. A rule that is missing or unknown is the
-// default.
+// seating has the rules, and what a seated event has beside an unseated one. A rule that is missing or unknown is the
+// default, which an unseated event need not name.
 func (d eventDoc) seating() (s holdfast.Seating) {
-	if d.SeatingPlanID.ID.IsZero() {
-		return s
-	}
-	s = holdfast.Seating{
-		PlanID: d.SeatingPlanID.ID, BlockedSeats: max(0, d.BlockedSeats.Or(0)),
-		OrphanRule: holdfast.OrphansAllowed, AccessiblePolicy: holdfast.AccessibleReserved,
+	if !d.SeatingPlanID.ID.IsZero() {
+		s = holdfast.Seating{
+			PlanID: d.SeatingPlanID.ID, BlockedSeats: max(0, d.BlockedSeats.Or(0)),
+			OrphanRule: holdfast.OrphansAllowed, AccessiblePolicy: holdfast.AccessibleReserved,
+		}
 	}
 	if rule := holdfast.OrphanRule(d.OrphanRule); rule == holdfast.OrphansRefused {
 		s.OrphanRule = rule
@@ -275,9 +274,15 @@ func (k Known) mapUnless() []bson.D {
 	}}}}}}
 }
 
-// seatedFields adds to a new event what it has beside an unseated one, with the map of the hall without a
-// lock. It refuses with CodeSeatingPlanNotFound.
+// seatedFields adds to a new event its rules, and what a seated one has beside an unseated one, with the map of the hall
+// without a lock. It refuses with CodeSeatingPlanNotFound.
 func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) (bson.D, error) {
+	if rule := e.Seating.OrphanRule; rule != "" {
+		doc = append(doc, bson.E{Key: "orphanRule", Value: string(rule)})
+	}
+	if policy := e.Seating.AccessiblePolicy; policy != "" {
+		doc = append(doc, bson.E{Key: "accessiblePolicy", Value: string(policy)})
+	}
 	if e.Seating.PlanID.IsZero() {
 		return doc, nil
 	}
@@ -294,12 +299,6 @@ func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) 
 		}
 	}
 	doc = append(doc, bson.E{Key: planField, Value: e.Seating.PlanID}, bson.E{Key: "blockedSeats", Value: int64(0)})
-	if rule := e.Seating.OrphanRule; rule != "" {
-		doc = append(doc, bson.E{Key: "orphanRule", Value: string(rule)})
-	}
-	if policy := e.Seating.AccessiblePolicy; policy != "" {
-		doc = append(doc, bson.E{Key: "accessiblePolicy", Value: string(policy)})
-	}
 	free := seating.NewOccupancy(hall)
 	if sections := free.Capacities(); len(sections) > 0 {
 		doc = append(doc, bson.E{Key: sectionsField, Value: newSections(sections)})

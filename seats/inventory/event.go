@@ -45,10 +45,6 @@ func (d *decision) fitsSeating(c holdfast.EventChange) *holdfast.Error {
 	switch {
 	case d.isSeated() && c.TotalSeats != nil:
 		return holdfast.RefuseInput("body.totalSeats", "The event has the seats of its seating plan.")
-	case !d.isSeated() && c.OrphanRule != nil:
-		return holdfast.RefuseInput("body.orphanRule", "The event has no seating plan.")
-	case !d.isSeated() && c.AccessiblePolicy != nil:
-		return holdfast.RefuseInput("body.accessiblePolicy", "The event has no seating plan.")
 	case !d.isSeated() && c.SeatingPlanID != nil:
 		return holdfast.RefuseInput("body.seatingPlanId", "The event has no seating plan, and can't get one.")
 	case !d.isSeated() && len(c.Sections) > 0:

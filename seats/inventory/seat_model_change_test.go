@@ -53,7 +53,7 @@ func (m *seatModel) change(c inventory.ChangeEvent) outcome {
 	if m.event != nil && m.event.Status == "CANCELLED" && c.Status != nil && *c.Status != "CANCELLED" {
 		return refused("EVENT_NOT_ON_SALE")
 	}
-	ofSeated := c.OrphanRule != nil || c.AccessiblePolicy != nil || c.SeatingPlanID != nil || len(c.Sections) > 0
+	ofSeated := c.SeatingPlanID != nil || len(c.Sections) > 0
 	if m.event != nil && (m.hall != nil && c.TotalSeats != nil || m.hall == nil && ofSeated) {
 		return refused("VALIDATION_FAILED")
 	}
