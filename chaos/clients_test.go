@@ -21,6 +21,7 @@ type clients struct {
 	apis   []*client.Client
 	users  []string
 	events []*eventOnSale
+	plans  []string // IDs of hallPlans
 
 	mu            sync.Mutex
 	history       []invocation
@@ -35,7 +36,7 @@ type eventOnSale struct {
 	total   int64
 	perUser int64
 
-	hall           *hall // nil: the event is unseated
+	hall           *hall // at first; nil: the event is unseated
 	refusesOrphans bool
 
 	mu    sync.Mutex
@@ -81,6 +82,12 @@ func (c *cluster) newClients(users []string, events int) *clients {
 		e.id = created.ID
 		cs.events = append(cs.events, e)
 	}
+	if c.planIDs == nil {
+		for _, h := range hallPlans {
+			c.planIDs = append(c.planIDs, createPlan(c.t, c.caller(apiNames[0]), h))
+		}
+	}
+	cs.plans = c.planIDs
 	for i := range seatedEvents {
 		cs.events = append(cs.events, c.newSeatedEvent(i == 0))
 	}

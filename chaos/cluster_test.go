@@ -25,7 +25,7 @@ type cluster struct {
 	redis      *testenv.Redis
 	env        *testenv.Env
 	http       *http.Client
-	planID     string // of theHall
+	planIDs    []string // of hallPlans
 	seatIndex  bool
 
 	mu       sync.Mutex

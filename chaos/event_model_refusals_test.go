@@ -9,10 +9,18 @@ func (s eventState) mayRefuse(in opInput, out opOutput) bool {
 		return out.code == "IDEMPOTENCY_KEY_REUSED" && s.locks[in.lock].status != 0
 	case opResize:
 		return out.code == "CAPACITY_BELOW_TAKEN" && in.seats < s.total-s.free
+	case opSetHall:
+		_, possible := s.inHall(in)
+		return out.code == "CAPACITY_BELOW_TAKEN" && !possible
 	case opChange:
 		return s.mayRefuseChange(in, out)
 	case opBlock:
-		return out.code == "SEATS_UNAVAILABLE" && s.mayRefuseNamed(in, out, noLock, s.blocked)
+		if out.code == misfit {
+			return !s.fits(in.wish)
+		}
+		return out.code == "SEATS_UNAVAILABLE" && s.fits(in.wish) && s.mayRefuseNamed(in, out, noLock, s.blocked)
+	case opUnblock:
+		return out.code == misfit && !s.fits(in.wish)
 	case opSetStatus:
 		return out.code == "EVENT_NOT_ON_SALE" && s.saleStatus == "CANCELLED"
 	case opExtend, opRelease, opBook:
@@ -25,7 +33,7 @@ func (s eventState) mayRefuse(in opInput, out opOutput) bool {
 
 func (s eventState) mayRefuseLock(in opInput, out opOutput) bool {
 	switch out.code {
-	case "SEATS_UNAVAILABLE", "SEATS_NOT_ADJACENT", "SEAT_ORPHANED":
+	case "SEATS_UNAVAILABLE", "SEATS_NOT_ADJACENT", "SEAT_ORPHANED", misfit:
 		return s.mayRefuseSeats(in, out, noLock)
 	case "SEAT_LIMIT_REACHED":
 		most := s.heldBy(in.user, func(expires int64) bool { return expires+tolerance > out.called })

@@ -29,6 +29,7 @@ const (
 	opBlock     operation = "block"
 	opUnblock   operation = "unblock"
 	opSetRule   operation = "set orphan rule"
+	opSetHall   operation = "set hall" // another plan, other capacities, or both
 	// These are no requests. opExpire is a lock that a sweep or a reclaim expired; opReadBlocks is how many
 	// blocked seats an answer tells of; opReadFinal reads the documents at the end.
 	opExpire     operation = "expire"
@@ -39,7 +40,7 @@ const (
 // changesEvent reports whether an operation changes the event itself. Such a request has no key:
 // each of its attempts may take effect.
 func (o operation) changesEvent() bool {
-	return slices.Contains([]operation{opResize, opSetStatus, opSetLimit, opBlock, opUnblock, opSetRule}, o)
+	return slices.Contains([]operation{opResize, opSetStatus, opSetLimit, opBlock, opUnblock, opSetRule, opSetHall}, o)
 }
 
 // isRepeatable reports whether each attempt may take effect.
@@ -55,6 +56,8 @@ type opInput struct {
 	seats         int64
 	wish          wish   // of an event with a hall; to block and unblock, its named seats
 	refuse        bool   // orphans, of opSetRule
+	hall          *hall  // whose plan opSetHall gives the event; nil: it keeps its own
+	capacity      int64  // that opSetHall gives the standing section; 0: none
 	until         int64  // the expiry or the payment window that is requested, 0 for none
 	saleStatus    string // of opSetStatus
 	indeterminate bool   // It had no definite answer: it was executed at some time, or never.
@@ -94,6 +97,7 @@ type eventState struct {
 	cancelled            []cancelledBooking
 
 	hall           *hall // nil: the event is unseated
+	capacity       int64 // of the standing section
 	blocked        seatSet
 	refusesOrphans bool
 }
@@ -162,7 +166,7 @@ func (s eventState) step(in opInput, out opOutput) (next []any) {
 
 func (s eventState) equal(o eventState) bool {
 	return s.total == o.total && s.free == o.free && s.perUser == o.perUser && s.saleStatus == o.saleStatus &&
-		s.hall == o.hall && s.blocked == o.blocked && s.refusesOrphans == o.refusesOrphans &&
+		s.hall == o.hall && s.capacity == o.capacity && s.blocked == o.blocked && s.refusesOrphans == o.refusesOrphans &&
 		slices.Equal(s.locks, o.locks) && slices.Equal(s.cancelled, o.cancelled)
 }
 
@@ -229,6 +233,8 @@ func (s eventState) execute(in opInput, out opOutput) (after eventState, possibl
 	case opSetRule:
 		s.refusesOrphans = in.refuse
 		return s, true
+	case opSetHall:
+		return s.setHall(in, out)
 	case opExpire:
 		l := s.locks[in.lock]
 		if l.reclaimed {
@@ -358,7 +364,7 @@ func (s eventState) matches(final eventState) bool {
 	if s.free != final.free || s.total != final.total || s.perUser != final.perUser || s.saleStatus != final.saleStatus {
 		return false
 	}
-	if s.hall != final.hall || s.blocked != final.blocked || s.refusesOrphans != final.refusesOrphans {
+	if s.hall != final.hall || s.capacity != final.capacity || s.blocked != final.blocked || s.refusesOrphans != final.refusesOrphans {
 		return false
 	}
 	for i, l := range s.locks {

@@ -9,9 +9,9 @@ func describeOperation(in opInput, out opOutput) string {
 	if in.op == opReadFinal {
 		return "final state: " + in.final.String()
 	}
-	return fmt.Sprintf("%s lock %d booking %q user %d seats %d %+v until %s %s indeterminate %t → "+
+	return fmt.Sprintf("%s lock %d booking %q user %d seats %d %+v until %s %s hall %v %d indeterminate %t → "+
 		"%s %s %s replayed %t available %d expires %s %+v",
-		in.op, in.lock, in.booking, in.user, in.seats, in.wish, formatMillis(in.until), in.saleStatus, in.indeterminate,
+		in.op, in.lock, in.booking, in.user, in.seats, in.wish, formatMillis(in.until), in.saleStatus, in.hall, in.capacity, in.indeterminate,
 		out.code, out.id, out.status, out.replayed, out.available, formatMillis(out.expires), out.seatAnswer)
 }
 
@@ -26,7 +26,7 @@ func formatMillis(ms int64) string {
 func (s eventState) String() string {
 	text := fmt.Sprintf("%d of %d free, limit %d, %s;", s.free, s.total, s.perUser, s.saleStatus)
 	if s.hall != nil {
-		text += fmt.Sprintf(" blocked %v, orphans are refused %t;", s.blocked, s.refusesOrphans)
+		text += fmt.Sprintf(" %v, %d standing, blocked %v, orphans are refused %t;", s.hall, s.capacity, s.blocked, s.refusesOrphans)
 	}
 	for i, l := range s.locks {
 		if l.holdsSeats() {

@@ -27,6 +27,15 @@ type finalEvent struct {
 
 	OrphanRule   string `bson:"orphanRule"`
 	BlockedSeats int64  `bson:"blockedSeats"`
+
+	Plan     holdfast.ID        `bson:"seatingPlanId"`
+	Sections []capacityDocument `bson:"sections"`
+}
+
+// capacityDocument is the capacity of a section of general admission in an event.
+type capacityDocument struct {
+	Key      string `bson:"key"`
+	Capacity int64  `bson:"capacity"`
 }
 
 type finalLock struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // hallChecker is the part of streamChecker that knows which seats are taken: no seat is in two locks
-// that take seats, and the event's map is their union.
+// that take seats, and the event's map is their union, in the plan and with the capacities that the event has then.
 type hallChecker struct {
 	plans  testenv.PlanSeats
 	events map[holdfast.ID]*mirroredHall
@@ -21,6 +21,7 @@ type hallChecker struct {
 // mirroredHall is a seated event as it is committed.
 type mirroredHall struct {
 	plan    holdfast.ID
+	general []capacityDocument
 	stored  map[string]bson.RawValue // the map, by the number of a section
 	blocked int64
 	locks   map[holdfast.ID]testenv.HeldSeats // that take seats
@@ -86,11 +87,17 @@ func (c *hallChecker) changeEvent(id holdfast.ID, change changeEvent) {
 			setAll(all)
 		}
 	}
+	for _, name := range change.Update.Removed {
+		delete(e.stored, strings.TrimPrefix(name, mapName+"."))
+	}
 	elements, _ := fields.Elements()
 	for _, f := range elements {
 		switch name := f.Key(); {
 		case name == "seatingPlanId":
 			_ = f.Value().Unmarshal(&e.plan)
+		case name == "sections":
+			e.general = nil
+			_ = f.Value().Unmarshal(&e.general)
 		case name == "blockedSeats":
 			e.blocked, _ = f.Value().AsInt64OK()
 		case name == mapName:
@@ -130,16 +137,52 @@ func (c *hallChecker) check(id holdfast.ID, counters availability) (violations [
 		}
 	}
 	violations = append(violations, testenv.SeatViolations(c.plans[e.plan], e.stored, locks)...)
+	violations = append(violations, e.planViolations(c.plans[e.plan], locks, counters.Total)...)
 	if free := counters.Total - taken; counters.Available != free || c.plans[e.plan] == nil {
 		violations = append(violations, fmt.Sprintf("%d seats are available, want %d", counters.Available, free))
 	}
 	if e.blocked != blocked {
 		violations = append(violations, fmt.Sprintf("%d seats are said to be blocked, not %d", e.blocked, blocked))
 	}
+	slices.Sort(violations) // locks come in any order
 	wrong := violations
 	if slices.Equal(wrong, e.wrong) {
 		violations = nil
 	}
 	e.wrong = wrong
+	return violations
+}
+
+// planViolations compares the event with its plan: it has the plan's sections and its seats, and room for the locks.
+func (e *mirroredHall) planViolations(plan []testenv.PlanSection, locks []testenv.HeldSeats, total int64) (violations []string) {
+	seats, room, want := map[string]bool{}, map[string]int64{}, int64(0)
+	for _, s := range plan {
+		for _, id := range s.SeatIDs {
+			seats[id] = true
+		}
+		want += int64(len(s.SeatIDs))
+	}
+	for _, s := range e.general {
+		room[s.Key], want = s.Capacity, want+s.Capacity
+	}
+	for _, l := range locks {
+		for _, id := range l.SeatIDs {
+			if !seats[id] {
+				violations = append(violations, fmt.Sprintf("a lock has the seat %s, which the plan lacks", id))
+			}
+		}
+		if l.Section != "" {
+			room[l.Section] -= l.Seats
+		}
+	}
+	for key, left := range room {
+		if left < 0 {
+			violations = append(violations, fmt.Sprintf("section %s has %d seats too few", key, -left))
+		}
+	}
+	if len(e.stored) != len(plan) || total != want {
+		violations = append(violations, fmt.Sprintf("it has %d seats and the map of %d sections, its plan and capacities %d and %d",
+			total, len(e.stored), want, len(plan)))
+	}
 	return violations
 }

@@ -5,7 +5,7 @@ import "testing"
 // hallState is theHall with locks of an hour on named seats, of which lock 1 is due at 100, and a block.
 func hallState() eventState {
 	s := newEventState(theHall.totalSeats(), 0, 8)
-	s.hall, s.blocked = theHall, seatsOf("B1")
+	s.hall, s.capacity, s.blocked = theHall, theHall.capacity(), seatsOf("B1")
 	const hour = 3_600_000
 	for i, l := range []lockState{
 		{seats: 2, places: places{named: seatsOf("A1", "A2")}, expires: hour},

@@ -23,12 +23,13 @@ type seatAnswer struct {
 	unavailable, orphans seatSet
 	longest              int64
 	blocked              int64 // seats of the event
+	event                hallAnswer
 }
 
 // String has all fields: it is not that of the places.
 func (a seatAnswer) String() string {
-	return fmt.Sprintf("%d seats %v requested %d unavailable %v orphans %v longest %d blocked %d",
-		a.seats, a.places, a.requested, a.unavailable, a.orphans, a.longest, a.blocked)
+	return fmt.Sprintf("%d seats %v requested %d unavailable %v orphans %v longest %d blocked %d event %v",
+		a.seats, a.places, a.requested, a.unavailable, a.orphans, a.longest, a.blocked, a.event)
 }
 
 const noLock = -1
@@ -54,7 +55,7 @@ func (s eventState) freeSeats(own int) seatSet {
 
 // freeStanding is how many more seats a section of general admission has, with those of the own lock.
 func (s eventState) freeStanding(section string, own int) int64 {
-	free := s.hall.capacity()
+	free := s.capacity
 	for i, l := range s.locks {
 		if i != own && l.holdsSeats() && l.places.section == section {
 			free -= l.seats
@@ -80,6 +81,8 @@ func (s eventState) grant(in opInput, out opOutput, own int) (after eventState, 
 	switch {
 	case s.hall == nil:
 		return s, places{}, true
+	case !s.fits(w):
+		return s, places{}, false
 	case w.isStanding():
 		return s, places{section: w.section}, s.freeStanding(w.section, own) >= in.seats
 	case w.best:
@@ -150,12 +153,14 @@ func (s eventState) changeSeats(in opInput, out opOutput) (eventState, bool) {
 // changeBlocks blocks all of the seats, or unblocks those that are blocked. The answer tells how many are blocked
 // after the whole transaction, which may have other changes of blocks: see opReadBlocks.
 func (s eventState) changeBlocks(in opInput, out opOutput) (after eventState, possible bool) {
-	seats, possible := in.wish.named, true
+	seats, possible := in.wish.named, s.fits(in.wish)
 	if in.op == opUnblock {
 		s.free += (seats & s.blocked).count()
 		s.blocked &^= seats
 	} else {
-		s, possible = s.reclaim(seats&^s.blocked, out, noLock)
+		var canBeHad bool
+		s, canBeHad = s.reclaim(seats&^s.blocked, out, noLock)
+		possible = possible && canBeHad
 		s.free -= (seats &^ s.blocked).count()
 		s.blocked |= seats
 	}
@@ -169,6 +174,8 @@ func (s eventState) mayRefuseSeats(in opInput, out opOutput, own int) bool {
 	case s.hall == nil:
 		return out.code == "SEATS_UNAVAILABLE" && !s.hasDue(out, own) && s.free+s.own(own).seats < in.seats &&
 			out.available == s.free+s.own(own).seats
+	case out.code == misfit || !s.fits(w):
+		return out.code == misfit && !s.fits(w)
 	case w.isStanding():
 		free := s.freeStanding(w.section, own)
 		return out.code == "SEATS_UNAVAILABLE" && !s.hasDue(out, own) && free < in.seats && out.available == free &&

@@ -59,8 +59,13 @@ type hall struct {
 const standing = "pit"
 
 // theHall has two rows with an aisle, of which two seats are accessible, a row in another section, and a
-// table.
-var theHall = newHall(smallPlan())
+// table. hallPlans are the plans that an event in theHall may get; the first one is that of theHall.
+var (
+	theHall   = newHall(smallPlan())
+	hallPlans = []*hall{theHall, newHall(turnedPlan()), newHall(shorterPlan())}
+)
+
+func (h *hall) String() string { return h.plan.Name }
 
 func newHall(plan holdfast.SeatingPlan) *hall {
 	h := &hall{Hall: hallmodel.Of(plan), plan: plan, picks: map[pickKey]pickResult{}, orphans: map[orphanKey]seatSet{}}
@@ -105,6 +110,30 @@ func smallPlan() holdfast.SeatingPlan {
 			}},
 		},
 	}
+}
+
+// turnedPlan has all seats of smallPlan and one more, in other sections, other categories and another order, with
+// other aisles.
+func turnedPlan() holdfast.SeatingPlan {
+	return holdfast.SeatingPlan{
+		Name: "Turned hall", Categories: hallCategories, FocalPoint: &holdfast.Point{X: 2 * holdfast.Unit},
+		Sections: []holdfast.Section{
+			{Key: "back", Name: "Back", Category: "balcony", Rows: []holdfast.Row{
+				row("C", "", "C8 C7 C6 | C5 C4 C3 C2 C1"), row("B", "", "B8 B7 B6 B5 B4 B3 B2 B1"),
+			}},
+			{Key: standing, Name: "Standing", Category: "balcony", Capacity: 12},
+			{Key: "front", Name: "Front", Category: "stalls", Rows: []holdfast.Row{row("A", "", "A9 A8* A7* A6 | A5 A4 A3 A2 A1")}},
+			{Key: "side", Name: "Side", Category: "stalls", Rows: []holdfast.Row{row("D", "", "D1 D2 D3 D4 D5 D6 D7 D8")}},
+		},
+	}
+}
+
+// shorterPlan lacks a seat of smallPlan that many want, and has fewer standing places.
+func shorterPlan() holdfast.SeatingPlan {
+	plan := smallPlan()
+	plan.Name, plan.Sections[1].Capacity = "Shorter hall", 7
+	plan.Sections[0].Rows[0] = row("A", "", "A1 A2 A3 A4 | A6 A7* A8*")
+	return plan
 }
 
 // capacity is that of the section of general admission.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,22 +25,19 @@ func sendLock(e *eventOnSale, r client.LockRequest, w wish) func(context.Context
 // newSeatedEvent creates an event in theHall.
 func (c *cluster) newSeatedEvent(refusesOrphans bool) *eventOnSale {
 	c.t.Helper()
-	if c.planID == "" {
-		c.planID = createPlan(c.t, c.caller(apiNames[0]))
-	}
 	e := &eventOnSale{hall: theHall, total: theHall.totalSeats(), refusesOrphans: refusesOrphans}
 	rule := client.OrphansAllowed
 	if refusesOrphans {
 		rule = client.OrphansRefused
 	}
-	e.id = createSeatedEvent(c.t, c.caller(apiNames[0]), c.planID, rule)
+	e.id = createSeatedEvent(c.t, c.caller(apiNames[0]), c.planIDs[0], rule)
 	return e
 }
 
-// createPlan creates the plan of theHall, and returns its ID.
-func createPlan(t *testing.T, c *apiCaller) string {
+// createPlan creates the plan of a hall, and returns its ID.
+func createPlan(t *testing.T, c *apiCaller, h *hall) string {
 	t.Helper()
-	status, fields, err := c.call(t.Context(), http.MethodPost, "/api/seating-plans", planjson.Of(theHall.plan))
+	status, fields, err := c.call(t.Context(), http.MethodPost, "/api/seating-plans", planjson.Of(h.plan))
 	if err != nil || status != http.StatusCreated {
 		t.Fatal(status, fields, err)
 	}
@@ -71,12 +69,12 @@ func (g *generator) askAgain(l ownLock) {
 	g.invoke(g.n+1, again)
 }
 
-// wish draws what a request wants of an event, and how many seats that is.
+// wish draws what a request wants of an event, and how many seats that is. Its plan may not have the seats.
 func (g *generator) wish(e *eventOnSale) (w wish, seats int64) {
 	if e.hall == nil {
 		return wish{}, 1 + g.rng.Int64N(4)
 	}
-	return e.hall.wish(g.rng)
+	return hallPlans[g.rng.IntN(len(hallPlans))].wish(g.rng)
 }
 
 // wish draws named seats, the best available or standing places.
@@ -125,7 +123,7 @@ func (h *hall) namedSeats(rng *rand.Rand) (s seatSet) {
 // block blocks seats of an event, or unblocks some.
 func (g *generator) block(event int) {
 	e := g.events[event]
-	in := opInput{op: opBlock, event: event, wish: wish{named: e.hall.namedSeats(g.rng)}}
+	in := opInput{op: opBlock, event: event, wish: wish{named: hallPlans[g.rng.IntN(len(hallPlans))].namedSeats(g.rng)}}
 	if g.rng.IntN(5) < 2 {
 		in.op = opUnblock
 		in.wish.named |= e.hall.namedSeats(g.rng)
@@ -150,4 +148,37 @@ func (g *generator) setRule(event int) {
 		rule = client.OrphansRefused
 	}
 	g.updateEvent(in, client.EventChange{OrphanRule: &rule})
+}
+
+// rearrange gives the events in halls other plans and capacities, until ctx ends.
+func (c *clients) rearrange(ctx context.Context, seed uint64) {
+	g := &generator{clients: c, rng: rand.New(rand.NewPCG(seed, 1<<35))}
+	for ; ctx.Err() == nil; g.n++ {
+		delay(ctx, randomMillis(g.rng, 50, 400))
+		g.setHall(len(g.events) - 1 - g.rng.IntN(seatedEvents))
+	}
+}
+
+// setHall gives an event another plan, another capacity of its standing section, or both.
+func (g *generator) setHall(event int) {
+	var change client.EventChange
+	in := opInput{op: opSetHall, event: event}
+	what := g.rng.IntN(5)
+	if what > 0 {
+		n := g.rng.IntN(len(hallPlans))
+		in.hall, change.SeatingPlanID = hallPlans[n], &g.plans[n]
+	}
+	if what < 2 {
+		in.capacity = 1 + g.rng.Int64N(14)
+		change.Sections = []client.SectionCapacity{{Key: standing, Capacity: in.capacity}}
+	}
+	g.updateEvent(in, change)
+}
+
+// hallOf is the hall that a plan is of; nil: it is none of hallPlans.
+func (c *clients) hallOf(plan string) *hall {
+	if n := slices.Index(c.plans, plan); n >= 0 {
+		return hallPlans[n]
+	}
+	return nil
 }

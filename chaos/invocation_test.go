@@ -77,7 +77,7 @@ func isNotExecuted(err error) bool {
 var expectedStatus = map[string]int{
 	"SEATS_UNAVAILABLE": 409, "SEAT_LIMIT_REACHED": 409, "EVENT_NOT_ON_SALE": 409, "CAPACITY_BELOW_TAKEN": 409,
 	"LOCK_CONSUMED": 409, "LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "IDEMPOTENCY_KEY_REUSED": 422,
-	"SEATS_NOT_ADJACENT": 409, "SEAT_ORPHANED": 409, "LOCK_HAS_BOOKING": 409,
+	"SEATS_NOT_ADJACENT": 409, "SEAT_ORPHANED": 409, "LOCK_HAS_BOOKING": 409, misfit: 422,
 	"BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409, "BOOKING_EXPIRED": 410,
 }
 
@@ -131,9 +131,13 @@ func outputOfBooking(b client.Booking, err error) (opOutput, error) {
 	return opOutput{id: b.ID, status: b.Status}, nil
 }
 
-func outputOfEvent(e client.Event, err error) (opOutput, error) {
+func (c *clients) outputOfEvent(e client.Event, err error) (opOutput, error) {
 	if err != nil {
 		return outputOfError(err)
 	}
-	return opOutput{id: e.ID, status: e.Status}, nil
+	hall := hallAnswer{hall: c.hallOf(e.SeatingPlanID), total: e.TotalSeats, available: e.AvailableSeats}
+	for _, s := range e.Sections {
+		hall.capacity += s.Capacity
+	}
+	return opOutput{id: e.ID, status: e.Status, seatAnswer: seatAnswer{event: hall}}, nil
 }

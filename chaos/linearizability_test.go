@@ -36,7 +36,9 @@ func (c *clients) checkLinearizability(event int, final finalState) {
 	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	e := c.events[event]
 	begin := newEventState(e.total, e.perUser, e.locks)
-	begin.hall, begin.refusesOrphans = e.hall, e.refusesOrphans
+	if e.hall != nil {
+		begin.hall, begin.capacity, begin.refusesOrphans = e.hall, e.hall.capacity(), e.refusesOrphans
+	}
 	model := eventModel(begin)
 	switch porcupine.CheckOperationsTimeout(model, ops, checkTimeout) {
 	case porcupine.Ok:
@@ -87,7 +89,7 @@ func (c *clients) eventHistory(event int, final finalState) []porcupine.Operatio
 		}
 		h.addIndeterminate(inv)
 	}
-	h.addFinalState(c.events[event], event, final)
+	h.addFinalState(c.events[event], event, final, c.hallOf(final.events[c.events[event].id].Plan.String()))
 	return h.ops
 }
 
@@ -123,10 +125,13 @@ func (h *historyBuilder) addIndeterminate(inv invocation) {
 
 // addFinalState adds the locks that were expired and, as the last operation, a read of the
 // documents.
-func (h *historyBuilder) addFinalState(e *eventOnSale, event int, final finalState) {
+func (h *historyBuilder) addFinalState(e *eventOnSale, event int, final finalState, hall *hall) {
 	document := final.events[e.id]
 	state := eventState{total: document.Total, free: document.Available, perUser: document.PerUser, saleStatus: document.Status,
-		locks: make([]lockState, e.locks), hall: e.hall, blocked: final.blocked[document.ID], refusesOrphans: document.OrphanRule == "REFUSE"}
+		locks: make([]lockState, e.locks), hall: hall, blocked: final.blocked[document.ID], refusesOrphans: document.OrphanRule == "REFUSE"}
+	for _, s := range document.Sections {
+		state.capacity += s.Capacity
+	}
 	for _, l := range final.locks {
 		number, known := h.lockNumbers[l.Key]
 		if l.EventID.String() != e.id || !known {

@@ -21,17 +21,22 @@ type nemesisReport struct {
 
 // hallReport counts what clients did in halls.
 type hallReport struct {
-	named, picked, standing, changed, blocks int // granted
-	taken, apart, orphaned                   int // refused
+	named, picked, standing, changed, blocks, plans, capacities int // granted
+	taken, apart, orphaned, misfits, tooSmall                   int // refused
 }
 
 func (r *hallReport) add(inv invocation) {
-	counters := map[string]*int{"SEATS_UNAVAILABLE": &r.taken, "SEATS_NOT_ADJACENT": &r.apart, "SEAT_ORPHANED": &r.orphaned}
+	counters := map[string]*int{"SEATS_UNAVAILABLE": &r.taken, "SEATS_NOT_ADJACENT": &r.apart, "SEAT_ORPHANED": &r.orphaned,
+		misfit: &r.misfits, "CAPACITY_BELOW_TAKEN": &r.tooSmall}
 	n := counters[inv.code]
 	if inv.code == "" {
 		switch {
 		case inv.op == opBlock:
 			n = &r.blocks
+		case inv.op == opSetHall && inv.hall != nil:
+			n = &r.plans
+		case inv.op == opSetHall:
+			n = &r.capacities
 		case inv.op == opChange:
 			n = &r.changed
 		case inv.op == opLock && inv.wish.named != 0:
@@ -50,7 +55,7 @@ func (r *hallReport) add(inv invocation) {
 // isSufficient reports whether each kind of request was granted, and refused for each reason that is not rare.
 func (r hallReport) isSufficient(rounds int) bool {
 	return r.named >= 3*rounds && r.picked >= 3*rounds && r.changed >= rounds && r.standing >= rounds/2 && r.blocks >= rounds/4 &&
-		r.taken >= rounds && r.orphaned >= rounds/4
+		r.taken >= rounds && r.orphaned >= rounds/4 && r.plans >= rounds && r.tooSmall >= rounds/4
 }
 
 // roundResult is what one round adds to the report.
@@ -76,10 +81,13 @@ func (r nemesisReport) String() string {
 	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d seals, "+
 		"%d changes told, %d states observed by subscribers in %d streams with %d resets, "+
 		"everything due expired within %v, %d undecided histories; "+
-		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, and as refused %d taken, %d apart, %d orphaned (%s)",
+		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, %d plans, %d capacities, "+
+		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.seals,
 		r.told, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
-		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks, r.halls.taken, r.halls.apart, r.halls.orphaned,
+		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks,
+		r.halls.plans, r.halls.capacities,
+		r.halls.taken, r.halls.apart, r.halls.orphaned, r.halls.misfits, r.halls.tooSmall,
 		strings.Join(names, ", "))
 }
 

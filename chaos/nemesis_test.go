@@ -125,6 +125,7 @@ func (r *round) run(report *nemesisReport) bool {
 		workload.Go(func() { made.create(running, r.seed, id) })
 	}
 	workload.Go(func() { cs.operate(running, r.seed) })
+	workload.Go(func() { cs.rearrange(running, r.seed) })
 	sealing, endSealing := context.WithCancel(context.Background())
 	sealed := make(chan int, 1)
 	go func() { sealed <- r.sealEvents(sealing, r.seed) }()

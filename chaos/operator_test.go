@@ -12,7 +12,8 @@ import (
 )
 
 // operate lets an operator work in the midst of the sale, until ctx ends: limits, capacities and
-// statuses change within fractions of a second, seats are blocked, orphans refused, and one event is cancelled.
+// statuses change within fractions of a second, seats are blocked, orphans refused, plans replaced, and one event
+// is cancelled.
 func (c *clients) operate(ctx context.Context, seed uint64) {
 	g := &generator{clients: c, rng: rand.New(rand.NewPCG(seed, 1<<34))}
 	cancelled := len(c.events) - 1 - 2*g.rng.IntN(2) // in a hall, or not
@@ -21,7 +22,7 @@ func (c *clients) operate(ctx context.Context, seed uint64) {
 		delay(ctx, randomMillis(g.rng, 50, 300))
 		event := g.event()
 		in := opInput{op: opSetLimit, event: event, seats: g.rng.Int64N(8)}
-		switch n := g.rng.IntN(6); {
+		switch n := g.rng.IntN(7); {
 		case !isCancelled && time.Now().After(cancelAt):
 			isCancelled = true
 			in = opInput{op: opSetStatus, event: cancelled, saleStatus: "CANCELLED"}
@@ -32,6 +33,8 @@ func (c *clients) operate(ctx context.Context, seed uint64) {
 			g.block(event)
 		case n < 5 && g.events[event].hall != nil:
 			g.setRule(event)
+		case n == 6 && g.events[event].hall != nil:
+			g.setHall(event)
 		case n < 5:
 			in.op, in.seats = opResize, g.events[event].total/2+g.rng.Int64N(g.events[event].total)
 			g.updateEvent(in, client.EventChange{TotalSeats: &in.seats})

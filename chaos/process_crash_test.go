@@ -31,7 +31,7 @@ func TestProcesses_KilledAtRandomLoseNothing(t *testing.T) {
 	api, worker := start(t, "api", settings...), start(t, "worker", settings...)
 	awaitReady(t, c, api)
 	user := createUser(t, c)
-	hall := createSeatedEvent(t, c, createPlan(t, c), client.OrphansAllowed)
+	hall := createSeatedEvent(t, c, createPlan(t, c, theHall), client.OrphansAllowed)
 	events := []string{createEvent(t, c, 400), createEvent(t, c, 400), createEvent(t, c, 50), hall}
 
 	ctx, stop := context.WithCancel(t.Context())

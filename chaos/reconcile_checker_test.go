@@ -56,7 +56,7 @@ func damageCounter(cl *cluster, rng *rand.Rand, id holdfast.ID) (changed bool) {
 	return changed
 }
 
-// damageMap makes all seats of an event's first section available in its map.
+// damageMap makes all seats of an event's first section available in its map, which has two bytes in each plan.
 func damageMap(cl *cluster, id holdfast.ID) {
 	cl.retry(func(ctx context.Context) error {
 		_, err := cl.env.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}},
@@ -70,8 +70,13 @@ func (c *clients) checkMapAt(name string, api *client.Client, event *eventOnSale
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	answer, err := api.GetSeatMap(ctx, event.id)
+	hall := c.hallOf(final.events[event.id].Plan.String())
+	if hall == nil {
+		c.violation("documents", "event %s has the plan %s", event.id, final.events[event.id].Plan)
+		return
+	}
 	var got seatSet
-	for _, seat := range event.hall.Seats {
+	for _, seat := range hall.Seats {
 		if err == nil && answer.Sections[seat.Section].Taken(seat.InSection) {
 			got |= seatsOf(seat.ID)
 		}

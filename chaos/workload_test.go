@@ -322,6 +322,6 @@ func (g *generator) updateEvent(in opInput, change client.EventChange) {
 	id := g.events[in.event].id
 	g.invoke(g.n, invocation{opInput: in, target: id,
 		send: func(ctx context.Context, api *client.Client) (opOutput, error) {
-			return outputOfEvent(api.UpdateEvent(ctx, id, change))
+			return g.outputOfEvent(api.UpdateEvent(ctx, id, change))
 		}})
 }
