@@ -132,7 +132,7 @@ func turnedPlan() holdfast.SeatingPlan {
 func shorterPlan() holdfast.SeatingPlan {
 	plan := smallPlan()
 	plan.Name, plan.Sections[1].Capacity = "Shorter hall", 7
-	plan.Sections[0].Rows[0] = row("A", "", "A1 A2 A3 A4 | A6 A7* A8*")
+	plan.Sections[0].Rows[0] = row("A", "", "A1 A2 A3 | A5 A6 A7* A8*")
 	return plan
 }
 

@@ -169,7 +169,7 @@ func (g *generator) setHall(event int) {
 		in.hall, change.SeatingPlanID = hallPlans[n], &g.plans[n]
 	}
 	if what < 2 {
-		in.capacity = 1 + g.rng.Int64N(14)
+		in.capacity = 1 + min(g.rng.Int64N(14), g.rng.Int64N(14))
 		change.Sections = []client.SectionCapacity{{Key: standing, Capacity: in.capacity}}
 	}
 	g.updateEvent(in, change)

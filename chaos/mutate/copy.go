@@ -25,20 +25,29 @@ func copyFiles(ctx context.Context, root, dir string) error {
 
 // applyTo applies the mutation to a copy, which must compile afterwards.
 func (m mutation) applyTo(ctx context.Context, dir string) error {
-	text, err := m.apply(dir)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, m.file), text, 0o600); err != nil {
-		return err
-	}
-	if strings.Contains(m.to, "clock.System") {
-		text = bytes.Replace(text, []byte("import (\n"), []byte("import (\n\t\"github.com/holdfast-dev/holdfast/internal/clock\"\n"), 1)
-		if err := os.WriteFile(filepath.Join(dir, m.file), text, 0o600); err != nil {
+	for _, e := range m.edits() {
+		if err := e.applyTo(ctx, dir); err != nil {
 			return err
 		}
 	}
-	return removeUnusedImports(ctx, dir, m.file)
+	return nil
+}
+
+func (e edit) applyTo(ctx context.Context, dir string) error {
+	text, err := e.apply(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, e.file), text, 0o600); err != nil {
+		return err
+	}
+	if strings.Contains(e.to, "clock.System") {
+		text = bytes.Replace(text, []byte("import (\n"), []byte("import (\n\t\"github.com/holdfast-dev/holdfast/internal/clock\"\n"), 1)
+		if err := os.WriteFile(filepath.Join(dir, e.file), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return removeUnusedImports(ctx, dir, e.file)
 }
 
 var importedAndNotUsed = regexp.MustCompile(`"([^"]+)" imported and not used`)

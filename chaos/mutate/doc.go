@@ -3,9 +3,10 @@
 //
 //	scripts/chaos mutations [FLAGS]
 //
-// Each mutation names the tests that find it; they run first, because they take seconds. If
-// they find nothing, or if a mutation names none, the nemesis runs until a checker finds a
-// violation. --by=nemesis checks the checkers: it runs the nemesis for every mutation.
+// Where each of two guards is enough, a mutation removes both. Each mutation names the tests that
+// find it; they run first, because they take seconds. If they find nothing, or if a mutation names
+// none, the nemesis runs until a checker finds a violation. --by=nemesis checks the checkers: it
+// runs the nemesis for every mutation.
 //
 // Only a failed test or a checker's violation finds a mutation. A command that fails otherwise, for
 // a server that does not start or a test that does not compile, is an error. Each command first

@@ -214,7 +214,11 @@ func (rs results) table() string {
 			lines := strings.Split(r.err.Error(), "\n")
 			foundBy, message = "**error**", lines[0]
 		}
-		out.AppendRow(table.Row{r.name, "`" + r.file + "`", foundBy, message})
+		var files []string
+		for _, e := range r.edits() {
+			files = append(files, "`"+e.file+"`")
+		}
+		out.AppendRow(table.Row{r.name, strings.Join(files, ", "), foundBy, message})
 	}
 	return out.RenderMarkdown()
 }

@@ -134,6 +134,31 @@ func TestSearch_TellsFoundFromSurvivedFromNotTested(t *testing.T) {
 	}
 }
 
+// Of two guards each is enough: only a mutation of both is found.
+func TestSearch_RemovesTwoGuards(t *testing.T) {
+	t.Parallel()
+	root := newRepository(t, map[string]string{
+		"a.go": "package m\n\nfunc sell(free int) bool { return free > 0 && isLeft(free) }\n",
+		"b.go": "package m\n\nfunc isLeft(seats int) bool { return seats > 0 }\n",
+	})
+	one := mutation{name: "one", from: "free > 0", to: "true", file: "a.go", tests: "Sell"}
+	both := one
+	both.name, both.also = "both", edit{from: "seats > 0", to: "true", file: "b.go"}
+	rs, err := newSearch(testSettings, root, "", []mutation{one, both}).run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rs[0].verdict() != "SURVIVED" || rs[1].foundBy != "`TestSell_NeedsASeat` in `.`" {
+		t.Errorf("one guard: %s; both: %s", rs[0].verdict(), rs[1].verdict())
+	}
+	if text := rs.table(); !strings.Contains(text, "| both | `a.go`, `b.go` |") {
+		t.Errorf("the table is %s", text)
+	}
+	if both.also.from = "no guard"; both.check(root) == nil {
+		t.Error("a second guard that is not there was accepted")
+	}
+}
+
 // Without the program that starts the servers, no test runs and nothing is found.
 func TestSearch_WithoutServersFindsNothing(t *testing.T) {
 	t.Parallel()
