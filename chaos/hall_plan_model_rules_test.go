@@ -1,17 +1,9 @@
 package chaos_test
 
 import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
-	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 // planCase is a change of the plan or the capacity in hallState, and a request after it with an answer that is
@@ -143,77 +135,5 @@ func TestEventModel_APlanMayHaveChanged(t *testing.T) {
 	change.hall = hallPlans[2] // which has too few standing places
 	if n := len(hallState().step(change, opOutput{})); n != 1 {
 		t.Errorf("a change that is not possible leaves %d states, want 1", n)
-	}
-}
-
-// mirrored is an event of two seats and a standing section with a map, as the checker of committed states sees it.
-func mirrored(t *testing.T) (c *hallChecker, event holdfast.ID, counters availability) {
-	t.Helper()
-	c, event = newHallChecker(), holdfast.ID{1}
-	for n, seats := range [][]string{{"A1", "A2"}, nil} {
-		var rows bson.A
-		for _, id := range seats {
-			rows = append(rows, bson.D{{Key: "seats", Value: bson.A{bson.D{{Key: "id", Value: id}}}}})
-		}
-		part := bson.D{{Key: "planId", Value: holdfast.ID{2}}, {Key: "number", Value: n}, {Key: "key", Value: strconv.Itoa(n)}}
-		if seats == nil {
-			part = append(part, bson.E{Key: "capacity", Value: 4})
-		}
-		c.addPart(changeEvent{Operation: "insert", FullDocument: document(t, append(part, bson.E{Key: "rows", Value: rows}))})
-	}
-	c.changeEvent(event, changeEvent{Operation: "insert", FullDocument: document(t, bson.D{
-		{Key: "seatingPlanId", Value: holdfast.ID{2}}, {Key: "sections", Value: bson.A{bson.D{{Key: "key", Value: "1"}, {Key: "capacity", Value: 4}}}},
-		{Key: "internal", Value: bson.D{{Key: "map", Value: bson.D{{Key: "0", Value: bson.Binary{Data: []byte{0x80}}}, {Key: "1", Value: 3}}}}},
-	})})
-	c.event(event).locks = map[holdfast.ID]testenv.HeldSeats{{3}: {Seats: 1, SeatIDs: []string{"A1"}}, {4}: {Seats: 3, Section: "1"}}
-	return c, event, availability{Total: 6, Available: 2}
-}
-
-func document(t *testing.T, d bson.D) bson.Raw {
-	t.Helper()
-	raw, err := bson.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
-// A committed state is compared with the plan and the capacities that the event has then.
-func TestHallChecker_KnowsThePlanOfEachState(t *testing.T) {
-	t.Parallel()
-	set := func(fields ...bson.E) bson.D { return fields }
-	unchanged := bson.D{}
-	capacity := func(n int) bson.E {
-		return bson.E{Key: "sections", Value: bson.A{bson.D{{Key: "key", Value: "1"}, {Key: "capacity", Value: n}}}}
-	}
-	for name, c := range map[string]struct {
-		fields  bson.D
-		removed []string
-		total   int64
-		seats   []string // of a lock
-		want    string   // part of a violation; "": there is none
-	}{
-		"unchanged":                  {fields: unchanged, total: 6, seats: []string{"A1"}},
-		"another capacity":           {fields: set(capacity(3)), total: 5, seats: []string{"A1"}},
-		"a capacity and the old sum": {fields: set(capacity(5)), total: 6, seats: []string{"A1"}, want: "it has 6 seats"},
-		"a capacity below the locks": {fields: set(capacity(2)), total: 4, seats: []string{"A1"}, want: "section 1 has 1 seats too few"},
-		"a seat that the plan lacks": {fields: unchanged, total: 6, seats: []string{"A1", "B1"}, want: "a lock has the seat B1, which the plan lacks"},
-		"a map without a section":    {fields: unchanged, removed: []string{"internal.map.1"}, total: 6, seats: []string{"A1"}, want: "section 1 has no map"},
-		"a map with one section more": {fields: set(bson.E{Key: "internal.map.2", Value: 0}), total: 6, seats: []string{"A1"},
-			want: "the map of 3 sections"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			checker, event, counters := mirrored(t)
-			change := changeEvent{Operation: "update"}
-			change.Update.Fields, change.Update.Removed = document(t, c.fields), c.removed
-			checker.changeEvent(event, change)
-			checker.event(event).locks[holdfast.ID{3}] = testenv.HeldSeats{Seats: int64(len(c.seats)), SeatIDs: c.seats}
-			counters.Total, counters.Available = c.total, c.total-3-int64(len(c.seats))
-			got := checker.check(event, counters)
-			if c.want == "" && len(got) > 0 || !slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, c.want) }) && c.want != "" {
-				t.Errorf("got %s, want %q", fmt.Sprint(got), c.want)
-			}
-		})
 	}
 }
