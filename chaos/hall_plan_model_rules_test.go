@@ -97,7 +97,7 @@ func TestEventModel_KnowsTheNumbersOfAPlan(t *testing.T) {
 	}{
 		"a plan":                          {[]opInput{in(turned, 0)}, answer(turned, 33+12, 12)},
 		"a capacity":                      {[]opInput{in(nil, 14)}, answer(theHall, 32+14, 14)},
-		"both":                            {[]opInput{in(shorter, 9)}, answer(shorter, 31+9, 9)},
+		"both":                            {[]opInput{in(shorter, 9)}, answer(shorter, 30+9, 9)},
 		"a plan after a capacity":         {[]opInput{in(nil, 14), in(turned, 0)}, answer(turned, 33+14, 14)},
 		"a plan after its own capacity":   {[]opInput{in(nil, 14), in(nil, 10), in(turned, 0)}, answer(turned, 33+12, 12)},
 		"a plan whose capacity was set":   {[]opInput{in(nil, 12), in(turned, 0), in(theHall, 0)}, answer(theHall, 32+10, 10)},

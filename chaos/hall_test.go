@@ -128,11 +128,11 @@ func turnedPlan() holdfast.SeatingPlan {
 	}
 }
 
-// shorterPlan lacks a seat of smallPlan that many want, and has fewer standing places.
+// shorterPlan lacks two seats of smallPlan that many want, and has fewer standing places.
 func shorterPlan() holdfast.SeatingPlan {
 	plan := smallPlan()
 	plan.Name, plan.Sections[1].Capacity = "Shorter hall", 7
-	plan.Sections[0].Rows[0] = row("A", "", "A1 A2 A3 | A5 A6 A7* A8*")
+	plan.Sections[0].Rows[0] = row("A", "", "A1 A2 | A5 A6 A7* A8*")
 	return plan
 }
 
