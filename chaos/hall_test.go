@@ -63,6 +63,8 @@ const standing = "pit"
 var (
 	theHall   = newHall(smallPlan())
 	hallPlans = []*hall{theHall, newHall(turnedPlan()), newHall(shorterPlan())}
+
+	inSomePlans = []string{"A3", "A4", "A9"} // seats that not all of them have
 )
 
 func (h *hall) String() string { return h.plan.Name }

@@ -74,6 +74,9 @@ func (g *generator) wish(e *eventOnSale) (w wish, seats int64) {
 	if e.hall == nil {
 		return wish{}, 1 + g.rng.Int64N(4)
 	}
+	if g.rng.IntN(8) == 0 {
+		return wish{named: seatsOf(inSomePlans[g.rng.IntN(len(inSomePlans))])}, 1
+	}
 	return hallPlans[g.rng.IntN(len(hallPlans))].wish(g.rng)
 }
 
