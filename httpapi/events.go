@@ -72,8 +72,8 @@ type newEvent struct {
 		MaxSeatsPerUser int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Per user."`
 		IdempotencyKey  string      `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
 
-		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"ALLOW if absent. It applies to numbered seats alone."`
-		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"RESERVED if absent. It applies to numbered seats alone."`
+		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"ALLOW if absent. Of seats."`
+		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"RESERVED if absent. Of seats."`
 	}
 }
 
