@@ -111,6 +111,9 @@ func routeAccess(id string) []struct {
 		{"GET /api/admin/events/{id}/seats", admin, nil},
 		{"GET /api/admin/health", admin, nil},
 		{"GET /api/admin/survey", admin, nil},
+		{"GET /api/admin/search", admin, nil},
+		{"GET /api/admin/events/{id}", admin, nil},
+		{"GET /api/admin/events/{id}/sales", admin, nil},
 	}
 }
 

@@ -33,9 +33,12 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// OverviewReader reads the data of the console's overview; store.Store implements it.
+// OverviewReader reads what only the console shows; store.Store implements it.
 type OverviewReader interface {
 	EventSummaries(ctx context.Context, after holdfast.ID, limit int) ([]store.EventSummary, error)
+	EventSummary(ctx context.Context, id holdfast.ID) (store.EventSummary, error)
+	SalesOf(ctx context.Context, event holdfast.ID, unit string, span time.Duration, limit int) (store.Sales, error)
+	BookingsByReference(ctx context.Context, reference string, limit int) ([]holdfast.Booking, error)
 	Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error)
 	CountDueLocks(ctx context.Context, limit int64) (int64, error)
 	CountBookings(ctx context.Context, status holdfast.BookingStatus, limit int64) (int64, error)
@@ -97,6 +100,7 @@ type api struct {
 	planSemaphore     semaphore // of seating plans that are being sent
 	overviewSemaphore semaphore // an overview sums the locks of many events
 	surveySemaphore   semaphore // a survey reads all locks and bookings
+	salesSemaphore    semaphore // a report of sales reads all sold locks of an event
 }
 
 // setHumaGlobals sets huma's global variables. NewError describes errors in the OpenAPI document.
@@ -134,6 +138,7 @@ func newAPI(s Services) (http.Handler, *api) {
 		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),
 		planSemaphore:     make(semaphore, maxPlansSent),
 		overviewSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
+		salesSemaphore: make(semaphore, 1),
 	}
 	a.Metrics.RegisterBodies(a.bodies.count)
 	a.registerUserRoutes()
@@ -147,6 +152,8 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerJobRoutes()
 	a.registerChangeRoutes()
 	a.registerOverviewRoutes()
+	a.registerSearchRoutes()
+	a.registerEventReportRoutes()
 	a.addSeatExamples()
 	ring := newKeyring(s.Keys)
 	a.registerPublicRoutes(mux)

@@ -195,6 +195,10 @@ func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]Even
 	if !after.IsZero() {
 		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}, {Key: "$lt", Value: after}}}}
 	}
+	return s.summaries(ctx, filter, limit)
+}
+
+func (s *Store) summaries(ctx context.Context, filter bson.D, limit int) ([]EventSummary, error) {
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
 		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 			mongodb.Match(filter), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit), withoutMap,

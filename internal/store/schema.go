@@ -61,6 +61,7 @@ func Collections() []mongodb.Collection {
 				// The sweep of due bookings; passes over one status.
 				{Keys: mongodb.Keys("paymentExpiresAt", "_id"), Partial: mongodb.Is("status", string(holdfast.BookingPending))},
 				{Keys: mongodb.Keys("status", "_id", "seatLockId")},
+				byReference,
 			},
 		},
 	}

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/store"
+)
+
+const (
+	// maxSalesRead bounds the locks that one answer adds up. Reading them from the index takes about a second.
+	maxSalesRead = 500_000
+
+	day = 24 * time.Hour
+	// hoursSpan and daysSpan bound the number of buckets.
+	hoursSpan = 7 * day
+	daysSpan  = 366 * day
+)
+
+type salesQuery struct {
+	PathID
+	By string `query:"by" enum:"hour,day" default:"day" doc:"hour: of the last 7 days; day: of the last 366 days."`
+}
+
+type salesBody struct {
+	By      string           `json:"by" enum:"hour,day"`
+	From    string           `json:"from" format:"date-time"`
+	Until   string           `json:"until" format:"date-time" doc:"The time of the database's clock."`
+	Buckets []saleBucketBody `json:"buckets" nullable:"false" doc:"Oldest first. Hours and days without a sale are left out."`
+	IsCut   bool             `json:"isCut" doc:"Whether older sales of this time were not read: at most 500,000 are, the newest."`
+}
+
+type saleBucketBody struct {
+	Start string `json:"start" format:"date-time" doc:"In UTC."`
+	Locks int64  `json:"locks" doc:"Locks that were sold."`
+	Seats int64  `json:"seats"`
+}
+
+func newSaleBucketBody(b store.SaleBucket) saleBucketBody {
+	return saleBucketBody{Start: formatTime(b.Start), Locks: b.Locks, Seats: b.Seats}
+}
+
+func (a *api) registerEventReportRoutes() {
+	tags := []string{"Operators"}
+	route(a, huma.Operation{
+		OperationID: "get-event-summary", Method: http.MethodGet, Path: "/api/admin/events/{id}", Tags: tags,
+		Summary:     "Get the seats of an event by what has become of them",
+		Description: "Available, locked, sold and blocked seats, of one snapshot.", Errors: []int{http.StatusNotFound},
+	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[eventSummaryBody], error) {
+		if err := a.overviewSemaphore.acquire(ctx, "Overview"); err != nil {
+			return nil, err
+		}
+		defer a.overviewSemaphore.release()
+		s, err := a.Overview.EventSummary(ctx, parseID(in.ID))
+		return &found[eventSummaryBody]{Body: newEventSummaryBody(s)}, err
+	})
+	route(a, huma.Operation{
+		OperationID: "get-event-sales", Method: http.MethodGet, Path: "/api/admin/events/{id}/sales", Tags: tags,
+		Summary: "Get the sales of an event over time",
+		Description: "Sold seats by the hour or day in which the customer locked them. Sales that were cancelled later are left out. " +
+			"So are locks of other software whose _id is no ObjectID.",
+		Errors: []int{http.StatusNotFound},
+	}, config.ScopeAdmin, a.eventSales)
+}
+
+func (a *api) eventSales(ctx context.Context, in *salesQuery) (*found[salesBody], error) {
+	if _, err := a.Seats.GetEvent(ctx, parseID(in.ID)); err != nil {
+		return nil, err
+	}
+	if err := a.salesSemaphore.acquire(ctx, "The report of sales"); err != nil {
+		return nil, err
+	}
+	defer a.salesSemaphore.release()
+	span := daysSpan
+	if in.By == "hour" {
+		span = hoursSpan
+	}
+	s, err := a.Overview.SalesOf(ctx, parseID(in.ID), in.By, span, maxSalesRead)
+	return &found[salesBody]{Body: salesBody{
+		By: in.By, From: formatTime(s.From), Until: formatTime(s.Until), Buckets: newBodies(s.Buckets, newSaleBucketBody), IsCut: s.IsCut,
+	}}, err
+}

@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+// maxHits bounds the bookings with one payment reference in the answer to a search.
+const maxHits = 50
+
+// Kinds of what a search finds.
+const (
+	kindEvent   = "event"
+	kindUser    = "user"
+	kindLock    = "lock"
+	kindBooking = "booking"
+	kindPlan    = "seating-plan"
+	kindSeat    = "seat"
+)
+
+type searchQuery struct {
+	FilterQuery
+	Text    string `query:"q" required:"true" minLength:"1" maxLength:"254" doc:"An ID, an email address, a payment reference or a seat."`
+	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$" doc:"With it, the text may be the ID of a seat of this event."`
+}
+
+// hitBody is a document that a search has found. What its kind does not have is absent.
+type hitBody struct {
+	Kind      string `json:"kind" enum:"event,user,lock,booking,seating-plan,seat"`
+	ID        string `json:"id" doc:"24 hex digits; of a seat, its ID in the plan."`
+	MatchedBy string `json:"matchedBy" enum:"id,email,paymentReference,seat"`
+	Name      string `json:"name,omitempty" doc:"Of an event, a user or a plan; of a seat, its section, row and label."`
+	Status    string `json:"status,omitempty" doc:"Of an event, a lock or a booking; of a seat, its state."`
+	Seats     int64  `json:"seats,omitempty" doc:"Of a lock or a booking."`
+	EventID   string `json:"eventId,omitempty"`
+	UserID    string `json:"userId,omitempty"`
+	LockID    string `json:"lockId,omitempty" doc:"Of a seat: the lock that has it."`
+	BookingID string `json:"bookingId,omitempty" doc:"Of a seat or a lock."`
+}
+
+type searchBody struct {
+	Items []hitBody `json:"items" nullable:"false"`
+	More  bool      `json:"more" doc:"Whether further bookings have the payment reference."`
+}
+
+func (a *api) registerSearchRoutes() {
+	route(a, huma.Operation{
+		OperationID: "search", Method: http.MethodGet, Path: "/api/admin/search", Tags: []string{"Operators"}, Summary: "Look something up",
+		Description: "Finds what matches the whole text: an event, a user, a lock, a booking or a seating plan by its ID, " +
+			"a user by the email address in any case, the bookings with a payment reference, and, with eventId, a seat. " +
+			"An empty list is the answer if nothing matches. At most 50 bookings.",
+	}, config.ScopeAdmin, a.search)
+}
+
+func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], error) {
+	text := strings.TrimSpace(in.Text)
+	if text == "" {
+		return nil, holdfast.RefuseInput("query.q", "The text is blank. Give an ID, an email address, a payment reference or a seat's ID.")
+	}
+	hits := []hitBody{}
+	for _, find := range []func(context.Context, string, holdfast.ID) ([]hitBody, error){a.findByID, a.findByEmail, a.findSeat} {
+		more, err := find(ctx, text, parseID(in.EventID))
+		if err != nil {
+			return nil, err
+		}
+		hits = append(hits, more...)
+	}
+	paid, err := a.Overview.BookingsByReference(ctx, text, maxHits+1)
+	if err != nil {
+		return nil, err
+	}
+	hasMore := len(paid) > maxHits
+	for _, b := range paid[:min(len(paid), maxHits)] {
+		hits = append(hits, bookingHit(b, "paymentReference"))
+	}
+	return &found[searchBody]{Body: searchBody{Items: hits, More: hasMore}}, nil
+}
+
+// findByID looks for the ID in each collection.
+func (a *api) findByID(ctx context.Context, text string, _ holdfast.ID) (hits []hitBody, err error) {
+	id, err := holdfast.ParseID(text)
+	if err != nil || id.IsZero() {
+		return nil, nil //nolint:nilerr // the text is no ID
+	}
+	const byID = "id"
+	for _, find := range []func() (hitBody, error){
+		func() (hitBody, error) {
+			e, err := a.Seats.GetEvent(ctx, id)
+			return hitBody{Kind: kindEvent, ID: e.ID.String(), MatchedBy: byID, Name: e.Name, Status: string(e.Status)}, err
+		},
+		func() (hitBody, error) {
+			b, err := a.Bookings.GetBooking(ctx, id)
+			return bookingHit(b, byID), err
+		},
+		func() (hitBody, error) {
+			l, err := a.Seats.GetLock(ctx, id)
+			return hitBody{
+				Kind: kindLock, ID: l.ID.String(), MatchedBy: byID, Status: string(l.Status), Seats: l.Seats,
+				EventID: formatID(l.EventID), UserID: formatID(l.UserID), BookingID: formatID(l.BookingID),
+			}, err
+		},
+		func() (hitBody, error) {
+			u, err := a.Users.GetUser(ctx, id)
+			return userHit(u, byID), err
+		},
+		func() (hitBody, error) {
+			p, err := a.Plans.Summary(ctx, id)
+			return hitBody{Kind: kindPlan, ID: p.ID.String(), MatchedBy: byID, Name: p.Name}, err
+		},
+	} {
+		hit, err := find()
+		switch {
+		case holdfast.IsNotFound(err):
+		case err != nil:
+			return nil, err
+		default:
+			hits = append(hits, hit)
+		}
+	}
+	return hits, nil
+}
+
+func (a *api) findByEmail(ctx context.Context, text string, _ holdfast.ID) ([]hitBody, error) {
+	if !strings.Contains(text, "@") {
+		return nil, nil
+	}
+	u, exists, err := a.Users.FindUser(ctx, text)
+	if err != nil || !exists {
+		return nil, err
+	}
+	return []hitBody{userHit(u, "email")}, nil
+}
+
+func (a *api) findSeat(ctx context.Context, text string, event holdfast.ID) ([]hitBody, error) {
+	if event.IsZero() {
+		return nil, nil
+	}
+	s, err := a.Seats.Seat(ctx, event, text)
+	hasNone := holdfast.HasCode(err, holdfast.CodeSeatNotFound) || holdfast.HasCode(err, holdfast.CodeInvalid) // the latter without a plan
+	if err != nil && !hasNone {
+		return nil, err
+	}
+	if hasNone {
+		return nil, nil
+	}
+	return []hitBody{{
+		Kind: kindSeat, ID: s.SeatID, MatchedBy: kindSeat, Name: strings.Join([]string{s.Section, s.Row, s.Label}, ", "), Status: string(s.State),
+		EventID: event.String(), LockID: formatID(s.LockID), BookingID: formatID(s.BookingID),
+	}}, nil
+}
+
+func bookingHit(b holdfast.Booking, matchedBy string) hitBody {
+	return hitBody{
+		Kind: kindBooking, ID: b.ID.String(), MatchedBy: matchedBy, Status: string(b.Status), Seats: b.Seats,
+		EventID: formatID(b.EventID), UserID: formatID(b.UserID), LockID: formatID(b.LockID),
+	}
+}
+
+func userHit(u holdfast.User, matchedBy string) hitBody {
+	return hitBody{Kind: kindUser, ID: u.ID.String(), MatchedBy: matchedBy, Name: u.Name}
+}
