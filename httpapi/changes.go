@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -37,6 +38,42 @@ type changeFilter struct {
 	FilterQuery
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	Type    string `query:"type" minLength:"1" maxLength:"64" doc:"A type, or the beginning of types with * at its end."`
+
+	Subjects []string `query:"subject,explode" maxItems:"10" doc:"events/, locks/ or bookings/ and an ID. It may be repeated."`
+	Since    string   `query:"since" maxLength:"40" doc:"A time of RFC 3339. Changes of up to some minutes before are listed too."`
+	Until    string   `query:"until" maxLength:"40" doc:"A time of RFC 3339. Changes of up to some minutes later are listed too."`
+}
+
+func (in *changeFilter) filter() (f changes.Filter, err error) {
+	f.EventID = parseID(in.EventID)
+	if in.Type != "" {
+		if f.Types, err = changes.TypesOf(in.Type); err != nil {
+			return f, err
+		}
+	}
+	for _, text := range in.Subjects {
+		subject, err := changes.ParseSubject(text)
+		if err != nil {
+			return f, err
+		}
+		f.Subjects = append(f.Subjects, subject)
+	}
+	if f.Since, err = parseTime("query.since", in.Since); err == nil {
+		f.Until, err = parseTime("query.until", in.Until)
+	}
+	return f, err
+}
+
+// parseTime reads a time of a query; an empty text is the zero time.
+func parseTime(where, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}, holdfast.RefuseInput(where, "Give a time of RFC 3339, such as 2026-06-15T10:00:00Z.")
+	}
+	return t, nil
 }
 
 func (a *api) registerChangeRoutes() {
@@ -44,26 +81,24 @@ func (a *api) registerChangeRoutes() {
 		OperationID: "list-changes", Method: http.MethodGet, Path: "/api/changes", Tags: []string{"Changes"}, Summary: "List changes",
 		Description: "Of locks, bookings, events and seating plans, in an order in which each follows those that it depends on. " +
 			"nextPageToken is there on the last page too, to go on later from there; a page may be empty although more follow, " +
-			"until the token stays the same. No change is skipped, however late its transaction commits.",
-		Errors: []int{http.StatusGone},
+			"until the token stays the same. No change is skipped, however late its transaction commits. " +
+			"With subject, give eventId and since too: the changes of one lock or booking are looked for among those of its event.",
+		Errors: []int{http.StatusGone}, Metadata: map[string]any{metadataRepeats: "subject"},
 	}, config.ScopeAdmin, a.listChanges)
 }
 
 func (a *api) listChanges(ctx context.Context, in *changeFilter) (*list[changeBody], error) {
 	var from *changes.Position
-	filter := changes.Filter{EventID: parseID(in.EventID)}
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
 	if in.PageToken != "" {
 		position, err := changes.ParseToken(in.PageToken)
 		if err != nil {
 			return nil, err
 		}
 		from = &position
-	}
-	if in.Type != "" {
-		var err error
-		if filter.Types, err = changes.TypesOf(in.Type); err != nil {
-			return nil, err
-		}
 	}
 	found, next, err := a.Changes.List(ctx, from, filter, in.PageSize)
 	if err != nil {

@@ -221,3 +221,36 @@ func TestChanges_Tokens(t *testing.T) {
 	}
 	s.want(s.call("GET", "/api/changes?pageToken=OTk5LjA", nil), 410, "CHANGES_GONE") // of a database that was ahead
 }
+
+// The history of a booking is found among the changes of its event.
+func TestChanges_OfSubjectsAndATime(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, user := s.event(10), s.user()
+	lock, booking := s.sell(event, user, fields{"seats": 2}, "p")
+	s.sell(event, user, fields{"seats": 2}, "p")
+	s.want(s.call("POST", "/api/bookings/"+booking+"/cancel", nil), 200, "")
+	created := s.call("GET", "/api/locks/"+lock, nil).text("createdAt")
+	query := "eventId=" + event + "&subject=locks/" + lock + "&subject=bookings/" + booking + "&since=" + created
+	items, next := s.changes(query)
+	if got := typesOf(items); !slices.Equal(got, []string{
+		"lock.created", "lock.extended", "booking.created", "lock.consumed", "booking.confirmed", "lock.released", "booking.cancelled",
+	}) {
+		t.Errorf("the history is %v", got)
+	}
+	if items, again := s.changes(query + "&pageToken=" + next); len(items) > 0 || again != next {
+		t.Errorf("then %v", items)
+	}
+	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	if items, _ := s.changes("since=" + later); len(items) > 0 {
+		t.Errorf("in an hour there are %v", typesOf(items))
+	}
+	if items, _ := s.changes("until=2020-01-01T00:00:00Z"); len(items) > 0 {
+		t.Errorf("until 2020 there are %v", typesOf(items))
+	}
+	for _, query := range []string{
+		"subject=", "subject=users/" + user, "subject=" + lock, "since=", "since=yesterday", "until=2026-02-30T00:00:00Z", "since=2026-01-01",
+	} {
+		s.want(s.call("GET", "/api/changes?"+query, nil), 422, "VALIDATION_FAILED")
+	}
+}

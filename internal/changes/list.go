@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -39,8 +41,52 @@ func ParseToken(token string) (p Position, err error) {
 
 // Filter selects changes; a zero value matches all.
 type Filter struct {
-	EventID ID
-	Types   []holdfast.ChangeType
+	EventID  ID
+	Types    []holdfast.ChangeType
+	Subjects []Subject
+	// Since and Until bound the time at which the changes were committed. They are not exact: changes that are up to
+	// some minutes older or later are listed too, and none in between is left out.
+	Since, Until time.Time
+}
+
+// has reports whether the filter selects a change of its records.
+func (f Filter) has(c holdfast.Change) bool {
+	return len(f.Subjects) == 0 || slices.ContainsFunc(f.Subjects, func(s Subject) bool { return s.String() == c.Subject() })
+}
+
+// ofSubjects matches the records that may have a change of one of the subjects.
+func (f Filter) ofSubjects() bson.D {
+	var any bson.A
+	for _, s := range f.Subjects {
+		if s.Kind == "events" {
+			any = append(any, mongodb.And(mongodb.Is("eventId", s.ID), mongodb.Is("items.event", bson.D{{Key: "$exists", Value: true}})))
+			continue
+		}
+		any = append(any, mongodb.Is("items."+strings.TrimSuffix(s.Kind, "s")+"._id", s.ID))
+	}
+	if any == nil {
+		return nil
+	}
+	return bson.D{{Key: "$or", Value: any}}
+}
+
+// Subject names an event, a lock or a booking, as Change.Subject writes it.
+type Subject struct {
+	Kind string // events, locks or bookings
+	ID   ID
+}
+
+// String is such as locks/<id>.
+func (s Subject) String() string { return s.Kind + "/" + s.ID.String() }
+
+// ParseSubject reads what Subject.String writes.
+func ParseSubject(text string) (Subject, error) {
+	kind, rest, _ := strings.Cut(text, "/")
+	id, err := holdfast.ParseID(rest)
+	if err != nil || id.IsZero() || !slices.Contains([]string{"events", "locks", "bookings"}, kind) {
+		return Subject{}, holdfast.RefuseInput("query.subject", "Give events/, locks/ or bookings/ and an ID of 24 hex digits.")
+	}
+	return Subject{Kind: kind, ID: id}, nil
 }
 
 // TypesOf are the types that a pattern selects: a type, or the beginning of types with * at its end. There may be
@@ -99,6 +145,18 @@ func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (f
 	if from.Seq <= at.Purged || from.Seq > at.Last+1 { // the latter if the database was restored from a backup
 		return nil, from, gone()
 	}
+	if given == nil && !f.Since.IsZero() {
+		if from.Seq, err = l.firstSince(ctx, at, f.Since.Add(-disorder)); err != nil {
+			return nil, from, err
+		}
+	}
+	if !f.Until.IsZero() {
+		end, err := l.firstSince(ctx, at, f.Until.Add(disorder))
+		if err != nil {
+			return nil, from, err
+		}
+		at.Last = max(end-1, from.Seq-1)
+	}
 	next = from
 	for range maxWindows {
 		if next.Seq > at.Last || len(found) == limit {
@@ -115,6 +173,35 @@ func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (f
 		}
 	}
 	return found, next, nil
+}
+
+// disorder is how much the times of records may be out of the order of their numbers, and how much the clock of the
+// cluster may differ from the one that a caller read. A transaction may last a minute, by MongoDB's default.
+const disorder = 2 * time.Minute
+
+// firstSince is the number of the first record that was made at a time or later, or the number behind the last one.
+// Times rise with the numbers, so it looks at few records, by an index that has all of it.
+func (l *Log) firstSince(ctx context.Context, at ends, since time.Time) (int64, error) {
+	low, high := at.Purged+1, at.Last+1
+	for low < high {
+		middle := low + (high-low)/2
+		r, exists, err := mongodb.First[struct {
+			Seq  int64         `bson:"seq"`
+			Time bson.RawValue `bson:"t"`
+		}](ctx, l.collection(), mongo.Pipeline{
+			mongodb.Match(numbered(middle, at.Last)), mongodb.Sort("seq", "t", "_id", "eventId"), mongodb.Limit(1),
+			bson.D{{Key: "$project", Value: bson.D{{Key: "_id", Value: 0}, {Key: "seq", Value: 1}, {Key: "t", Value: 1}}}},
+		})
+		switch {
+		case err != nil:
+			return 0, err
+		case exists && madeAt(r.Time).Before(since):
+			low = r.Seq + 1
+		default:
+			high = middle
+		}
+	}
+	return low, nil
 }
 
 // endOfWindow is the number up to which at most window records have to be read.
@@ -160,6 +247,7 @@ func (l *Log) read(
 		}
 		which = append(which, mongodb.In("types", names))
 	}
+	which = append(which, f.ofSubjects())
 	cursor, err := l.collection().Find(ctx, mongodb.And(which...), options.Find().SetSort(mongodb.Keys("seq")).SetBatchSize(batch))
 	if err != nil {
 		return nil, from, err
@@ -174,10 +262,14 @@ func (l *Log) read(
 			if r.Seq == from.Seq && i < from.Item || len(wanted) > 0 && !wanted[string(item.Type)] {
 				continue
 			}
+			c := item.change(r)
+			if !f.has(c) {
+				continue
+			}
 			if len(found) == limit {
 				return found, Position{r.Seq, i}, nil
 			}
-			found = append(found, item.change(r))
+			found = append(found, c)
 		}
 	}
 	return found, Position{Seq: last + 1}, cursor.Err()
