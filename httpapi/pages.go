@@ -55,18 +55,21 @@ func (a *api) registerPageRoutes(mux *http.ServeMux) {
 	mux.Handle("GET "+assetsPath+"holdfast-seats-"+picker.Version+".js", publicly(page(picker.Dist(), picker.Module)))
 }
 
-// registerFiles serves all files of a folder.
-func registerFiles(mux *http.ServeMux, of fs.FS, path string) {
-	files, err := fs.ReadDir(of, ".")
-	if err != nil {
-		panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
-	}
-	for _, file := range files {
-		asset := page(of, file.Name())
-		if isPublic(file.Name()) {
+// registerFiles serves all files of a folder, and of the folders in it.
+func registerFiles(mux *http.ServeMux, of fs.FS, at string) {
+	err := fs.WalkDir(of, ".", func(name string, file fs.DirEntry, err error) error {
+		if err != nil || file.IsDir() {
+			return err
+		}
+		asset := page(of, name)
+		if isPublic(name) {
 			asset = publicly(asset)
 		}
-		mux.Handle("GET "+path+file.Name(), asset)
+		mux.Handle("GET "+at+name, asset)
+		return nil
+	})
+	if err != nil {
+		panic(fmt.Sprintf("read the embedded pages: %v", err)) // a programming error
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,6 +31,8 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 
 		"/assets/holdfast-seats-" + picker.Version + ".js": "text/javascript",
 		"/assets/plans/theatre.json":                       "application/json",
+
+		"/assets/console/router.js": "text/javascript",
 	} {
 		t.Run(path, func(t *testing.T) {
 			s := s.in(t)
@@ -56,7 +59,7 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/assets/", "/assets/nothing.js", "/assets/../console.html", "/console/x"} {
+	for _, path := range []string{"/assets/", "/assets/console/", "/assets/nothing.js", "/assets/../console.html", "/console/x"} {
 		t.Run(path, func(t *testing.T) {
 			s := s.in(t)
 			s.want(s.call("GET", path, nil), 404, "NOT_FOUND")
@@ -99,7 +102,7 @@ func TestPages_AreServedDuringRecovery(t *testing.T) {
 func TestPages_NeedNoOtherHost(t *testing.T) {
 	t.Parallel()
 	forbidden := regexp.MustCompile(`(?i)https?://|<script>|<style|\sstyle=|\son[a-z]+="|innerHTML|eval\(`)
-	reference := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"|from "\./([^"]+)"`)
+	reference := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"|from "(\.\.?/[^"]+)"`)
 	err := fs.WalkDir(os.DirFS("pages"), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -117,7 +120,7 @@ func TestPages_NeedNoOtherHost(t *testing.T) {
 				file = "../picker/dist/" + picker.Module
 			}
 			if m[2] != "" {
-				file = "pages/assets/" + m[2]
+				file = path.Join("pages", path.Dir(name), m[2])
 			}
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("%s refers to %s: %v", name, file, err)

@@ -1,12 +1,17 @@
 // Requests to the API.
 
 const keyName = "holdfast.key";
+const keyListeners = []; // called after a key was entered
 
 // key is the API key that the user entered. It is stored until the tab is closed.
 export const key = {
   get: () => sessionStorage.getItem(keyName) ?? "",
-  set: (secret) => sessionStorage.setItem(keyName, secret),
+  set: (secret) => {
+    sessionStorage.setItem(keyName, secret);
+    for (const listener of keyListeners) listener();
+  },
   forget: () => sessionStorage.removeItem(keyName),
+  onEntered: (listener) => keyListeners.push(listener),
 };
 
 // ApiError is a response with an error status, or no response: status 0.
@@ -28,13 +33,29 @@ export function headers() {
   return key.get() === "" ? {} : { Authorization: `Bearer ${key.get()}` };
 }
 
+let requestName = "";
+
+// nameRequests gives requests IDs that begin with a name, by which the server knows where they come from.
+export function nameRequests(name) {
+  requestName = name;
+}
+
+function requestID() {
+  const random = crypto.getRandomValues(new Uint8Array(12));
+  return `${requestName}-${[...random].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
+}
+
 const requestTimeout = 45_000; // ms; a manual run is answered within 25 s
 const maxAttempts = 5;
 
-// call sends one request and returns the JSON of the response, or throws an ApiError.
+// call sends one request and returns the JSON of the response, or throws an ApiError. A Blob is sent as it is.
 export async function call(method, path, body) {
   const request = { method, headers: headers(), cache: "no-store", signal: AbortSignal.timeout(requestTimeout) };
-  if (body !== undefined) {
+  if (requestName !== "") request.headers["X-Request-Id"] = requestID();
+  if (body instanceof Blob) {
+    request.headers["Content-Type"] = body.type || "application/octet-stream";
+    request.body = body;
+  } else if (body !== undefined) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
   }

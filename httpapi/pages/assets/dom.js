@@ -61,13 +61,13 @@ const maxPollInterval = 15_000; // ms
 
 // poll runs work now, and again each interval (ms) after it has ended, or at once if
 // work returns true. The interval grows when the server is slow, up to maxPollInterval.
-// Nothing runs while the page is hidden. The result is a function that runs work at once.
-export function poll(interval, work) {
+// Nothing runs while the page is hidden, or after the signal. The result is a function that runs work at once.
+export function poll(interval, work, signal) {
   let timer = 0;
   let running = false;
   const run = async () => {
     clearTimeout(timer);
-    if (running || document.hidden) return;
+    if (running || document.hidden || signal?.aborted) return;
     running = true;
     const start = performance.now();
     let again = false;
@@ -79,7 +79,7 @@ export function poll(interval, work) {
       timer = setTimeout(run, again ? 0 : Math.max(interval, Math.min(maxPollInterval, 9 * duration)));
     }
   };
-  document.addEventListener("visibilitychange", run);
+  document.addEventListener("visibilitychange", run, { signal });
   run();
   return run;
 }

@@ -50,6 +50,9 @@ function showKeyDialog(reason) {
   });
 }
 
+// clearErrors hides the errors of work that nobody waits for any more.
+export const clearErrors = (name) => setAlert(name, "");
+
 const alerts = new Map();
 
 function setAlert(name, text) {

@@ -1,0 +1,54 @@
+// The page of an event: its seats now, its sections, its sales, its settings, its locks and bookings.
+
+import { call } from "../api.js";
+import { el, part, poll, setNumber, setText, updateList } from "../dom.js";
+import { showErrors } from "../feedback.js";
+import { seatsCard } from "./event_seats.js";
+import { settingsCard } from "./event_settings.js";
+import { idLink, lines, setBadge, time } from "./format.js";
+import { bookingColumns, lockColumns, shortList } from "./lists.js";
+import { kindCard, load } from "./parts.js";
+import { setTitle } from "./router.js";
+import { salesCard } from "./sales.js";
+
+const tiles = [
+  ["Seats available", "availableSeats", "free"], ["Seats locked", "lockedSeats", "locked"], ["Seats sold", "soldSeats", "sold"],
+  ["Seats blocked", "blockedSeats", ""], ["Seats in total", "totalSeats", ""], ["Seats oversold", "oversold", ""],
+];
+
+export async function eventPage(page) {
+  setTitle("Event");
+  await load(page, async () => {
+    const event = await call("GET", `/api/events/${page.id}`);
+    if (page.signal.aborted) return;
+    setTitle(event.name);
+    const state = stateOf(event);
+    page.root.append(state.facts, state.tiles);
+    if (event.seatingPlanId) page.root.append(await seatsCard(page, event));
+    page.root.append(settingsCard(event, state.refresh), salesCard(page, event));
+    poll(2000, () => showErrors("page", state.refresh), page.signal);
+    const filter = { eventId: event.id };
+    await shortList(page, { path: "bookings", title: "Bookings", columns: bookingColumns, filter, empty: "No bookings yet." });
+    await shortList(page, { path: "locks", title: "Locks", columns: lockColumns, filter, empty: "No locks yet." });
+  });
+}
+
+// stateOf returns what the page shows of an event at its top, and a function that refreshes it.
+function stateOf(event) {
+  const facts = kindCard("Event", event.name, [el("span", { className: "badge", "data-part": "status" })], lines(
+    ["ID", el("code", { textContent: event.id })],
+    ["Date", time(event.eventDate)],
+    ["Seating plan", el("code", { textContent: event.seatingPlanId ?? "none" })],
+    ["Created", time(event.createdAt)]));
+  const list = el("dl", { className: "tiles", "aria-label": "Seats" });
+  const refresh = async () => {
+    const summary = await call("GET", `/api/admin/events/${event.id}`);
+    setBadge(part(facts, "status"), summary.status);
+    setText(facts.querySelector("h2"), summary.name);
+    const shown = tiles.filter(([, field]) => field !== "oversold" || summary.oversold > 0);
+    updateList(list, shown, ([, field]) => field,
+      ([name, , className]) => el("div", { className: `tile ${className}` }, el("dt", { textContent: name }), el("dd")),
+      (node, [, field]) => setNumber(node.lastChild, summary[field]));
+  };
+  return { facts, tiles: list, refresh };
+}

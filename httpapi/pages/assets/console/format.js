@@ -1,0 +1,58 @@
+// How the pages write numbers, times, states and IDs.
+
+import { call } from "../api.js";
+import { el, setText } from "../dom.js";
+import { link } from "./router.js";
+
+export const number = (n) => n.toLocaleString("en");
+
+// count writes a number with its noun: 1 seat, 2 seats.
+export const count = (n, noun, plural = `${noun}s`) => `${number(n)} ${n === 1 ? noun : plural}`;
+
+// time writes a time of the API to the second, in UTC; an absent one is a dash.
+export function time(text) {
+  if (!text) return "–";
+  return el("time", { dateTime: text, className: "number", title: text, textContent: `${text.slice(0, 10)} ${text.slice(11, 19)} UTC` });
+}
+
+const tones = {
+  ON_SALE: "good", CLOSED: "warn", CANCELLED: "bad", ACTIVE: "warn", CONSUMED: "good", CONFIRMED: "good", PAYMENT_PENDING: "warn", INITIATED: "warn",
+  AVAILABLE: "good", LOCKED: "warn", SOLD: "good", BLOCKED: "bad",
+};
+
+export const badge = (status) => el("span", { className: `badge ${tones[status] ?? ""}`, textContent: status });
+
+export function setBadge(node, status) {
+  setText(node, status);
+  node.className = `badge ${tones[status] ?? ""}`;
+}
+
+// idLink links to the page of a document; an absent ID is a dash.
+export function idLink(path, id) {
+  if (!id) return "–";
+  return el("a", { href: link(`${path}/${id}`), title: id }, el("code", { textContent: `…${id.slice(-8)}` }));
+}
+
+const eventNames = new Map(); // promises by ID
+
+// eventLink is idLink for an event; it shows the event's name once that is known.
+export function eventLink(id) {
+  const a = idLink("events", id);
+  if (!id) return a;
+  if (!eventNames.has(id)) eventNames.set(id, call("GET", `/api/events/${id}`).then((e) => e.name));
+  eventNames.get(id).then((name) => a.replaceChildren(name), () => eventNames.delete(id)); // without its name it has its ID
+  return a;
+}
+
+// seats writes how many seats a lock or a booking has, and which.
+export function seats(of) {
+  const text = count(of.seats, "seat");
+  const places = (of.places ?? []).map((p) => p.seatId ?? `section ${p.section}`);
+  if (places.length === 0) return text;
+  const shown = places.slice(0, 8).join(", ") + (places.length > 8 ? ` and ${places.length - 8} more` : "");
+  return el("span", { title: places.join(", ") }, `${text}: `, el("span", { className: "soft", textContent: shown }));
+}
+
+// lines is a list of names and values.
+export const lines = (...pairs) => el("dl", { className: "facts" }, ...pairs.map(([name, value]) =>
+  el("div", {}, el("dt", { textContent: name }), el("dd", {}, value ?? "–"))));

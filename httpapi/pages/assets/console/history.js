@@ -1,0 +1,90 @@
+// The history of a lock or a booking, from the changes of its event.
+
+import { call } from "../api.js";
+import { el } from "../dom.js";
+import { count, time } from "./format.js";
+import { query } from "./lists.js";
+import { act, card, table } from "./parts.js";
+
+// A page of changes reads some thousand records at most. After partsAtOnce of them the user says whether to go on.
+const partsAtOnce = 200;
+
+const shown = {
+  status: "status", seats: "seats", expiresAt: "expires", paymentExpiresAt: "payment until", paymentReference: "payment reference", bookingId: "booking",
+  name: "name", totalSeats: "total", availableSeats: "available", maxSeatsPerUser: "seats per user", blockedSeats: "blocked",
+};
+
+function write(value) {
+  return value === undefined || value === "" ? "none" : String(value).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d).*Z$/, "$1 $2");
+}
+
+const placesOf = (data) => (data?.places ?? []).map((p) => p.seatId ?? p.section).join(", ");
+
+// difference says what is different in two states of a resource.
+function difference(before, after) {
+  const parts = [];
+  for (const [name, label] of Object.entries(shown)) {
+    if (before === undefined && after[name] !== undefined) parts.push(`${label} ${write(after[name])}`);
+    else if (before !== undefined && before[name] !== after[name]) parts.push(`${label} ${write(before[name])} → ${write(after[name])}`);
+  }
+  if (placesOf(before) !== placesOf(after)) parts.push(`places ${placesOf(after)}`);
+  return parts.join(" · ");
+}
+
+const columns = [
+  { name: "Time", cell: (c) => time(c.time) },
+  { name: "What", cell: (c) => el("strong", { className: "word", textContent: c.type.replace("holdfast.", "").replace(/[._]/g, " ") }) },
+  { name: "Change", cell: (c) => c.difference || "–" },
+  { name: "By", cell: (c) => c.actor ?? "no key" },
+  { name: "Request or run", cell: (c) => el("code", { textContent: c.runid ?? c.requestid ?? "–" }) },
+];
+
+// showHistory adds a card with the changes of some subjects, from a time on. first is the type that the history
+// begins with: if it is not there, the beginning was removed.
+export function showHistory(page, { eventId, subjects, since, until, first }) {
+  const progress = el("p", { className: "soft small", role: "status" });
+  const list = el("div");
+  const again = el("button", { type: "button", hidden: true, textContent: "Go on" });
+  const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
+  const root = card("History", [], progress, list, again, problem);
+  page.root.append(root);
+  const filter = new URLSearchParams(query({ eventId, since, until, pageSize: 500 }));
+  for (const s of subjects) filter.append("subject", s);
+  const found = [];
+  const latest = new Map(); // data by subject
+  let token = "";
+  let parts = 0;
+
+  const readPart = async () => {
+    if (token !== "") filter.set("pageToken", token);
+    const { items, nextPageToken } = await call("GET", `/api/changes?${filter}`);
+    for (const c of items) {
+      found.push({ ...c, difference: difference(latest.get(c.subject), c.data) });
+      latest.set(c.subject, c.data);
+    }
+    const isEnd = nextPageToken === token;
+    token = nextPageToken;
+    return isEnd;
+  };
+  const read = async () => {
+    again.hidden = true;
+    for (let n = 0; n < partsAtOnce; n++) {
+      parts++;
+      progress.textContent = `Reading the changes of the event, part ${parts}: ${count(found.length, "change")} so far …`;
+      const isEnd = await readPart();
+      if (page.signal.aborted) return;
+      if (isEnd) return finish();
+      if (found.length > 0) list.replaceChildren(table("History", columns, found));
+    }
+    progress.textContent = `${count(found.length, "change")} in ${count(parts, "part")} of the event's changes. There are more parts.`;
+    again.hidden = false;
+  };
+  const finish = () => {
+    const isWhole = found.some((c) => c.type === first);
+    progress.textContent = isWhole ? `${count(found.length, "change")}, oldest first.`
+      : `${count(found.length, "change")}. The beginning is missing: it is older than the server keeps changes (CHANGES_RETENTION), or was not recorded.`;
+    if (found.length > 0) list.replaceChildren(table("History", columns, found));
+  };
+  again.addEventListener("click", () => act(root, read));
+  act(root, read);
+}

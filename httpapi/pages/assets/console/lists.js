@@ -1,0 +1,77 @@
+// Lists that page. The page and the filters are in the URL.
+
+import { call } from "../api.js";
+import { el } from "../dom.js";
+import { badge, eventLink, idLink, seats, time } from "./format.js";
+import { card, field, form, load, select, table } from "./parts.js";
+import { goTo, link } from "./router.js";
+
+const pageSize = 50;
+
+export const lockColumns = [
+  { name: "Lock", cell: (l) => idLink("locks", l.id) },
+  { name: "Event", cell: (l) => eventLink(l.eventId) },
+  { name: "User", cell: (l) => idLink("users", l.userId) },
+  { name: "Seats", cell: seats },
+  { name: "Status", cell: (l) => badge(l.status) },
+  { name: "Booking", cell: (l) => idLink("bookings", l.bookingId) },
+  { name: "Created", cell: (l) => time(l.createdAt) },
+  { name: "Expires", cell: (l) => time(l.expiresAt) },
+];
+
+export const bookingColumns = [
+  { name: "Booking", cell: (b) => idLink("bookings", b.id) },
+  { name: "Event", cell: (b) => eventLink(b.eventId) },
+  { name: "User", cell: (b) => idLink("users", b.userId) },
+  { name: "Seats", cell: seats },
+  { name: "Status", cell: (b) => badge(b.status) },
+  { name: "Payment reference", cell: (b) => b.paymentReference ?? "–" },
+  { name: "Created", cell: (b) => time(b.createdAt) },
+  { name: "Changed", cell: (b) => time(b.updatedAt) },
+];
+
+const without = (columns, ...names) => columns.filter((c) => !names.includes(c.name));
+
+// query writes the parameters that are not empty.
+export function query(parameters) {
+  const filled = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
+  return new URLSearchParams(filled).toString();
+}
+
+// listPage is a page with one list, its filters by event, user and status, and links to its next page.
+export async function listPage(page, { path, title, columns, statuses, empty }) {
+  const { eventId = "", userId = "", status = "", pageToken = "" } = page.query;
+  const id = (name, value) => el("input", { name, value, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
+  const body = el("div");
+  page.root.append(card(title, [], form({ className: "fields" }, (fields) => {
+    const filters = Object.fromEntries(["eventId", "userId", "status"].map((name) => [name, fields[name].value.trim()]));
+    goTo(path, filters);
+  }, field("Event ID", id("eventId", eventId)), field("User ID", id("userId", userId)),
+  field("Status", select("status", status, [["", "all"], ...statuses])), el("button", { className: "primary", textContent: "Filter" })), body));
+  await load(page, async () => {
+    const { items, nextPageToken } = await call("GET", `/api/${path}?${query({ eventId, userId, status, pageSize, pageToken })}`);
+    if (page.signal.aborted) return;
+    const pages = el("p", { className: "buttons" });
+    if (pageToken !== "") pages.append(el("a", { className: "button", href: link(path, { eventId, userId, status }), textContent: "First page" }));
+    if (nextPageToken !== "") {
+      pages.append(el("a", { className: "button", href: link(path, { eventId, userId, status, pageToken: nextPageToken }), textContent: "Next page" }));
+    }
+    const text = items.length > 0 ? "Oldest first." : nextPageToken === "" ? empty : "None in this part of the list; the next page goes on.";
+    body.replaceChildren(el("p", { className: "soft small", textContent: text }));
+    if (items.length > 0) body.append(table(title, columns, items));
+    body.append(pages);
+  });
+}
+
+// shortList is a card with the first items of a list, and a link to all.
+export async function shortList(page, { path, title, columns, filter, empty }) {
+  const body = el("div");
+  page.root.append(card(title, [el("a", { href: link(path, filter), textContent: "Filter and page" })], body));
+  await load(page, async () => {
+    const { items, nextPageToken } = await call("GET", `/api/${path}?${query({ ...filter, pageSize: 10 })}`);
+    if (items.length === 0) return body.replaceChildren(el("p", { className: "soft", textContent: empty }));
+    const hidden = { eventId: "Event", userId: "User" };
+    body.replaceChildren(table(title, without(columns, ...Object.keys(filter).map((name) => hidden[name])), items));
+    if (nextPageToken !== "") body.append(el("p", { className: "small" }, el("a", { href: link(path, filter), textContent: `All ${path}` })));
+  });
+}

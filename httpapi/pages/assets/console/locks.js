@@ -1,0 +1,53 @@
+// The list of locks, and the page of one with the action to release it.
+
+import { call } from "../api.js";
+import { el } from "../dom.js";
+import { confirmAction, showToast } from "../feedback.js";
+import { badge, count, eventLink, idLink, lines, seats, time } from "./format.js";
+import { showHistory } from "./history.js";
+import { listPage, lockColumns } from "./lists.js";
+import { act, card, load } from "./parts.js";
+import { setTitle } from "./router.js";
+
+export function locksPage(page) {
+  setTitle("Locks");
+  return listPage(page, {
+    path: "locks", title: "Locks", columns: lockColumns, empty: "No locks match.", statuses: ["ACTIVE", "CONSUMED", "EXPIRED", "RELEASED"],
+  });
+}
+
+export async function lockPage(page) {
+  setTitle("Lock");
+  await load(page, async () => {
+    const lock = await call("GET", `/api/locks/${page.id}`);
+    if (page.signal.aborted) return;
+    const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
+    const release = el("button", { type: "button", textContent: "Release the lock", hidden: lock.status !== "ACTIVE" });
+    const root = card("Lock", [badge(lock.status), release], lines(
+      ["ID", el("code", { textContent: lock.id })],
+      ["Event", eventLink(lock.eventId)],
+      ["User", idLink("users", lock.userId)],
+      ["Booking", idLink("bookings", lock.bookingId)],
+      ["Seats", seats(lock)],
+      ["Idempotency key", lock.idempotencyKey ?? "none"],
+      ["Created", time(lock.createdAt)],
+      ["Expires", time(lock.expiresAt)]), problem);
+    release.addEventListener("click", async () => {
+      const what = lock.bookingId ? "Its open booking is cancelled too. " : "";
+      const confirmed = await confirmAction("Release the lock?", `${what}The customer loses ${count(lock.seats, "seat")}, which can be sold at once.`, "Release the lock");
+      if (confirmed) {
+        await act(root, async () => {
+          const released = await call("DELETE", `/api/locks/${lock.id}`);
+          showToast(`The lock is ${released.status}. ${count(released.seats, "seat")} can be sold again.`);
+          page.root.replaceChildren();
+          await lockPage(page);
+        });
+      }
+    });
+    page.root.append(root);
+    showHistory(page, {
+      eventId: lock.eventId, subjects: [`locks/${lock.id}`, ...(lock.bookingId ? [`bookings/${lock.bookingId}`] : [])],
+      since: lock.createdAt, first: "holdfast.lock.created",
+    });
+  });
+}

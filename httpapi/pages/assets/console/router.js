@@ -1,0 +1,80 @@
+// Pages by the part of the URL behind #, so that each can be linked to and the browser's back button works:
+// #/bookings/<id>, #/locks?eventId=<id>&status=ACTIVE.
+
+import { key } from "../api.js";
+import { byID, el } from "../dom.js";
+import { clearErrors } from "../feedback.js";
+
+// link returns the URL of a page. Parameters that are empty are left out.
+export function link(path, query = {}) {
+  const filled = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  const search = new URLSearchParams(filled).toString();
+  return `#/${path}${search === "" ? "" : `?${search}`}`;
+}
+
+export const goTo = (path, query) => { location.hash = link(path, query); };
+
+function parse(hash) {
+  const [path, search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  return { path: path.replace(/\/$/, ""), query: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+// find returns the page of a path, and the ID that the path has.
+function find(pages, path) {
+  for (const [pattern, show] of Object.entries(pages)) {
+    const [name, parameter] = pattern.split("/");
+    const [first, id, ...rest] = path.split("/");
+    if (first === name && rest.length === 0 && (id !== undefined) === (parameter !== undefined)) return { show, id };
+  }
+  return null;
+}
+
+let leave = new AbortController(); // of the page that is shown
+
+// startRouter shows the page of the URL, now and when it changes. A page is a function of {id, query, root, signal}:
+// it fills root, and stops when the signal is aborted. showHome is called when the overview is shown.
+export function startRouter(pages, showHome) {
+  let shown = null;
+  const show = (isFirst) => {
+    const hash = location.hash;
+    if (hash !== "" && !hash.startsWith("#/")) return; // a place in the page
+    shown = hash;
+    leave.abort();
+    leave = new AbortController();
+    clearErrors("page");
+    const { path, query } = parse(hash);
+    const isHome = path === "";
+    byID("overview").hidden = !isHome;
+    byID("page").hidden = isHome;
+    byID("page").replaceChildren();
+    for (const a of document.querySelectorAll("nav [data-page]")) {
+      if (a.dataset.page === path.split("/")[0]) a.setAttribute("aria-current", "page");
+      else a.removeAttribute("aria-current");
+    }
+    setTitle("");
+    if (!isFirst) {
+      byID("main").focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
+    if (isHome) return showHome();
+    const page = find(pages, path);
+    if (page === null) return byID("page").append(el("p", { className: "card", textContent: "There is no such page." }));
+    page.show({ id: page.id, query, root: byID("page"), signal: leave.signal });
+  };
+  addEventListener("hashchange", () => { if (location.hash !== shown) show(false); });
+  key.onEntered(() => { if (!byID("overview").hidden) return; show(true); });
+  byID("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the URL stays that of the page
+    byID("main").focus();
+  });
+  byID("find").addEventListener("submit", (event) => {
+    event.preventDefault();
+    goTo("search", { q: byID("find").elements.q.value.trim() });
+  });
+  show(true);
+}
+
+// setTitle says in the browser's history which page it is.
+export function setTitle(title) {
+  document.title = title === "" ? "Holdfast console" : `${title} · Holdfast console`;
+}

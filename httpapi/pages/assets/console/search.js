@@ -1,0 +1,51 @@
+// The search: by ID, e-mail, payment reference or, within an event, by seat.
+
+import { call } from "../api.js";
+import { byID, el } from "../dom.js";
+import { badge, count, eventLink, idLink } from "./format.js";
+import { query } from "./lists.js";
+import { card, field, form, load, table } from "./parts.js";
+import { goTo, link, setTitle } from "./router.js";
+
+const paths = { event: "events", user: "users", lock: "locks", booking: "bookings", "seating-plan": "plans" };
+const how = { id: "its ID", email: "the e-mail address", paymentReference: "the payment reference", seat: "the seat's ID" };
+
+function target(hit) {
+  if (hit.kind === "seat") return el("a", { href: link(`events/${hit.eventId}`, { seat: hit.id }), textContent: `Seat ${hit.id}` });
+  const a = idLink(paths[hit.kind], hit.id);
+  if (hit.name) a.replaceChildren(hit.name);
+  return a;
+}
+
+const columns = [
+  { name: "Kind", cell: (h) => h.kind.replace("-", " ") },
+  { name: "Found", cell: target },
+  { name: "By", cell: (h) => how[h.matchedBy] },
+  { name: "Status", cell: (h) => (h.status ? badge(h.status) : "–") },
+  { name: "Seats", cell: (h) => (h.seats ? count(h.seats, "seat") : h.kind === "seat" ? h.name : "–") },
+  { name: "Event", cell: (h) => eventLink(h.eventId) },
+  { name: "User", cell: (h) => idLink("users", h.userId) },
+  { name: "Booking", cell: (h) => idLink("bookings", h.kind === "booking" ? "" : h.bookingId) },
+];
+
+export async function searchPage(page) {
+  const { q = "", eventId = "" } = page.query;
+  byID("find").elements.q.value = q;
+  setTitle("Search");
+  const result = el("div", { role: "status" });
+  const id = el("input", { name: "eventId", value: eventId, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
+  page.root.append(card("Search", [], form({ className: "fields" },
+    (fields) => goTo("search", { q: fields.q.value.trim(), eventId: fields.eventId.value.trim() }),
+    field("ID, e-mail, payment reference or seat", el("input", { name: "q", value: q, maxLength: 254, required: true, autocomplete: "off" }), "query.q"),
+    field("Event ID, for a seat", id, "query.eventId"),
+    el("button", { className: "primary", textContent: "Search" })),
+  el("p", { className: "soft small", textContent: "The whole text has to match; e-mail addresses in any case." }), result));
+  if (q === "") return;
+  await load(page, async () => {
+    const { items, more } = await call("GET", `/api/admin/search?${query({ q, eventId })}`);
+    if (page.signal.aborted) return;
+    if (items.length === 0) return result.replaceChildren(el("p", { textContent: "Nothing matches." }));
+    result.replaceChildren(el("p", { className: "small", textContent: `${count(items.length, "match", "matches")}${more ? ", and more bookings with this payment reference" : ""}.` }),
+      table("What was found", columns, items));
+  });
+}

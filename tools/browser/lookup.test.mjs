@@ -1,0 +1,314 @@
+// The console's pages to look things up and to change an event.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
+
+const holdfast = await Holdfast.start({ after }, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
+const browser = await browse({ after });
+
+const hall = {
+  name: "Small hall", categories: [{ key: "seats", name: "Stalls" }, { key: "standing", name: "Standing" }],
+  sections: [
+    { key: "A", name: "Left", category: "seats", rows: [{ key: "1", seats: 6 }, { key: "2", label: "Second", seats: 6 }] },
+    { key: "pit", name: "Pit", category: "standing", capacity: 10 },
+  ],
+};
+
+const seatedEvent = async (name) => {
+  const plan = await holdfast.ask("POST", "/api/seating-plans", hall);
+  return holdfast.ask("POST", "/api/events", { name, seatingPlanId: plan.id, eventDate: "2027-06-15T19:00:00Z" });
+};
+
+// sell sells what a wish asks for to a new user.
+const sell = async (event, wish, reference) => {
+  const user = await holdfast.user();
+  const lock = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, ...wish });
+  const booking = await holdfast.ask("POST", "/api/bookings", { eventId: event.id, userId: user.id, lockId: lock.id, paymentTtlSeconds: 600 });
+  await holdfast.ask("POST", `/api/bookings/${booking.id}/confirm`, { paymentReference: reference });
+  return { user, lock, booking };
+};
+
+const at = (hash) => `${holdfast.url}/console#/${hash}`;
+const card = (page, name) => page.getByRole("region", { name, exact: true });
+const hash = (page) => page.evaluate(() => location.hash);
+
+// loaded waits until what an operator sees of a card matches.
+const shows = (page, name, pattern) => until(`${name} shows ${pattern}`, async () => pattern.test(await card(page, name).innerText()));
+
+test("the search finds a booking, a lock, a user, an e-mail address, a payment reference and a seat", async () => {
+  const event = await seatedEvent("Search for me");
+  const { user, lock, booking } = await sell(event, { seatIds: ["A-1-1"] }, "pay-search-1");
+  const page = await open(browser, `${holdfast.url}/console`);
+  const box = page.getByRole("search").getByRole("searchbox");
+  const results = page.getByRole("table", { name: "What was found" });
+  for (const [text, kind] of [[booking.id, "booking"], [lock.id, "lock"], [user.id, "user"], [user.email.toUpperCase(), "user"], ["pay-search-1", "booking"], [event.id, "event"]]) {
+    await box.fill(text);
+    await box.press("Enter");
+    await until(`${text} is found`, async () => new RegExp(`^\\s*${kind}\\b`).test(await results.locator("tbody tr").first().innerText()) && (await hash(page)).includes(encodeURIComponent(text)));
+    assert.equal(await results.locator("tbody tr").count(), 1);
+  }
+  await box.fill("nothing like it");
+  await box.press("Enter");
+  await page.getByText("Nothing matches.").waitFor();
+  const form = card(page, "Search");
+  await form.getByLabel("ID, e-mail, payment reference or seat").fill("A-1-1");
+  await form.getByLabel("Event ID, for a seat").fill(event.id);
+  await form.getByRole("button", { name: "Search" }).click();
+  await results.getByRole("link", { name: "Seat A-1-1" }).click();
+  await shows(page, "Seats", /A-1-1: section A, row 1, seat 1[^]*SOLD/);
+  await page.goBack();
+  await results.getByRole("link", { name: "Seat A-1-1" }).waitFor();
+  await page.goBack();
+  await page.getByText("Nothing matches.").waitFor();
+  assert.equal(await box.inputValue(), "nothing like it");
+  expectNoErrors(page);
+});
+
+test("a booking's page has its history, which says who did what", async () => {
+  const event = await holdfast.event("History", 10);
+  const { booking, lock } = await sell(event, { seats: 2 }, "pay-history");
+  await sell(event, { seats: 1 }, "of another booking");
+  await holdfast.ask("POST", `/api/bookings/${booking.id}/cancel`);
+  const page = await open(browser, at(`bookings/${booking.id}`));
+  await shows(page, "Booking", /CANCELLED[^]*History[^]*2 seats[^]*pay-history/);
+  const rows = page.getByRole("table", { name: "History" }).locator("tbody tr");
+  await until("the history is there", async () => {
+    await page.reload();
+    await page.getByText(/changes?, oldest first|beginning is missing/).waitFor();
+    return (await rows.count()) === 7;
+  });
+  const text = await rows.allInnerTexts();
+  assert.match(text[0], /lock created/);
+  assert.match(text[2], /booking created/);
+  assert.match(text[4], /booking confirmed[^]*PAYMENT_PENDING → CONFIRMED[^]*pay-history[^]*no key/);
+  assert.match(text[6], /booking cancelled[^]*CONFIRMED → CANCELLED/);
+  await page.getByText("7 changes, oldest first.").waitFor();
+  await card(page, "Booking").getByRole("link", { name: lock.id.slice(-8) }).click();
+  await shows(page, "Lock", /RELEASED/);
+  await page.getByText("changes, oldest first.").waitFor();
+  await accessible(page);
+  expectNoErrors(page);
+});
+
+test("a history whose beginning was removed says so", async (t) => {
+  const own = await Holdfast.start(t);
+  const event = await own.event("Old", 10);
+  const lock = await own.lock(event, 1);
+  const page = await open(browser, `${own.url}/console`);
+  // The answer of a server that has removed the first changes.
+  await page.route("**/api/changes?*", (route) => route.fulfill({ json: { items: [], nextPageToken: "t" } }));
+  await page.goto(`${own.url}/console#/locks/${lock.id}`);
+  await page.getByText("0 changes. The beginning is missing").waitFor();
+  expectNoErrors(page);
+});
+
+test("a lock is released after a confirmation", async () => {
+  const event = await holdfast.event("Release", 10);
+  const lock = await holdfast.lock(event, 1);
+  const page = await open(browser, at(`locks/${lock.id}`));
+  const release = page.getByRole("button", { name: "Release the lock" });
+  await release.click();
+  await page.getByRole("dialog").getByText("The customer loses 1 seat").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  assert.equal((await holdfast.ask("GET", `/api/locks/${lock.id}`)).status, "ACTIVE");
+  await release.click();
+  await page.getByRole("dialog").getByRole("button", { name: "Release the lock" }).click();
+  await until("the toast", async () => (await page.locator("#toast").textContent()) === "The lock is RELEASED. 1 seat can be sold again.");
+  await shows(page, "Lock", /RELEASED/);
+  assert.ok(await release.isHidden());
+  await holdfast.ask("GET", `/api/events/${event.id}`).then((e) => assert.equal(e.availableSeats, 10));
+  expectNoErrors(page);
+});
+
+test("an event's settings are changed, and the server's refusals are shown in place", async () => {
+  const event = await holdfast.event("Settings", 10);
+  await holdfast.lock(event, 4);
+  const page = await open(browser, at(`events/${event.id}`));
+  const settings = card(page, "Settings");
+  const tile = (name) => page.locator(".tile", { hasText: name }).locator("dd").first();
+  const total = settings.getByLabel("Seats in total");
+  await total.fill("3");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await settings.getByRole("alert").getByText("CAPACITY_BELOW_TAKEN").waitFor();
+  await total.fill("20");
+  await settings.getByLabel("Seats per user").fill("5");
+  await settings.getByLabel("Name").fill(" ");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await until("the name is refused at its field", async () => (await settings.getByLabel("Name").getAttribute("aria-invalid")) === "true");
+  await accessible(page);
+  await settings.getByLabel("Name").fill("Other settings");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Other settings" }).waitFor();
+  await until("the total is shown", async () => (await tile("Seats in total").textContent()) === "20");
+  const changed = await holdfast.ask("GET", `/api/events/${event.id}`);
+  assert.deepEqual([changed.name, changed.totalSeats, changed.maxSeatsPerUser], ["Other settings", 20, 5]);
+  await settings.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Nothing was changed.").waitFor();
+
+  await settings.getByRole("button", { name: "Close the sale" }).click();
+  await shows(page, "Event", /CLOSED/);
+  await settings.getByRole("button", { name: "Reopen the sale" }).click();
+  await shows(page, "Event", /ON_SALE/);
+  await settings.getByRole("button", { name: "Cancel the event" }).click();
+  await page.getByRole("dialog").getByText("This is final.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel the event" }).click();
+  await settings.getByText("The event is cancelled. That is final.").waitFor();
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).status, "CANCELLED");
+  expectNoErrors(page);
+});
+
+test("a seated event has its sections, and a seat is looked up, blocked and unblocked", async () => {
+  const event = await seatedEvent("Seated");
+  const { booking } = await sell(event, { seatIds: ["A-1-1", "A-1-2"] }, "pay-seated");
+  const page = await open(browser, at(`events/${event.id}`));
+  const section = (name) => page.getByRole("table", { name: "Sections" }).locator("tr", { hasText: name });
+  await until("the sections are shown", async () => /Left\s+A\s+Stalls\s+10\s+12/.test(await section("Left").innerText()) && /Pit\s+pit\s+Standing\s+10\s+10/.test(await section("Pit").innerText()));
+  const seats = card(page, "Seats");
+  const lookUp = async (id) => {
+    await seats.getByLabel("Seat ID").fill(id);
+    await seats.getByRole("button", { name: "Look up the seat" }).click();
+  };
+  await lookUp("A-1-1");
+  await seats.getByText("SOLD").waitFor();
+  assert.match(await hash(page), /\?seat=A-1-1$/);
+  await page.reload();
+  await seats.getByText("SOLD").waitFor();
+  await seats.getByRole("link", { name: booking.id.slice(-8) }).click();
+  await shows(page, "Booking", /CONFIRMED[^]*2 seats: A-1-1, A-1-2/);
+  await page.goBack();
+  await lookUp("A-9-9");
+  await seats.getByRole("alert").getByText("SEAT_NOT_FOUND").waitFor();
+  await lookUp("A-2-3");
+  await seats.getByText("row Second").waitFor();
+  await seats.getByRole("button", { name: "Block the seat" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Block the seat" }).click();
+  await seats.getByText("BLOCKED").waitFor();
+  await page.getByText("1 seat of the event is blocked.").waitFor();
+  await until("the section has one seat less", async () => /\s9\s+12/.test(await section("Left").innerText()));
+  await seats.getByRole("button", { name: "Unblock the seat" }).click();
+  await seats.getByText("AVAILABLE").waitFor();
+  await page.getByText("0 seats of the event are blocked.").waitFor();
+
+  const settings = card(page, "Settings");
+  await settings.getByLabel("Capacity of pit").fill("15");
+  await settings.getByLabel("Single seats").selectOption("REFUSE");
+  await settings.getByLabel("Accessible seats").selectOption("OPEN");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await until("the capacity is shown", async () => /\s15\s+15/.test(await section("Pit").innerText()));
+  const changed = await holdfast.ask("GET", `/api/events/${event.id}`);
+  assert.deepEqual([changed.orphanRule, changed.accessiblePolicy, changed.totalSeats], ["REFUSE", "OPEN", 27]);
+  assert.equal(await settings.getByLabel("Seats in total").count(), 0);
+  expectNoErrors(page);
+});
+
+test("sales over time are a chart and a table", async () => {
+  const event = await holdfast.event("Sales", 30);
+  await sell(event, { seats: 2 }, "s1");
+  await sell(event, { seats: 3 }, "s2");
+  const page = await open(browser, at(`events/${event.id}`));
+  await shows(page, "Sales over time", /5 seats sold/);
+  const sales = card(page, "Sales over time");
+  await sales.getByRole("img", { name: /at most 5 seats in a day/ }).waitFor();
+  await sales.getByText("As a table").click();
+  assert.match(await sales.locator("tbody tr").first().innerText(), /\d{4}-\d\d-\d\d\s+2\s+5/);
+  await sales.getByLabel("Show").selectOption("hour");
+  await sales.getByRole("img", { name: /in an hour/ }).waitFor();
+  const none = await holdfast.event("No sales", 30);
+  await page.goto(at(`events/${none.id}`));
+  await shows(page, "Sales over time", /0 seats sold/);
+  assert.equal(await sales.getByRole("img").count(), 0);
+  expectNoErrors(page);
+});
+
+test("lists have their filters and their page in the link", async () => {
+  const event = await holdfast.event("Many", 1000);
+  const user = await holdfast.user();
+  for (let i = 0; i < 52; i++) await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seats: 1 });
+  await sell(event, { seats: 1 }, "in a list");
+  const page = await open(browser, at(`events/${event.id}`));
+  await card(page, "Locks").getByRole("link", { name: "All locks" }).click();
+  const rows = page.getByRole("table", { name: "Locks" }).locator("tbody tr");
+  await until("a page is full", async () => (await rows.count()) === 50);
+  await page.getByRole("link", { name: "Next page" }).click();
+  await until("the rest is shown", async () => (await rows.count()) === 3);
+  await page.goBack();
+  await until("the first page is back", async () => (await rows.count()) === 50);
+  await page.getByLabel("Status", { exact: true }).selectOption("CONSUMED");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await until("one lock is consumed", async () => (await rows.count()) === 1);
+  assert.match(await hash(page), new RegExp(`eventId=${event.id}&status=CONSUMED`));
+  await page.reload();
+  await until("the filter is in the link", async () => (await rows.count()) === 1 && (await page.getByLabel("Status", { exact: true }).inputValue()) === "CONSUMED");
+  await rows.getByRole("link", { name: "Many" }).waitFor(); // the event's name
+  await page.getByRole("navigation").getByRole("link", { name: "Bookings" }).click();
+  await page.getByLabel("User ID").fill(user.id);
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("No bookings match.").waitFor();
+  await page.goto(at(`users/${user.id}`));
+  await shows(page, "Locks", /All locks/);
+  await page.goto(at("bookings?status=nonsense"));
+  await page.getByText("query.status").waitFor();
+  expectNoErrors(page);
+});
+
+test("a link to nothing says so", async () => {
+  const page = await open(browser, at("bookings/000000000000000000000001"));
+  await page.getByText("There is no booking with this ID.").or(page.locator("#page .card")).first().waitFor();
+  await page.goto(at("nonsense/x"));
+  await page.getByText("There is no such page.").waitFor();
+  await page.getByRole("navigation").getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("heading", { name: "Jobs" }).waitFor();
+  await page.keyboard.press("Tab");
+  expectNoErrors(page);
+});
+
+test("the pages ask for the key, and go on once it was entered", async (t) => {
+  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-1" });
+  const event = await own.event("Behind a key", 5, "boss-secret-1");
+  const page = await open(browser, `${own.url}/console#/events/${event.id}`);
+  await page.getByText("This server requires a key.").waitFor();
+  await page.getByLabel("Secret of a key").fill("boss-secret-1");
+  await page.getByRole("button", { name: "Use this key" }).click();
+  await page.getByRole("heading", { name: "Behind a key" }).waitFor();
+  await shows(page, "Sales over time", /0 seats sold/);
+  assert.equal(await page.getByRole("heading", { name: "Behind a key" }).count(), 1);
+  await page.getByRole("button", { name: "Close the sale" }).click();
+  await shows(page, "Event", /CLOSED/);
+  expectNoErrors(page);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`long names fit, and axe-core finds nothing, ${colorScheme}, on a desktop and on a phone`, async () => {
+    const long = "W".repeat(200);
+    const event = await seatedEvent(long);
+    const email = `${long.slice(0, 60).toLowerCase()}@example.com`;
+    const user = await holdfast.ask("POST", "/api/users", { name: long, email: `${colorScheme}${email}` });
+    const lock = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: ["A-1-1", "A-1-2", "A-1-3"], idempotencyKey: "k".repeat(200) });
+    const booking = await holdfast.ask("POST", "/api/bookings", { eventId: event.id, userId: user.id, lockId: lock.id, paymentTtlSeconds: 600 });
+    const reference = `${colorScheme}-${"r".repeat(180)}`;
+    await holdfast.ask("POST", `/api/bookings/${booking.id}/confirm`, { paymentReference: reference });
+    const page = await open(browser, `${holdfast.url}/console`, { colorScheme });
+    const pages = {
+      event: [`events/${event.id}?seat=A-1-1`, async () => { await shows(page, "Seats", /SOLD/); await shows(page, "Locks", /CONSUMED/); }],
+      booking: [`bookings/${booking.id}`, () => page.getByText(/changes?, oldest first|beginning is missing/).waitFor()],
+      lock: [`locks/${lock.id}`, () => page.getByText(/changes?, oldest first|beginning is missing/).waitFor()],
+      user: [`users/${user.id}`, () => shows(page, "Locks", /CONSUMED/)],
+      bookings: [`bookings?eventId=${event.id}`, () => shows(page, "Bookings", /CONFIRMED/)],
+      search: [`search?q=${encodeURIComponent(reference)}`, () => shows(page, "Search", /1 match/)],
+    };
+    for (const [name, [path, ready]] of Object.entries(pages)) {
+      await page.setViewportSize({ width: 1280, height: 900 });
+      await page.goto(at(path));
+      await ready();
+      await fits(page);
+      await accessible(page);
+      await screenshot(page, `lookup-${name}-${colorScheme}-desktop-phone`, { fullPage: true });
+      await page.setViewportSize({ width: 390, height: 844 });
+      await fits(page);
+      await accessible(page);
+      await screenshot(page, `lookup-${name}-${colorScheme}-phone`, { fullPage: true });
+    }
+    expectNoErrors(page);
+  });
+}
