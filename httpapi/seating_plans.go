@@ -108,6 +108,7 @@ func (a *api) registerSeatingPlanRoutes() {
 		Errors: []int{http.StatusNotFound}, Responses: seatingPlanResponses(schemas),
 		Metadata: map[string]any{metadataRepeats: "section", metadataIsLong: true}, // planSemaphore limits the number
 	}, scopeCustomer, a.getSeatingPlan)
+	a.registerPlanConversion()
 }
 
 func (a *api) createSeatingPlan(ctx context.Context, in *newSeatingPlan) (*created[seatingPlanSummaryBody], error) {

@@ -1,8 +1,6 @@
 package seatctl
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,16 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/seating/convert"
-	"github.com/holdfast-dev/holdfast/seats/seating/plancsv"
-	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
-	"github.com/holdfast-dev/holdfast/seats/seating/pretix"
-)
-
-// Values of --format.
-const (
-	planJSON   = "json"
-	planPretix = "pretix"
-	planCSV    = "csv"
+	"github.com/holdfast-dev/holdfast/seats/seating/planfile"
 )
 
 // standardStream is the name of the standard input as a file, or the standard output.
@@ -49,39 +38,22 @@ func (f *planFile) Validate() error {
 	return nil
 }
 
-// planContent is what a file has. The plan is valid if there are no problems.
-type planContent struct {
-	plan     holdfast.SeatingPlan
-	format   string
-	report   convert.Report
-	problems []holdfast.FieldError
-}
-
 // read reads the file, and prints on errs what of it is not in the plan.
-func (f *planFile) read(s *session) (c planContent, err error) {
+func (f *planFile) read(s *session) (c planfile.Content, err error) {
 	text, err := f.text(s.in)
 	if err != nil {
 		return c, err
 	}
-	c.format = f.formatOf(text)
-	if c.format != planCSV {
-		text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors write it, and no JSON has it
-	}
-	switch c.format {
-	case planCSV:
-		c.plan, c.report, c.problems = plancsv.Read(text, f.name())
-	case planPretix:
-		c.plan, c.report, c.problems, err = pretix.Read(text, pretix.Options{Name: f.name(), AsListed: f.AsListed})
-	default:
-		c.plan, c.problems, err = planjson.Read(text)
-	}
+	c, err = planfile.Read(text, planfile.Options{
+		Format: planfile.Format(f.Format), Extension: strings.ToLower(filepath.Ext(f.File)), Name: f.name(), AsListed: f.AsListed,
+	})
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", f, err)
 	}
 	if f.Name != nil {
-		c.plan.Name = *f.Name
+		c.Plan.Name = *f.Name
 	}
-	return c, s.printReport(c.report)
+	return c, s.printReport(c.Report)
 }
 
 // printReport prints what differs between a plan and a file, for operators.
@@ -128,22 +100,4 @@ func (f *planFile) name() string {
 	default:
 		return strings.TrimSuffix(base, filepath.Ext(base))
 	}
-}
-
-// formatOf returns the format of a file.
-func (f *planFile) formatOf(text []byte) string {
-	extension := strings.ToLower(filepath.Ext(f.File))
-	text = bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\ufeff")), " \t\r\n")
-	isObject := bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))
-	switch {
-	case f.Format != "":
-		return f.Format
-	case extension == ".csv" || extension != ".json" && !isObject:
-		return planCSV
-	}
-	var parts struct{ Zones, Sections json.RawMessage }
-	if json.Unmarshal(text, &parts) == nil && parts.Zones != nil && parts.Sections == nil {
-		return planPretix
-	}
-	return planJSON
 }

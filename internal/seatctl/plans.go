@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating/convert"
 	"github.com/holdfast-dev/holdfast/seats/seating/drawing"
 	"github.com/holdfast-dev/holdfast/seats/seating/plancsv"
+	"github.com/holdfast-dev/holdfast/seats/seating/planfile"
 	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
 )
 
@@ -51,12 +52,12 @@ type planLine struct {
 	Differences convert.Report `json:"differences,omitempty"`
 }
 
-func newPlanLine(c planContent) planLine {
+func newPlanLine(c planfile.Content) planLine {
 	l := planLine{
-		Name: c.plan.Name, Format: c.format, Sections: len(c.plan.Sections), Categories: len(c.plan.Categories),
-		Total: c.plan.TotalSeats(), Differences: c.report,
+		Name: c.Plan.Name, Format: string(c.Format), Sections: len(c.Plan.Sections), Categories: len(c.Plan.Categories),
+		Total: c.Plan.TotalSeats(), Differences: c.Report,
 	}
-	for _, section := range c.plan.Sections {
+	for _, section := range c.Plan.Sections {
 		l.Rows += len(section.Rows)
 		l.Standing += section.Capacity
 	}
@@ -72,14 +73,14 @@ func (c *checkPlanCmd) runOffline(s *session) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	if len(content.problems) > 0 {
+	if len(content.Problems) > 0 {
 		if c.picture == standardStream { // which is for a picture alone
 			s.out.w = s.errs
 		}
-		return exitFailed, s.refusePlan(c.String(), content.problems)
+		return exitFailed, s.refusePlan(c.String(), content.Problems)
 	}
 	if c.picture != "" {
-		if err := s.writePicture(c.picture, drawing.SVG(content.plan)); err != nil || c.picture == standardStream {
+		if err := s.writePicture(c.picture, drawing.SVG(content.Plan)); err != nil || c.picture == standardStream {
 			return exitOK, err
 		}
 	}
@@ -124,10 +125,10 @@ func (i *importPlanCmd) run(ctx context.Context, s *session) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	if len(content.problems) > 0 {
-		return exitFailed, s.refusePlan(i.String(), content.problems)
+	if len(content.Problems) > 0 {
+		return exitFailed, s.refusePlan(i.String(), content.Problems)
 	}
-	created, replayed, err := s.Plans.Create(ctx, content.plan, holdfast.CreationKey{Caller: "seatctl", Key: i.Key})
+	created, replayed, err := s.Plans.Create(ctx, content.Plan, holdfast.CreationKey{Caller: "seatctl", Key: i.Key})
 	if err != nil {
 		return exitFailed, err
 	}
@@ -177,7 +178,7 @@ func (e *exportPlanCmd) run(ctx context.Context, s *session) (int, error) {
 }
 
 func (e *exportPlanCmd) write(s *session, plan holdfast.SeatingPlan) ([]byte, error) {
-	if e.Format == planCSV || e.Format == "" && strings.EqualFold(filepath.Ext(e.File), ".csv") {
+	if e.Format == string(planfile.CSV) || e.Format == "" && strings.EqualFold(filepath.Ext(e.File), ".csv") {
 		text, report := plancsv.Write(plan)
 		return text, s.printReport(report)
 	}

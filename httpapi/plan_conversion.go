@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/seats/plans"
+	"github.com/holdfast-dev/holdfast/seats/seating/convert"
+	"github.com/holdfast-dev/holdfast/seats/seating/planfile"
+	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+)
+
+// nameOfFile is the name of a plan whose file has none.
+const nameOfFile = "Seating plan"
+
+type planConversion struct {
+	Format   string `query:"format" enum:"auto,json,csv,pretix" default:"auto" doc:"auto: what the content says."`
+	Name     string `query:"name" maxLength:"200" doc:"Of the plan. By default what the file says."`
+	AsListed bool   `query:"asListed" doc:"Of pretix's format: guess neither the order of the seats nor gaps."`
+	PlanBody
+}
+
+type convertedPlanBody struct {
+	Format      string           `json:"format" enum:"json,csv,pretix"`
+	TotalSeats  int64            `json:"totalSeats" doc:"Seats in rows, and the capacities."`
+	Plan        planjson.Plan    `json:"plan" doc:"As POST /api/seating-plans takes it."`
+	Differences []differenceBody `json:"differences" nullable:"false" doc:"What of the file is not in the plan, or differs."`
+}
+
+type differenceBody struct {
+	Kind     string   `json:"kind" enum:"dropped,renamed,guessed"`
+	What     string   `json:"what"`
+	Count    int      `json:"count"`
+	Examples []string `json:"examples" nullable:"false" doc:"At most five."`
+}
+
+func newDifferenceBody(n convert.Note) differenceBody {
+	return differenceBody{Kind: string(n.Kind), What: n.What, Count: n.Count, Examples: append([]string{}, n.Examples...)}
+}
+
+func (a *api) registerPlanConversion() {
+	const path = "/api/admin/seating-plans/convert"
+	schemas := a.huma.OpenAPI().Components.Schemas
+	route(a, huma.Operation{
+		OperationID: "convert-seating-plan", Method: http.MethodPost, Path: path, Tags: []string{"Operators"},
+		Summary: "Read a file with a seating plan",
+		Description: "Answers the plan of a file, and what of the file is not in it. It stores nothing: POST /api/seating-plans does. " +
+			"If the file has no valid plan, the answer is 422, and errors names the places: paths in the file, or lines of CSV. " +
+			"The body is the file, of at most 20,000,000 bytes; its Content-Type does not matter.",
+		Metadata: map[string]any{metadataMaxBody: maxPlanBytes, metadataTimeout: createPlanTimeout},
+	}, config.ScopeAdmin, convertPlan)
+	file := &huma.Schema{Type: huma.TypeString, Description: "With the columns section, row, seat and category, and perhaps others."}
+	// Described after it was registered, or huma would read the body too.
+	a.huma.OpenAPI().Paths[path].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		"application/json": {Schema: schemas.Schema(reflect.TypeFor[planjson.Plan](), true, "")}, "text/csv": {Schema: file},
+	}}
+}
+
+func convertPlan(_ context.Context, in *planConversion) (*found[convertedPlanBody], error) {
+	if len(in.text) == 0 {
+		return nil, newProblem(http.StatusBadRequest, codeMalformed, "request body is required")
+	}
+	name := strings.TrimSpace(in.Name)
+	o := planfile.Options{Format: planfile.Format(in.Format), Name: name, AsListed: in.AsListed}
+	if in.Format == "auto" {
+		o.Format = planfile.Auto
+	}
+	if name == "" {
+		o.Name = nameOfFile
+	} else if err := holdfast.CheckName("query.name", name); err != nil {
+		return nil, err
+	}
+	content, err := planfile.Read(in.text, o)
+	switch {
+	case err != nil:
+		return nil, invalidBody(http.StatusBadRequest, codeMalformed, err)
+	case len(content.Problems) > 0 && content.Format == planfile.CSV: // their places are lines
+		return nil, holdfast.Refuse(holdfast.CodeInvalid, "The file has no valid seating plan. Correct the lines listed in errors.").
+			With(holdfast.Invalid(content.Problems))
+	case len(content.Problems) > 0:
+		return nil, plans.Invalid(content.Problems)
+	}
+	if name != "" {
+		content.Plan.Name = name
+	}
+	return &found[convertedPlanBody]{Body: convertedPlanBody{
+		Format: string(content.Format), TotalSeats: content.Plan.TotalSeats(), Plan: planjson.Of(content.Plan),
+		Differences: newBodies(content.Report, newDifferenceBody),
+	}}, nil
+}

@@ -1,0 +1,79 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+func (s *site) convert(query, text string) answer {
+	s.t.Helper()
+	return s.call("POST", "/api/admin/seating-plans/convert?"+query, text, "Content-Type", "application/octet-stream")
+}
+
+// What is answered for a file of each format can be created as it is.
+func TestConvertPlan_AnswersWhatCanBeCreated(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	chamber, err := os.ReadFile("../seats/seating/pretix/testdata/chamber.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const table = "section,row,seat,category,mood\nA,1,1,Best,good\nA,1,2,Best,bad\n"
+	for _, c := range []struct{ query, text, format, name, says string }{
+		{"", hallPlan, "json", "Small hall", `"differences":[]`},
+		{"format=json&name=%20Other%20", hallPlan, "json", "Other", `"differences":[]`},
+		{"", table, "csv", "Seating plan", `"kind":"dropped"`},
+		{"name=Hall&format=csv", table, "csv", "Hall", `"examples":["mood"]`},
+		{"", string(chamber), "pretix", "", `"kind":"guessed"`},
+		{"asListed=true&name=Chamber", string(chamber), "pretix", "Chamber", `"kind":"dropped"`},
+	} {
+		t.Run(c.query+" "+c.format, func(t *testing.T) {
+			s := s.in(t)
+			a := s.want(s.convert(c.query, c.text), 200, "")
+			plan, _ := a.body["plan"].(map[string]any)
+			if a.text("format") != c.format || c.name != "" && plan["name"] != c.name || !strings.Contains(a.raw, c.says) {
+				t.Errorf("%.600s", a.raw)
+			}
+			text, err := json.Marshal(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			created := s.want(s.call("POST", "/api/seating-plans", string(text)), 201, "")
+			if created.text("totalSeats") != a.text("totalSeats") {
+				t.Errorf("%s seats were created of %s", created.text("totalSeats"), a.text("totalSeats"))
+			}
+		})
+	}
+}
+
+func TestConvertPlan_NamesThePlacesOfProblems(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	const invalid = "VALIDATION_FAILED"
+	for _, c := range []struct {
+		name, query, text string
+		status            int
+		code, says        string
+	}{
+		{"JSON", "", strings.Replace(hallPlan, `"category":"seats"`, `"category":"none"`, 1), 422, invalid, `"body.sections[0].category"`},
+		{"pretix", "", `{"name":"P","categories":[],"zones":[{"name":"A","rows":[{"seats":[{}]}]}]}`, 422, invalid, `"body.zones[0].`},
+		{"CSV", "", "section,row,seat,category\nA,1,1,c\nA,,2,c\n", 422, invalid, `"location":"line 3"`},
+		{"not of the format", "format=json", "section,row\n", 400, "MALFORMED_REQUEST", "body"},
+		{"no body", "", "", 400, "MALFORMED_REQUEST", "required"},
+		{"another format", "format=xml", hallPlan, 422, invalid, "query.format"},
+		{"a name with a line break", "name=a%0Ab", hallPlan, 422, invalid, "query.name"},
+		{"too large", "", strings.Repeat(" ", 20_000_001), 413, "BODY_TOO_LARGE", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.in(t)
+			if a := s.want(s.convert(c.query, c.text), c.status, c.code); !strings.Contains(a.raw, c.says) {
+				t.Errorf("%s is not in %s", c.says, a.raw)
+			}
+		})
+	}
+	if a := s.call("GET", "/api/seating-plans", nil); !strings.Contains(a.raw, `"items":[]`) {
+		t.Errorf("a plan was stored: %s", a.raw)
+	}
+}
