@@ -5,6 +5,7 @@ import { bookingPage, bookingsPage } from "./console/bookings.js";
 import { eventPage } from "./console/event.js";
 import { lockPage, locksPage } from "./console/locks.js";
 import { refreshHealth, refreshOverview } from "./console/overview.js";
+import { planPage, plansPage } from "./console/plans.js";
 import { startRouter } from "./console/router.js";
 import { searchPage } from "./console/search.js";
 import { userPage } from "./console/users.js";
@@ -28,6 +29,8 @@ startRouter({
   "locks": locksPage,
   "locks/:id": lockPage,
   "users/:id": userPage,
+  "plans": plansPage,
+  "plans/:id": planPage,
 }, () => {
   refreshOverview();
   refreshHealth();

@@ -38,7 +38,7 @@ function stateOf(event) {
   const facts = kindCard("Event", event.name, [el("span", { className: "badge", "data-part": "status" })], lines(
     ["ID", el("code", { textContent: event.id })],
     ["Date", time(event.eventDate)],
-    ["Seating plan", el("code", { textContent: event.seatingPlanId ?? "none" })],
+    ["Seating plan", idLink("plans", event.seatingPlanId)],
     ["Created", time(event.createdAt)]));
   const list = el("dl", { className: "tiles", "aria-label": "Seats" });
   const refresh = async () => {
