@@ -111,6 +111,7 @@ func routeAccess(id string) []struct {
 		{"GET /api/admin/events/{id}/seats", admin, nil},
 		{"GET /api/admin/health", admin, nil},
 		{"GET /api/admin/survey", admin, nil},
+		{"GET /api/admin/audit", admin, nil},
 		{"POST /api/admin/seating-plans/convert", admin, plan},
 		{"GET /api/admin/search", admin, nil},
 		{"GET /api/admin/events/{id}", admin, nil},

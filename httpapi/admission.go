@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
@@ -67,6 +68,10 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 				return
 			}
 			defer a.freeSlot()
+		}
+		if isAudited(r, ctx.Operation()) {
+			kept := audit.BodyOf(body.Bytes())
+			defer func() { a.audit(r, w, kept) }() // also after a panic
 		}
 		next(request)
 	}

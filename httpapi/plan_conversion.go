@@ -53,7 +53,7 @@ func (a *api) registerPlanConversion() {
 		Description: "Answers the plan of a file, and what of the file is not in it. It stores nothing: POST /api/seating-plans does. " +
 			"If the file has no valid plan, the answer is 422, and errors names the places: paths in the file, or lines of CSV. " +
 			"The body is the file, of at most 20,000,000 bytes; its Content-Type does not matter.",
-		Metadata: map[string]any{metadataMaxBody: maxPlanBytes, metadataTimeout: createPlanTimeout},
+		Metadata: map[string]any{metadataMaxBody: maxPlanBytes, metadataTimeout: createPlanTimeout, metadataStoresNothing: true},
 	}, config.ScopeAdmin, convertPlan)
 	file := &huma.Schema{Type: huma.TypeString, Description: "With the columns section, row, seat and category, and perhaps others."}
 	// Described after it was registered, or huma would read the body too.

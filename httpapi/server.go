@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -53,6 +54,7 @@ type Services struct {
 	Bookings *booking.Service
 	Jobs     *jobs.Runner
 	Changes  *changes.Log
+	Audit    *audit.Log
 
 	Log     *slog.Logger
 	Clock   clock.Clock
@@ -81,11 +83,14 @@ const (
 	requestTimeout = 10 * time.Second
 	// metadataTimeout is the key of an operation's own timeout in its metadata, metadataIsLong the key
 	// of an operation that takes no slot, metadataMaxBody the key of its own limit of a body, and
-	// metadataRepeats the key of the query parameter that may be given more than once.
+	// metadataRepeats the key of the query parameter that may be given more than once. The key
+	// metadataStoresNothing is of a POST that is no change.
 	metadataTimeout = "timeout"
 	metadataIsLong  = "isLong"
 	metadataMaxBody = "maxBody"
 	metadataRepeats = "repeats"
+
+	metadataStoresNothing = "storesNothing"
 )
 
 // api holds the routes and what their handlers need.
@@ -154,6 +159,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerOverviewRoutes()
 	a.registerSearchRoutes()
 	a.registerEventReportRoutes()
+	a.registerAuditRoutes()
 	a.addSeatExamples()
 	ring := newKeyring(s.Keys)
 	a.registerPublicRoutes(mux)

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -64,6 +65,7 @@ type Core struct {
 	DB        *mongodb.DB
 	Store     *store.Store
 	Changes   *changes.Log
+	Audit     *audit.Log
 	Pipeline  *pipeline.Pipeline
 	Users     *users.Service
 	Plans     *plans.Service
@@ -98,7 +100,7 @@ func Connect(ctx context.Context, o Options) (*Core, error) {
 // New opens the engine on a connected database.
 func New(db *mongodb.DB, o Options) *Core {
 	o = o.withDefaults()
-	c := &Core{DB: db, Users: users.New(db), Plans: plans.New(db)}
+	c := &Core{DB: db, Users: users.New(db), Plans: plans.New(db), Audit: audit.New(db)}
 	c.Store, c.Changes = store.New(db, c.Plans.Hall), changes.New(db)
 	lookup := o.Users
 	if lookup == nil {
@@ -126,7 +128,7 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 // index of seats, which a new database gets unless it is left out; see WithoutSeatIndex.
 func Collections() []mongodb.Collection {
 	return slices.Concat(mongodb.Collections(), users.Collections(), plans.Collections(), store.Collections(), changes.Collections(),
-		store.SeatIndex())
+		audit.Collections(), store.SeatIndex())
 }
 
 // WithoutSeatIndex are collections without the unique index of seats.

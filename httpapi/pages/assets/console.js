@@ -1,6 +1,7 @@
 // The console shows operators the sale and the service: an overview, and pages to look things up and to change them.
 
 import { key, nameRequests } from "./api.js";
+import { auditPage } from "./console/audit.js";
 import { bookingPage, bookingsPage } from "./console/bookings.js";
 import { eventPage } from "./console/event.js";
 import { lockPage, locksPage } from "./console/locks.js";
@@ -31,6 +32,7 @@ startRouter({
   "users/:id": userPage,
   "plans": plansPage,
   "plans/:id": planPage,
+  "audit": auditPage,
 }, () => {
   refreshOverview();
   refreshHealth();

@@ -8,7 +8,7 @@ import { settingsCard } from "./event_settings.js";
 import { idLink, lines, setBadge, time } from "./format.js";
 import { bookingColumns, lockColumns, shortList } from "./lists.js";
 import { kindCard, load } from "./parts.js";
-import { setTitle } from "./router.js";
+import { link, setTitle } from "./router.js";
 import { salesCard } from "./sales.js";
 
 const tiles = [
@@ -39,7 +39,8 @@ function stateOf(event) {
     ["ID", el("code", { textContent: event.id })],
     ["Date", time(event.eventDate)],
     ["Seating plan", idLink("plans", event.seatingPlanId)],
-    ["Created", time(event.createdAt)]));
+    ["Created", time(event.createdAt)],
+    ["What was done", el("a", { href: link("audit", { target: event.id }), textContent: "Audit of this event" })]));
   const list = el("dl", { className: "tiles", "aria-label": "Seats" });
   const refresh = async () => {
     const summary = await call("GET", `/api/admin/events/${event.id}`);

@@ -1,0 +1,86 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+// audited lists method, path, actor and status of the entries, newest first.
+func (s *site) audited(query string, headers ...string) (entries []string, next string) {
+	s.t.Helper()
+	a := s.want(s.call("GET", "/api/admin/audit?"+query, nil, headers...), 200, "")
+	for _, item := range a.body["items"].([]any) {
+		e := item.(map[string]any)
+		entries = append(entries, fmt.Sprint(e["method"], " ", e["path"], " by ", e["actor"], ": ", e["status"], " ", e["body"]))
+	}
+	return entries, a.text("nextPageToken")
+}
+
+func TestAudit_KeepsWhatTheConsoleDid(t *testing.T) {
+	t.Parallel()
+	s := open(t, config.Key{Name: "shop", Scope: config.ScopeBooking, Secret: "1"},
+		config.Key{Name: "ann", Scope: config.ScopeAdmin, Secret: "2"}, config.Key{Name: "bob", Scope: config.ScopeAdmin, Secret: "3"})
+	by := func(secret, request string) []string {
+		return []string{"Authorization", "Bearer " + secret, "X-Request-Id", request}
+	}
+	event := s.want(s.call("POST", "/api/events", fields{"name": "Show", "totalSeats": 5, "eventDate": "2030-01-02T03:04:05Z"},
+		by("2", "backend-1")...), 201, "").text("id") // not of the console
+	path := "/api/events/" + event
+	s.want(s.call("PATCH", path, `{"status":"CLOSED"}`, by("2", "console-1")...), 200, "")
+	s.want(s.call("PATCH", path, `{"totalSeats":0}`, by("3", "console-2")...), 422, "VALIDATION_FAILED")
+	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil, by("3", "console-3")...), 200, "")
+	s.want(s.call("DELETE", "/api/admin/jobs/leader/lease", nil, by("3", "console-4")...), 200, "")
+	s.want(s.call("GET", path, nil, by("2", "console-5")...), 200, "")
+	s.want(s.call("POST", "/api/admin/seating-plans/convert", hallPlan, by("2", "console-6")...), 200, "") // it stores nothing
+	s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, by("1", "console-7")...), 201, "")
+	s.want(s.call("PATCH", path, `{"status":"CLOSED"}`, by("1", "console-8")...), 403, "FORBIDDEN")
+	s.want(s.call("PATCH", path, `{"status":"ON_SALE"}`, by("2", "consol-9")...), 200, "")
+
+	all := []string{
+		"DELETE /api/admin/jobs/leader/lease by bob: 200 <nil>",
+		"POST /api/admin/jobs/recovery/run by bob: 200 <nil>",
+		"PATCH " + path + ` by bob: 422 {"totalSeats":0}`,
+		"PATCH " + path + ` by ann: 200 {"status":"CLOSED"}`,
+	}
+	boss := by("2", "r")
+	if got, next := s.audited("", boss...); !slices.Equal(got, all) || next != "" {
+		t.Errorf("kept %q, want %q; then %q", got, all, next)
+	}
+	if got, _ := s.audited("actor=ann", boss...); !slices.Equal(got, all[3:]) {
+		t.Errorf("by ann: %q", got)
+	}
+	if got, _ := s.audited("targetId="+event, boss...); !slices.Equal(got, all[2:]) {
+		t.Errorf("of the event: %q", got)
+	}
+	first, next := s.audited("pageSize=3", boss...)
+	second, end := s.audited("pageSize=3&pageToken="+next, boss...)
+	if !slices.Equal(slices.Concat(first, second), all) || len(first) != 3 || end != "" {
+		t.Errorf("in pages: %q, %q", first, second)
+	}
+	for _, query := range []string{
+		"actor=", "targetId=x", "targetId=" + strings.Repeat("0", 24), "pageToken=x", "pageSize=501", "status=200",
+	} {
+		s.want(s.call("GET", "/api/admin/audit?"+query, nil, boss...), 422, "VALIDATION_FAILED")
+	}
+}
+
+// Of a large body its beginning is kept, and of one that is no text what is text.
+func TestAudit_BoundsTheBody(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	console := []string{"X-Request-Id", "console-1"}
+	s.want(s.call("POST", "/api/seating-plans", strings.Replace(hallPlan, "Small", strings.Repeat("é", 1900), 1), console...), 422, "")
+	s.want(s.call("PATCH", "/api/events/"+strings.Repeat("1", 24), "\xff{", console...), 400, "")
+	got, _ := s.audited("")
+	if len(got) != 2 {
+		t.Fatalf("kept %.100q", got)
+	}
+	invalid, large := got[0], got[1]
+	if !strings.HasSuffix(invalid, ": 400 {") || !strings.Contains(large, ": 422 {") || !strings.HasSuffix(large, "é…") || len(large) > 2100 {
+		t.Errorf("kept %.100q", got)
+	}
+}

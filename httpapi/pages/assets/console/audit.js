@@ -1,0 +1,82 @@
+// The audit: what was done in the console, and with which key.
+
+import { call } from "../api.js";
+import { el } from "../dom.js";
+import { count, idLink, time } from "./format.js";
+import { query } from "./lists.js";
+import { card, field, form, load, table } from "./parts.js";
+import { goTo, link, setTitle } from "./router.js";
+
+// Actions by method and path; a function gets the parts of the path that * stands for, and the body.
+const actions = [
+  ["PATCH", "/api/events/*", ([, body]) => `changed the event: ${settings(body)}`],
+  ["POST", "/api/events/*/seats/block", ([, body]) => `blocked ${seatsIn(body)}`],
+  ["POST", "/api/events/*/seats/unblock", ([, body]) => `unblocked ${seatsIn(body)}`],
+  ["DELETE", "/api/locks/*", () => "released the lock"],
+  ["POST", "/api/seating-plans", ([body]) => `created the seating plan ${body.name ?? ""}`],
+  ["POST", "/api/admin/jobs/*/run", ([job]) => `ran the job ${job}`],
+  ["DELETE", "/api/admin/jobs/*/lease", ([job]) => `freed the lease of ${job}`],
+];
+
+const settings = (body) => Object.entries(body).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
+const seatsIn = ({ seatIds = [] }) => (seatIds.length === 1 ? `seat ${seatIds[0]}` : `${count(seatIds.length, "seat")}: ${seatIds.join(", ")}`);
+
+// bodyOf reads what was kept of a body. Of a long one the end is missing.
+function bodyOf(entry) {
+  try {
+    return JSON.parse(entry.body ?? "{}") ?? {};
+  } catch {
+    return { name: /"name":"([^"\\]*)"/.exec(entry.body)?.[1] };
+  }
+}
+
+function describe(entry) {
+  for (const [method, pattern, say] of actions) {
+    const found = new RegExp(`^${pattern.replaceAll("*", "([^/]+)")}$`).exec(entry.path);
+    if (method === entry.method && found !== null) return say([...found.slice(1), bodyOf(entry)]);
+  }
+  return `${entry.method} ${entry.path}`;
+}
+
+const pages = { events: "events", locks: "locks", bookings: "bookings", "seating-plans": "plans", users: "users" };
+
+function targetLink(entry) {
+  const path = pages[entry.path.split("/")[2]];
+  return path === undefined || !entry.targetId ? "–" : el("span", {}, `${entry.path.split("/")[2].replace("-", " ").replace(/s$/, "")} `, idLink(path, entry.targetId));
+}
+
+function outcome({ status }) {
+  if (status >= 200 && status < 300) return el("span", { className: "badge good", textContent: "done" });
+  const text = status === 0 || status >= 500 ? `failed (${status})` : `refused (${status})`;
+  return el("span", { className: `badge ${status >= 400 && status < 500 ? "warn" : "bad"}`, textContent: text });
+}
+
+const columns = [
+  { name: "Time", cell: (e) => time(e.at) },
+  { name: "Key", cell: (e) => (e.actor ? el("a", { href: link("audit", { actor: e.actor }), textContent: e.actor }) : "no key") },
+  { name: "What", cell: describe },
+  { name: "Of", cell: targetLink },
+  { name: "Outcome", cell: outcome },
+  { name: "Request", cell: (e) => el("code", { textContent: e.requestId.replace("console-", "") }) },
+];
+
+export async function auditPage(page) {
+  setTitle("Audit");
+  const { actor = "", target = "", pageToken = "" } = page.query;
+  const body = el("div");
+  const id = el("input", { name: "target", value: target, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
+  page.root.append(card("Audit", [], el("p", { className: "soft small", textContent: "What was done in the console, with which key, newest first, for a year. Other programs are not listed here: " +
+    "the history of a booking or a lock says who changed it." }), form({ className: "fields" },
+    (fields) => goTo("audit", { actor: fields.actor.value.trim(), target: fields.target.value.trim() }),
+    field("Key", el("input", { name: "actor", value: actor, maxLength: 200, autocomplete: "off" }), "query.actor"),
+    field("ID of the event, lock or other target", id, "query.targetId"), el("button", { className: "primary", textContent: "Filter" })), body));
+  await load(page, async () => {
+    const { items, nextPageToken } = await call("GET", `/api/admin/audit?${query({ actor, targetId: target, pageSize: 50, pageToken })}`);
+    if (page.signal.aborted) return;
+    body.replaceChildren(items.length === 0 ? el("p", { className: "soft", textContent: "Nothing was done." }) : table("Audit", columns, items));
+    const links = el("p", { className: "buttons" });
+    if (pageToken !== "") links.append(el("a", { className: "button", href: link("audit", { actor, target }), textContent: "Newest" }));
+    if (nextPageToken !== "") links.append(el("a", { className: "button", href: link("audit", { actor, target, pageToken: nextPageToken }), textContent: "Older" }));
+    body.append(links);
+  });
+}
