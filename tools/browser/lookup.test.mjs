@@ -42,17 +42,19 @@ test("the search finds a booking, a lock, a user, an e-mail address, a payment r
   const page = await open(browser, `${holdfast.url}/console`);
   const box = page.getByRole("search").getByRole("searchbox");
   const results = page.getByRole("table", { name: "What was found" });
+  const asked = card(page, "Search").getByLabel("ID, e-mail, payment reference or seat");
   for (const [text, kind] of [[booking.id, "booking"], [lock.id, "lock"], [user.id, "user"], [user.email.toUpperCase(), "user"], ["pay-search-1", "booking"], [event.id, "event"]]) {
     await box.fill(text);
     await box.press("Enter");
-    await until(`${text} is found`, async () => new RegExp(`^\\s*${kind}\\b`).test(await results.locator("tbody tr").first().innerText()) && (await hash(page)).includes(encodeURIComponent(text)));
+    await until(`${text} is looked for`, async () => (await asked.inputValue()) === text);
+    await until(`${text} is found`, async () => new RegExp(`^\\s*${kind}\\b`).test(await results.locator("tbody tr").first().innerText()));
     assert.equal(await results.locator("tbody tr").count(), 1);
   }
   await box.fill("nothing like it");
   await box.press("Enter");
   await page.getByText("Nothing matches.").waitFor();
   const form = card(page, "Search");
-  await form.getByLabel("ID, e-mail, payment reference or seat").fill("A-1-1");
+  await asked.fill("A-1-1");
   await form.getByLabel("Event ID, for a seat").fill(event.id);
   await form.getByRole("button", { name: "Search" }).click();
   await results.getByRole("link", { name: "Seat A-1-1" }).click();
@@ -100,6 +102,26 @@ test("a history whose beginning was removed says so", async (t) => {
   await page.route("**/api/changes?*", (route) => route.fulfill({ json: { items: [], nextPageToken: "t" } }));
   await page.goto(`${own.url}/console#/locks/${lock.id}`);
   await page.getByText("0 changes. The beginning is missing").waitFor();
+  expectNoErrors(page);
+});
+
+test("a long history is read in parts, and goes on when it is asked to", async () => {
+  const event = await holdfast.event("Long", 10);
+  const lock = await holdfast.lock(event, 1);
+  const page = await open(browser, `${holdfast.url}/console`);
+  const parts = 203;
+  let asked = 0;
+  await page.route("**/api/changes?*", (route) => {
+    asked++;
+    const items = asked === parts ? [{ id: "x", type: "holdfast.lock.created", subject: `locks/${lock.id}`, time: lock.createdAt, data: lock }] : [];
+    return route.fulfill({ json: { items, nextPageToken: `t${Math.min(asked, parts)}` } });
+  });
+  await page.goto(at(`locks/${lock.id}`));
+  await page.getByText("0 changes in 200 parts of the event's changes.").waitFor();
+  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByText("1 change, oldest first.").waitFor();
+  assert.equal(asked, parts + 1);
+  assert.ok(await page.getByRole("button", { name: "Go on" }).isHidden());
   expectNoErrors(page);
 });
 
