@@ -103,6 +103,9 @@ func TestShards_RequestsGoToTheShardOfTheirEvent(t *testing.T) {
 	s.ask("confirm again", "POST", path+"/confirm", nil, 200, bookingByID)
 	s.ask("confirm with another reference", "POST", path+"/confirm", fields{"paymentReference": "x"}, 409, bookingByID, bookingByID)
 	s.ask("release a sold lock", "DELETE", "/api/locks/"+lock, nil, 409, noBlockByID)
+	s.ask("search for a payment reference", "GET", "/api/admin/search?q=r", nil, 200, "bookings by _id, paymentReference")
+	s.ask("sum up an event", "GET", "/api/admin/events/"+s.event, nil, 200)
+	s.ask("sales of an event", "GET", "/api/admin/events/"+s.event+"/sales", nil, 200)
 	s.ask("cancel", "POST", path+"/cancel", nil, 200, bookingByID)
 	s.ask("cancel again", "POST", path+"/cancel", nil, 200, bookingByID)
 

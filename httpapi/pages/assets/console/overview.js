@@ -103,7 +103,7 @@ async function showHealth() {
     ([name]) => el("div", { className: "pairline" }, el("dt", { textContent: name }), el("dd")),
     (node, [, result]) => setText(node.lastChild, result));
   updateList(byID("bookings"), state.bookings, (b) => b.status,
-    (b) => el("tr", {}, el("td", { textContent: b.status }), el("td", { className: "right" })),
+    (b) => el("tr", {}, el("td", {}, el("a", { href: link("bookings", { status: b.status }), textContent: b.status })), el("td", { className: "right" })),
     (row, b) => setText(row.lastChild, b.count.toLocaleString("en") + (b.more ? " or more" : "")));
   updateList(byID("failed"), state.failedRuns, (r) => r.id,
     (r) => el("li", {}, el("span", { className: "badge bad", textContent: r.job }), " ", el("span", { "data-part": "when", className: "soft small" }),
