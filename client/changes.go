@@ -26,6 +26,10 @@ type Change struct {
 type ChangeFilter struct {
 	EventID string
 	Type    string // a type, or the beginning of types with * at its end
+	// Subjects are locks/, bookings/ or events/ and an ID. Give EventID and Since too, or all changes are read.
+	Subjects []string
+	// Since and Until are not exact: changes of up to some minutes before or after are listed too.
+	Since, Until time.Time
 }
 
 // ListChanges returns a page of changes behind a token, "" for the oldest ones that are kept, and the token of the
@@ -39,6 +43,14 @@ func (c *Client) ListChanges(ctx context.Context, token string, f ChangeFilter) 
 		if value != "" {
 			query.Set(name, value)
 		}
+	}
+	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
+		if !at.IsZero() {
+			query.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if len(f.Subjects) > 0 {
+		query["subject"] = f.Subjects
 	}
 	var page struct {
 		Items []Change `json:"items"`

@@ -48,6 +48,15 @@ func TestClient_FollowsChanges(t *testing.T) {
 	if err := json.Unmarshal(found[0].Data, &data); err != nil || data.ID != lock.ID || found[0].Subject != "locks/"+lock.ID {
 		t.Errorf("the change is %+v with %+v: %v", found[0], data, err)
 	}
+	token = ""
+	history := client.ChangeFilter{
+		EventID: event.ID, Subjects: []string{found[0].Subject, "bookings/" + lock.ID},
+		Since: lock.CreatedAt, Until: lock.CreatedAt.Add(time.Hour),
+	}
+	next(history, "holdfast.lock.created")
+	if late, _, err := s.ListChanges(ctx, "", client.ChangeFilter{Since: time.Now().Add(time.Hour)}); err != nil || len(late) > 0 {
+		t.Errorf("in an hour there were %+v, %v", late, err)
+	}
 	if _, _, err := s.ListChanges(ctx, "x", client.ChangeFilter{}); !client.Is(err, client.ValidationFailed) {
 		t.Errorf("a token of another kind: %v", err)
 	}
