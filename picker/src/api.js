@@ -15,6 +15,7 @@ export class Refusal extends Error {
 }
 
 const answerTimeout = 15_000; // ms
+const maxRetryAfter = 120; // seconds
 const silenceTimeout = 40_000; // ms; the server sends a heartbeat each 15 s
 
 export class Api {
@@ -48,26 +49,28 @@ export class Api {
   async call(method, path, body, signal) {
     const sent = Date.now();
     let response;
-    let answer;
+    let text;
     try {
       response = await fetch(this.base + path, {
         method, body: body === undefined ? undefined : JSON.stringify(body),
+        cache: path.startsWith("/api/seating-plans/") ? "default" : "no-store",
         headers: await this.#headers(body === undefined ? {} : { "Content-Type": "application/json" }),
         signal: AbortSignal.any([AbortSignal.timeout(answerTimeout), ...(signal ? [signal] : [])]),
       });
-      const text = await response.text();
-      answer = text === "" ? {} : JSON.parse(text);
+      text = await response.text();
     } catch (cause) {
       if (signal?.aborted) throw cause;
       throw new Refusal(0, { code: "NO_ANSWER", detail: String(cause) });
     }
+    const answer = parseJSON(text);
+    if (answer === undefined && response.ok) throw new Refusal(0, { code: "NO_ANSWER", detail: "The answer is not JSON." });
     const received = Date.now();
     const date = Date.parse(response.headers.get("Date") ?? "");
     if (date > 0) this.#sync(date + 500, sent, received, 500);
-    if (answer.createdAt && method === "POST" && response.headers.get("Idempotent-Replayed") !== "true") {
+    if (answer?.createdAt && method === "POST" && response.headers.get("Idempotent-Replayed") !== "true") {
       this.#sync(Date.parse(answer.createdAt), sent, received, 0);
     }
-    if (!response.ok) throw new Refusal(response.status, answer, Number(response.headers.get("Retry-After") ?? 0));
+    if (!response.ok) throw refusalOf(response, answer);
     return answer;
   }
 
@@ -90,7 +93,7 @@ export class Api {
         headers: await this.#headers(lastID === "" ? {} : { "Last-Event-ID": lastID }),
         cache: "no-store", signal: AbortSignal.any([signal, broken.signal]),
       });
-      if (!response.ok) throw new Refusal(response.status, await response.json().catch(() => ({})), Number(response.headers.get("Retry-After") ?? 0));
+      if (!response.ok) throw refusalOf(response, parseJSON(await response.text()));
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
       for (;;) {
@@ -109,7 +112,22 @@ export class Api {
   }
 }
 
-// parse reads the format of the HTML standard, section 9.2.
+function parseJSON(text) {
+  try {
+    return text === "" ? {} : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+// refusalOf reads Retry-After in both of its forms.
+function refusalOf(response, problem) {
+  const header = response.headers.get("Retry-After") ?? "0";
+  const seconds = Number(header) >= 0 ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
+  return new Refusal(response.status, problem ?? {}, Math.min(Math.max(0, seconds || 0), maxRetryAfter));
+}
+
+// parse reads a message of server-sent events, as Holdfast writes them: one line of data.
 function parse(block) {
   const message = { event: "", data: "" };
   for (const line of block.split("\n")) {
@@ -124,6 +142,11 @@ function parse(block) {
 
 /** pause waits, and ends early with the signal. */
 export const pause = (ms, signal) => new Promise((resolve) => {
-  const timer = setTimeout(resolve, ms);
-  signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+  const end = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+    resolve();
+  };
+  const timer = setTimeout(end, ms);
+  signal?.addEventListener("abort", end);
 });

@@ -14,11 +14,6 @@ export class Camera {
   planX(x) { return (x - this.dx) / this.scale; }
   planY(y) { return (y - this.dy) / this.scale; }
 
-  /** view is what is seen, in the plan's units. */
-  get view() {
-    return { x0: this.planX(0), y0: this.planY(0), x1: this.planX(this.width), y1: this.planY(this.height) };
-  }
-
   /** sees reports whether a part of a box is seen. */
   sees(box) {
     return this.x(box.x1) >= 0 && this.y(box.y1) >= 0 && this.x(box.x0) <= this.width && this.y(box.y0) <= this.height;

@@ -1,8 +1,11 @@
 // What the customer has chosen, and what of it is held. It decides what a click means; it draws nothing.
 
+import { Refusal, pause } from "./api.js";
 import { accessible } from "./hall.js";
 import { Hold } from "./hold.js";
 import { orphans } from "./orphans.js";
+
+const maxReads = 10; // of a lock that is taken over
 
 export class Cart {
   chosen = new Set(); // seats
@@ -12,16 +15,17 @@ export class Cart {
 
   /**
    * @param options has `event`, `userId`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`
-   * @param on has `changed()`, `selected(seat, isChosen)`, `held()`, `ended(lock)`, `said(text)`, `hinted(seats)`,
-   * `refused(refusal)` and `waiting(refusal)`
+   * @param on has `changed()`, `selected(seat, isChosen)`, `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
+   * `said(text)`, `hinted(seats)`, `refused(refusal)` and `waiting(refusal)`
    */
   constructor(api, hall, seats, options, words, on) {
     Object.assign(this, { api, hall, seats, options, words, on });
     this.hold = new Hold(api, this.#request(), {
       changed: () => this.#takeLock(),
       refused: (refusal) => this.#refused(refusal),
-      ended: (refusal, lock) => this.#ended(lock),
+      ended: (refusal, lock) => this.#ended(refusal, lock),
       waiting: on.waiting,
+      wishOf: (lock) => this.#named(this.#seatsOf(lock)),
     });
   }
 
@@ -30,23 +34,33 @@ export class Cart {
     return { eventId: event.id, userId, ...(ttlSeconds > 0 && { ttlSeconds }) };
   }
 
-  /** resume takes over a lock. It returns whether it still holds. */
-  async resume(lockID) {
-    const lock = await this.api.call("GET", `/api/locks/${lockID}`).catch(() => undefined);
+  /** resume takes over a lock, and returns whether it still holds. */
+  async resume(lockID, signal) {
+    const lock = await this.#read(lockID, signal);
     if (lock?.status !== "ACTIVE" || lock.eventId !== this.options.event.id || Date.parse(lock.expiresAt) <= this.api.now()) return false;
     const [place] = lock.places ?? [];
     const area = place !== undefined && place.seatId === undefined ? this.hall.sectionByKey.get(place.section) : undefined;
     if (area === undefined) {
       this.hold.adopt(lock);
       this.chosen = this.#seatsOf(lock);
-      this.#takeLock();
+      this.held = this.#seatsOf(lock);
     } else {
       this.#areaHold(area).adopt(lock);
       this.areas.set(area.number, lock.seats);
-      this.on.held();
-      this.on.changed();
     }
     return true;
+  }
+
+  async #read(lockID, signal) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.api.call("GET", `/api/locks/${encodeURIComponent(lockID)}`, undefined, signal);
+      } catch (error) {
+        if (!(error instanceof Refusal) || signal.aborted) throw error;
+        if (!error.mayPass || attempt === maxReads) return undefined;
+        await pause(Math.max(500 * attempt, error.retryAfter * 1000), signal);
+      }
+    }
   }
 
   stop() {
@@ -57,9 +71,10 @@ export class Cart {
   /** forget drops everything without a request: the shop has sold it. */
   forget() {
     for (const h of this.#holds()) h.forget();
-    this.chosen.clear();
+    this.#drop([...this.chosen]);
     this.held.clear();
     this.areas.clear();
+    this.on.held();
     this.on.changed();
   }
 
@@ -92,7 +107,13 @@ export class Cart {
 
   /** toggle chooses a seat, or gives it up. */
   toggle(seat) {
-    if (this.chosen.delete(seat)) return this.#chose(seat, false);
+    if (this.isPicking) return undefined; // another choice is being made
+    if (this.chosen.delete(seat)) {
+      const single = this.options.holdsAtOnce && this.held.has(seat) && this.chosen.size > 0 ? this.orphansOf(this.chosen) : [];
+      if (single.length === 0) return this.#chose(seat, false);
+      this.chosen.add(seat); // the server would refuse it
+      return this.on.hinted(single);
+    }
     if (!this.canHave(seat)) return this.on.said(this.words.taken);
     if (this.size >= this.options.most) return this.on.said(this.words.most(this.options.most));
     this.chosen.add(seat);
@@ -106,9 +127,13 @@ export class Cart {
     this.on.changed();
   }
 
-  #hint() {
-    const single = this.orphansOf(this.chosen);
-    this.on.hinted(single);
+  #hinted = [];
+
+  #hint() { return this.#hintAt(this.orphansOf(this.chosen)); }
+
+  #hintAt(single) {
+    if (single.length !== this.#hinted.length || single.some((i, n) => i !== this.#hinted[n])) this.on.hinted(single);
+    this.#hinted = single;
     return single.length > 0;
   }
 
@@ -116,11 +141,12 @@ export class Cart {
   // the lock stays as it is.
   #wish() {
     if (this.#hint()) return Promise.resolve();
-    return this.hold.want(this.chosen.size === 0 ? null : this.#named());
+    this.hold.isForced = false;
+    return this.hold.want(this.chosen.size === 0 ? null : this.#named(this.chosen));
   }
 
-  #named() {
-    const seats = [...this.chosen].sort((a, b) => a - b);
+  #named(places) {
+    const seats = [...places].sort((a, b) => a - b);
     const reserved = seats.filter((i) => this.hall.kind[i] & accessible).length;
     return { seatIds: seats.map((i) => this.hall.ids[i]), ...(reserved > 0 && { accessibleSeats: reserved }) };
   }
@@ -147,121 +173,149 @@ export class Cart {
   #areaHold(section) {
     let hold = this.#areaHolds.get(section.number);
     if (hold !== undefined) return hold;
-    const restore = () => {
-      const had = hold.lock?.seats ?? 0;
-      if (had > 0) this.areas.set(section.number, had);
+    const restore = () => { // what is wanted, if it can be had: there may have been further clicks
+      const n = hold.wanted?.seats ?? 0;
+      if (n > 0) this.areas.set(section.number, n);
       else this.areas.delete(section.number);
     };
     hold = new Hold(this.api, this.#request(), {
       changed: () => { restore(); this.on.held(); this.on.changed(); },
       refused: (refusal) => { restore(); this.#tell(refusal); this.on.changed(); },
-      ended: (refusal, lock) => { restore(); this.on.ended(lock); this.on.changed(); },
+      ended: (refusal, lock) => { restore(); this.on.ended(refusal, lock); this.on.held(); this.on.changed(); },
       waiting: this.on.waiting,
+      wishOf: (lock) => ({ section: section.key, seats: lock.seats }),
     });
     this.#areaHolds.set(section.number, hold);
     return hold;
   }
 
-  /** best holds the seats that the server finds best, in place of the chosen ones. */
-  best(n, options = {}) {
+  /** areaIsHeld reports whether the server holds the places chosen in a section. */
+  areaIsHeld(number) { return this.#areaHolds.get(number)?.lock?.seats === this.areas.get(number); }
+
+  /** best holds the seats that the server finds best, in place of the chosen ones. It throws what the server refuses. */
+  async best(n, options = {}) {
     const places = [...this.areas.values()].reduce((a, b) => a + b, 0);
     if (places + n > this.options.most) {
       this.on.said(this.words.most(this.options.most));
-      return Promise.resolve();
+      throw new Refusal(0, { code: "TOO_MANY", detail: this.words.most(this.options.most) });
     }
     this.isPicking = true;
-    return this.hold.want({ bestAvailable: { seats: n, ...options } }).finally(() => { this.isPicking = false; });
+    this.refusal = undefined;
+    await this.hold.want({ bestAvailable: { seats: n, ...options } }).finally(() => { this.isPicking = false; });
+    if (this.refusal !== undefined) throw this.refusal;
   }
 
-  /** holdAll holds what is chosen, for a shop that holds on check-out. It returns the locks. */
+  /**
+   * holdAll holds what is chosen, for a shop that holds on check-out, and returns the locks. It throws if they are not what
+   * is chosen: the refusal of the server, or SEAT_ORPHANED.
+   */
   async holdAll() {
-    await Promise.all([this.#wish(), ...[...this.areas.keys()].map((n) => this.#wishPlaces(this.hall.sections[n]))]);
+    this.refusal = undefined;
+    const areas = new Set([...this.areas.keys(), ...this.#areaHolds.keys()]);
+    await Promise.all([this.#wish(), ...[...areas].map((n) => this.#wishPlaces(this.hall.sections[n]))]);
+    if (this.refusal !== undefined) throw this.refusal;
+    const isHeld = this.chosen.size === this.held.size && [...this.chosen].every((i) => this.held.has(i));
+    if (!isHeld) throw new Refusal(0, { code: "SEAT_ORPHANED", detail: this.words.orphan(""), orphans: this.orphansOf(this.chosen).map((i) => this.hall.ids[i]) });
     return this.locks;
   }
 
-  /** clear gives everything up. */
+  /** clear gives everything up, even what is being paid for: that cancels its booking. */
   async clear() {
-    this.chosen.clear();
     this.areas.clear();
-    this.on.hinted([]);
-    this.on.changed();
-    await Promise.all(this.#holds().map((h) => h.want(null)));
+    this.#drop([...this.chosen]);
+    await Promise.all(this.#holds().map((h) => {
+      h.isForced = true;
+      return h.want(null);
+    }));
   }
 
-  /** seatsChanged tells of seats that others have taken while they were chosen. */
+  /** seatsChanged tells of seats that others have taken while they were chosen, or that a lock has lost. */
   seatsChanged(changed) {
+    if (changed.some((i) => !this.seats.taken[i] && this.held.has(i) && this.chosen.has(i)) && this.hold.isSettled) this.hold.check();
     const gone = changed.filter((i) => this.seats.taken[i] && this.chosen.has(i) && !this.held.has(i) && !this.#asksFor(i));
-    if (gone.length > 0) this.#drop(gone);
-    else if (changed.some((i) => this.chosen.size > 0 && this.#isNearChosen(i))) this.#hint();
+    if (gone.length > 0) this.#lose(gone);
+    else if (this.#hinted.length > 0 && changed.some((i) => this.#isNearChosen(i))) {
+      if (this.options.holdsAtOnce && !this.isPicking) this.#wish(); // it may be allowed now
+      else this.#hint();
+    }
   }
 
   #asksFor(seat) { return this.hold.wanted?.seatIds?.includes(this.hall.ids[seat]) ?? false; }
   #isNearChosen(seat) { return [...this.chosen].some((i) => this.hall.rowOf[i] === this.hall.rowOf[seat]); }
 
+  // #drop takes seats out of the choice, and tells of each.
   #drop(gone) {
-    for (const i of gone) {
-      this.chosen.delete(i);
-      this.on.selected(i, false);
-    }
-    this.on.gone(gone);
+    const had = gone.filter((i) => this.chosen.delete(i));
+    for (const i of had) this.on.selected(i, false);
     this.#hint();
     this.on.changed();
   }
 
+  #lose(gone) {
+    this.#drop(gone);
+    this.on.gone(gone);
+    if (this.options.holdsAtOnce && !this.isPicking && this.chosen.size > 0) this.#wish(); // of what is left
+  }
+
   #seatsOf(lock) { return new Set((lock?.places ?? []).flatMap((p) => this.hall.byID.get(p.seatId) ?? [])); }
+
+  // #choose makes the choice what the lock has.
+  #choose(seats) {
+    const before = this.chosen;
+    this.chosen = new Set(seats);
+    for (const i of before) if (!this.chosen.has(i)) this.on.selected(i, false);
+    for (const i of this.chosen) if (!before.has(i)) this.on.selected(i, true);
+  }
 
   #takeLock() {
     this.held = this.#seatsOf(this.hold.lock);
-    if (this.isPicking) {
-      const before = this.chosen;
-      this.chosen = new Set(this.held);
-      for (const i of before) if (!this.chosen.has(i)) this.on.selected(i, false);
-      for (const i of this.chosen) if (!before.has(i)) this.on.selected(i, true);
-    }
+    if (this.isPicking || this.hold.isSettled) this.#choose(this.held);
     this.#hint();
     this.on.held();
     this.on.changed();
   }
 
   #refused(refusal) {
+    this.refusal = refusal;
     const gone = (refusal.problem.unavailable ?? []).flatMap((id) => this.hall.byID.get(id) ?? []);
     if (gone.length > 0) {
       for (const i of gone) this.seats.taken[i] = 1;
+      const chosen = gone.filter((i) => this.chosen.has(i));
+      this.#drop(chosen);
       this.on.taken(gone);
-      this.#drop(gone);
-      if (!this.options.holdsAtOnce) return;
-      this.#wish(); // of what is left
+      this.#lose(chosen);
+      this.on.refused(refusal);
       return;
     }
     if (refusal.code === "SEAT_ORPHANED" && !this.isPicking) {
-      this.on.hinted((refusal.problem.orphans ?? []).flatMap((id) => this.hall.byID.get(id) ?? []));
+      this.#hintAt((refusal.problem.orphans ?? []).flatMap((id) => this.hall.byID.get(id) ?? []));
+      this.on.refused(refusal);
       return;
     }
-    if (!this.isPicking) {
-      for (const i of this.chosen) if (!this.held.has(i)) this.on.selected(i, false);
-      this.chosen = new Set(this.held);
-    }
+    if (!this.isPicking && this.options.holdsAtOnce && this.hold.isSettled) this.#choose(this.held);
     this.#tell(refusal);
     this.on.changed();
   }
 
   #tell(refusal) {
+    this.refusal = refusal;
     const { code, problem } = refusal;
     const w = this.words;
     if (code === "SEATS_UNAVAILABLE") this.on.said(w.tooFew(problem.available));
     else if (code === "SEATS_NOT_ADJACENT") this.on.said(w.notAdjacent(problem.longest));
     else if (code === "EVENT_NOT_ON_SALE") this.on.said(w.notOnSale);
     else if (code === "LOCK_HAS_BOOKING") this.on.said(w.hasBooking);
-    else this.on.said(w.failed(refusal.message));
+    else if (code === "LOCK_CONSUMED") this.on.said(w.sold);
+    else if (code === "SEAT_LIMIT_REACHED" && problem.limit > 0) this.on.said(w.most(problem.limit));
+    else this.on.said(w.failed);
     this.on.refused(refusal);
   }
 
-  #ended(lock) {
-    for (const i of this.chosen) this.on.selected(i, false);
-    this.chosen.clear();
+  #ended(refusal, lock) {
     this.held.clear();
-    this.on.hinted([]);
-    this.on.ended(lock);
+    this.#drop([...this.chosen]);
+    this.on.ended(refusal, lock);
+    this.on.held();
     this.on.changed();
   }
 }

@@ -1,6 +1,6 @@
 // <holdfast-seats event="…" src="…">: a seat map on which customers choose and hold seats.
 
-import { Api, Refusal } from "./api.js";
+import { Api, Refusal, pause } from "./api.js";
 import { Cart } from "./cart.js";
 import { el, setText } from "./dom.js";
 import { Feed } from "./feed.js";
@@ -17,24 +17,26 @@ import { words as english } from "./words.js";
 let sheet;
 
 const toastTime = 7000; // ms
-const loadAgain = 3000; // ms after a failed load
 const defaultMost = 10; // seats
+const mostSeats = 50; // that one lock may have
 
 /** The custom element. README.md has its attributes, properties, methods, events, parts and custom properties. */
 export class HoldfastSeats extends HTMLElement {
   static observedAttributes = ["event", "src", "user", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "theme", "lang"];
 
-  /** words replaces texts: see words.js for all of them. */
-  words = {};
+  #words = english;
   #token = "";
   #prices = undefined;
   #parts = undefined; // what exists while an event is shown
   #load = undefined; // ends what the last load began
+  #kept = []; // IDs of the locks of the last load
   #hinted = [];
   #tip = -1;
   #isOffline = false;
+  #isGone = false; // the map is not live any more
   #toastTimer = 0;
-  #toldShort = false;
+  #left = Infinity; // ms of the locks, when the time was shown last
+  #money = undefined;
   #scheme = matchMedia("(prefers-color-scheme: dark)");
   #recolor = () => this.#setColors();
 
@@ -50,13 +52,27 @@ export class HoldfastSeats extends HTMLElement {
     this.notice = el("p", { className: "notice", part: "notice", role: "alert", hidden: true });
     this.root = el("div", { className: "root", part: "root" });
     root.append(this.root, this.live);
+    for (const name of ["token", "prices", "words"]) { // that a page has set before this class was there
+      if (!Object.hasOwn(this, name)) continue;
+      const value = this[name];
+      delete this[name];
+      this[name] = value;
+    }
+  }
+
+  /** words are the texts; those that are set replace the English ones: see words.js for all of them. */
+  get words() { return this.#words; }
+  set words(words) {
+    this.#words = { ...english, ...words };
+    this.#reload();
   }
 
   /** token is the customer's token, or a function that returns or promises one. It is sent in a header alone. */
   get token() { return this.#token; }
   set token(token) {
     this.#token = token;
-    this.#reload();
+    if (this.#parts === undefined || this.#isGone) this.#reload();
+    else this.#parts.api.token = token; // from the next request on
   }
 
   /** prices are by category key: numbers (see currency) or texts. */
@@ -71,19 +87,31 @@ export class HoldfastSeats extends HTMLElement {
     const p = this.#parts;
     if (p === undefined) return [];
     return [...[...p.cart.chosen].sort((a, b) => a - b).map((i) => this.#seat(i)),
-      ...[...p.cart.areas].map(([n, places]) => ({ section: p.hall.sections[n].key, category: p.hall.categories[p.hall.sections[n].category].key, seats: places, held: false }))];
+      ...[...p.cart.areas].map(([n, places]) => ({ section: p.hall.sections[n].key, category: p.hall.categories[p.hall.sections[n].category].key, seats: places, held: p.cart.areaIsHeld(n) }))];
   }
 
   /** locks are the locks that hold the selection, as the server answered them. */
   get locks() { return this.#parts?.cart.locks ?? []; }
 
-  /** hold holds what is chosen, and promises the locks: for hold="checkout". */
+  /**
+   * hold holds what is chosen, and promises the locks: for hold="checkout". It rejects with what the server refuses
+   * ({code, status, message, problem}); what is chosen stays chosen, but for seats that are gone.
+   */
   hold() { return this.#parts?.cart.holdAll() ?? Promise.resolve([]); }
 
-  /** best holds the best available seats, in place of those chosen. options: {categories, section, adjacent, accessibleSeats} */
-  best(seats, options = {}) { return this.#parts?.cart.best(seats, options) ?? Promise.resolve(); }
+  /**
+   * best holds the best available seats, in place of those chosen. options: {categories, section, adjacent,
+   * accessibleSeats}. It rejects with what the server refuses.
+   */
+  async best(seats, options = {}) {
+    const p = this.#parts;
+    if (p === undefined) return;
+    await p.cart.best(seats, options);
+    const [first] = p.cart.chosen;
+    if (first !== undefined) this.#showFloorOf(first);
+  }
 
-  /** release gives up everything that is chosen and held. */
+  /** release gives up everything that is chosen and held. It cancels a booking of the locks that is not paid. */
   release() { return this.#parts?.cart.clear() ?? Promise.resolve(); }
 
   /** finish forgets the locks without releasing them: after the shop has sold them. */
@@ -92,7 +120,16 @@ export class HoldfastSeats extends HTMLElement {
   /** showSeat moves the map and the keyboard to a seat, by its ID. */
   showSeat(id) {
     const seat = this.#parts?.hall.byID.get(id);
-    if (seat !== undefined) this.#parts.map.focusSeat(seat);
+    if (seat === undefined) return;
+    this.#showFloorOf(seat);
+    this.#parts.map.focusSeat(seat);
+  }
+
+  #showFloorOf(seat) {
+    const { hall, map, floors } = this.#parts;
+    if (map.painter.isShown(hall.section(seat))) return;
+    floors.value = hall.section(seat).floor;
+    map.setFloor(floors.value);
   }
 
   connectedCallback() {
@@ -107,8 +144,11 @@ export class HoldfastSeats extends HTMLElement {
 
   attributeChangedCallback(name, before, after) {
     if (before === after || !this.isConnected) return;
-    if (name === "prices" || name === "currency" || name === "lang") this.#showAll();
-    else if (name === "theme") this.#setColors();
+    if (name === "prices" || name === "currency" || name === "lang") {
+      this.#money = undefined;
+      this.#showAll();
+    } else if (name === "theme") this.#setColors();
+    else if (["max-seats", "hold", "ttl-seconds"].includes(name)) Object.assign(this.#parts?.cart.options ?? {}, this.#options());
     else if (name !== "lock") this.#reload(); // it is read when an event is shown
   }
 
@@ -122,11 +162,15 @@ export class HoldfastSeats extends HTMLElement {
     });
   }
 
+  // #end ends what an event needs. Its locks stay, for the next load of the same event.
   #end() {
     this.#load?.abort();
     const p = this.#parts;
     this.#parts = undefined;
+    [this.#hinted, this.#tip, this.#shown, this.#left, this.#isGone] = [[], -1, new Set(), Infinity, false];
+    clearTimeout(this.#toastTimer);
     if (p === undefined) return;
+    this.#kept = p.cart.locks.map((l) => l.id);
     clearInterval(p.clock);
     p.feed.stop();
     p.cart.stop();
@@ -135,30 +179,31 @@ export class HoldfastSeats extends HTMLElement {
 
   async #show(signal) {
     const id = this.getAttribute("event");
-    if (!id) return;
-    this.words = { ...english, ...this.words };
+    if (!id) return this.root.replaceChildren();
     this.root.setAttribute("aria-busy", "true");
     this.root.replaceChildren(el("p", { className: "soft", textContent: this.words.loading }));
     const api = new Api(this.getAttribute("src") ?? "", this.#token);
-    for (;;) {
+    for (let delay = 1000; ; delay = Math.min(2 * delay, 15_000)) {
       try {
         const event = await api.call("GET", `/api/events/${encodeURIComponent(id)}`, undefined, signal);
         if (!event.seatingPlanId) throw new Refusal(422, { code: "NO_MAP", detail: this.words.noMap });
         const plan = await api.call("GET", `/api/seating-plans/${event.seatingPlanId}`, undefined, signal);
         const user = this.getAttribute("user") || (await api.user());
         if (!signal.aborted) await this.#build(api, event, user, new Hall(plan), signal);
-        return;
+        return undefined;
       } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof Refusal)) throw error;
-        this.#fail(error);
+        if (signal.aborted) return undefined;
+        const isRefusal = error instanceof Refusal;
+        this.#isGone = true;
+        if (isRefusal) this.#fail(error);
         this.notice.hidden = false;
-        setText(this.notice, error.mayPass ? this.words.lost : error.message);
+        setText(this.notice, isRefusal && error.mayPass ? this.words.lost : isRefusal && error.code === "NO_MAP" ? error.message : this.words.failed);
         this.root.replaceChildren(this.notice);
         this.root.removeAttribute("aria-busy");
-        if (!error.mayPass) return;
-        await new Promise((resolve) => { setTimeout(resolve, loadAgain); });
-        if (signal.aborted) return;
+        if (!isRefusal) throw error;
+        if (!error.mayPass) return undefined;
+        await pause(Math.max(delay * (1 + Math.random() / 2), error.retryAfter * 1000), signal);
+        if (signal.aborted) return undefined;
       }
     }
   }
@@ -167,18 +212,15 @@ export class HoldfastSeats extends HTMLElement {
     const w = this.words;
     const seats = new Seats(hall);
     const parts = { api, event, hall, seats };
-    parts.cart = new Cart(api, hall, seats, {
-      event, userId, ttlSeconds: Number(this.getAttribute("ttl-seconds") ?? 0),
-      most: Math.max(1, Number(this.getAttribute("max-seats") ?? 0) || defaultMost), holdsAtOnce: this.getAttribute("hold") !== "checkout",
-    }, w, {
+    parts.cart = new Cart(api, hall, seats, { event, userId, ...this.#options() }, w, {
       changed: () => this.#showAll(),
       selected: (seat, isChosen) => this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
-      held: () => this.#tell("holdchanged", { locks: this.locks, selection: this.selection, expiresAt: this.#deadline() }),
-      ended: (lock) => {
-        this.#say(w.expired);
+      held: () => this.#parts === parts && this.#tell("holdchanged", { locks: this.locks, selection: this.selection, expiresAt: this.#deadline() }),
+      ended: (refusal, lock) => {
+        this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired);
         this.#tell("holdexpired", { lock });
       },
-      gone: (list) => this.#say(w.gone(list.map((i) => this.#describe(i).name).join("; "))),
+      gone: (list) => list.length > 0 && this.#say(w.gone(list.map((i) => this.#describe(i).name).join("; "))),
       taken: (list) => this.#changed(list, []),
       hinted: (list) => {
         this.#hinted = list;
@@ -194,17 +236,23 @@ export class HoldfastSeats extends HTMLElement {
       replaced: () => this.#checkPlan(parts),
       gone: (refusal) => { // such as a token that has expired: a new one loads the map anew
         this.#fail(refusal);
-        this.#isOffline = true;
+        this.#isOffline = this.#isGone = true;
         this.notice.hidden = false;
-        setText(this.notice, w.failed(refusal.message));
+        setText(this.notice, w.failed);
       },
     });
+    for (const id of new Set([...(this.getAttribute("lock") ?? "").split(/\s+/).filter(Boolean), ...this.#kept])) {
+      const holds = await parts.cart.resume(id, signal);
+      if (signal.aborted) return;
+      if (!holds && this.#kept.includes(id)) this.#tell("holdexpired", { lock: null });
+    }
     this.#parts = parts;
     const look = {
       stage: w.stage, state: (i) => (seats.taken[i] === 1 && !parts.cart.isMine(i) ? taken : free), available: (s) => seats.available[s.number],
       text: (s) => (seats.available[s.number] === 0 ? w.soldOut : w.free(seats.available[s.number])),
       describe: (i) => this.#describe(i), describeSection: (s) => this.#describeSection(s),
-      overlay: () => ({ mine: parts.cart.held, pending: [...parts.cart.chosen].filter((i) => !parts.cart.held.has(i)), hinted: this.#hinted }),
+      overlay: () => ({ mine: [...parts.cart.held].filter((i) => parts.cart.chosen.has(i)), pending: [...parts.cart.chosen].filter((i) => !parts.cart.held.has(i)), hinted: this.#hinted }),
+      warning: (i) => this.#warning(i),
     };
     parts.map = new SeatMap(hall, look, {
       seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s),
@@ -219,20 +267,20 @@ export class HoldfastSeats extends HTMLElement {
       price: (c) => this.#price(c), total: (list, areas) => this.#total(list, areas),
       timeLeft: () => (parts.cart.deadline === undefined ? undefined : parts.cart.deadline - api.now()),
     }, {
-      best: (n, category) => parts.cart.best(n, category === "" ? {} : { categories: [category] }),
+      best: (n, category) => this.best(n, category === "" ? {} : { categories: [category] }).catch(() => {}), // it has been said
       places: (s, n) => parts.cart.setPlaces(s, n), remove: (i) => parts.cart.toggle(i),
     }, w);
     this.#tipNode = el("div", { className: "tip", part: "tip", hidden: true });
     this.#toast = el("p", { className: "toast", part: "toast", hidden: true, "aria-hidden": "true" });
     this.notice.hidden = true;
     this.#isOffline = false;
-    this.root.replaceChildren(this.#toolbar(parts), this.notice,
-      el("div", { className: "view" }, parts.map.node, parts.list.node, this.#tipNode, this.#toast), parts.panel.node);
+    this.root.replaceChildren(this.#toolbar(parts),
+      el("div", { className: "view" }, parts.map.node, parts.list.node, this.#tipNode, this.#toast, this.notice), parts.panel.node);
+    if (hall.floorsMeet) parts.map.setFloor(hall.floors[0]);
     this.#setColors();
     this.root.removeAttribute("aria-busy");
     parts.clock = setInterval(() => this.#tick(parts), 250);
-    for (const lock of (this.getAttribute("lock") ?? "").split(/\s+/).filter(Boolean)) await parts.cart.resume(lock);
-    for (;;) {
+    for (let delay = 1000; ; delay = Math.min(2 * delay, 15_000)) {
       try {
         await parts.feed.start();
         break;
@@ -240,21 +288,32 @@ export class HoldfastSeats extends HTMLElement {
         if (signal.aborted) return;
         if (!(error instanceof Refusal) || !error.mayPass) throw error;
         this.#setOffline(true);
-        await new Promise((resolve) => { setTimeout(resolve, loadAgain); });
+        await pause(Math.max(delay * (1 + Math.random() / 2), error.retryAfter * 1000), signal);
         if (signal.aborted) return;
       }
     }
+    if (event.status !== "ON_SALE") this.#say(w.notOnSale);
     this.#tell("ready", { event: event.id, seats: hall.seats });
+    if (this.locks.length > 0) this.#tell("holdchanged", { locks: this.locks, selection: this.selection, expiresAt: this.#deadline() });
   }
 
   #tipNode;
   #toast;
 
-  #toolbar({ hall, map, list }) {
+  #options() {
+    return {
+      ttlSeconds: Number(this.getAttribute("ttl-seconds") ?? 0), holdsAtOnce: this.getAttribute("hold") !== "checkout",
+      most: Math.min(mostSeats, Math.max(1, Number(this.getAttribute("max-seats") ?? 0) || defaultMost)),
+    };
+  }
+
+  #toolbar(parts) {
+    const { hall, map, list } = parts;
     const w = this.words;
     const button = (text, name, onclick) => el("button", { type: "button", textContent: text, title: name, "aria-label": name, onclick });
     const floors = hall.floors.length < 2 ? undefined : el("select", { "aria-label": w.floor, onchange: () => map.setFloor(floors.value === "*" ? undefined : floors.value) },
-      el("option", { value: "*", textContent: w.allFloors }), ...hall.floors.map((f) => el("option", { value: f, textContent: w.floorName(f) })));
+      hall.floorsMeet ? undefined : el("option", { value: "*", textContent: w.allFloors }), ...hall.floors.map((f) => el("option", { value: f, textContent: w.floorName(f) })));
+    parts.floors = floors;
     const toggle = el("button", { type: "button", textContent: w.list, onclick: () => {
       const isList = list.node.hidden;
       list.node.hidden = !isList;
@@ -269,10 +328,15 @@ export class HoldfastSeats extends HTMLElement {
 
   // #checkPlan shows the event anew if it has another plan.
   async #checkPlan(parts) {
-    const event = await parts.api.call("GET", `/api/events/${parts.event.id}`).catch(() => undefined);
-    if (this.#parts === parts && event !== undefined && event.seatingPlanId !== parts.event.seatingPlanId) {
-      this.setAttribute("lock", parts.cart.locks.map((l) => l.id).join(" "));
-      this.#reload();
+    for (let delay = 500; this.#parts === parts; delay = Math.min(2 * delay, 15_000)) {
+      try {
+        const event = await parts.api.call("GET", `/api/events/${parts.event.id}`, undefined, this.#load.signal);
+        if (this.#parts === parts && event.seatingPlanId !== parts.event.seatingPlanId) this.#reload();
+        return;
+      } catch (error) {
+        if (!(error instanceof Refusal) || !error.mayPass) return;
+        await pause(delay, this.#load.signal);
+      }
     }
   }
 
@@ -287,6 +351,7 @@ export class HoldfastSeats extends HTMLElement {
     p.list.changed(list, touched);
     p.cart.seatsChanged(list);
     p.panel.showCounts();
+    if (list.includes(this.#tip)) this.#showTip(p);
   }
 
   #shown = new Set(); // seats that were drawn as the customer's
@@ -336,26 +401,33 @@ export class HoldfastSeats extends HTMLElement {
     const { hall, cart } = this.#parts;
     const category = hall.categories[hall.category[i]].key;
     return {
-      id: hall.ids[i], section: hall.section(i).key, row: hall.row(i).label, label: hall.labels[i], category, price: this.prices[category],
+      id: hall.ids[i], section: hall.section(i).key, row: hall.row(i).label, label: hall.labels[i], category, price: priceOf(this.prices, category),
       accessible: (hall.kind[i] & accessible) > 0, held: cart.held.has(i),
     };
   }
 
   #price(category) {
-    const price = this.prices[this.#parts.hall.categories[category].key];
-    return typeof price === "number" ? this.#money(price) : price ?? "";
+    const price = priceOf(this.prices, this.#parts.hall.categories[category].key);
+    return typeof price === "number" ? this.#format(price) : String(price ?? "");
   }
 
-  #money(amount) {
-    const currency = this.getAttribute("currency");
-    return new Intl.NumberFormat(this.lang || undefined, currency ? { style: "currency", currency } : {}).format(amount);
+  #format(amount) {
+    if (this.#money === undefined) {
+      const currency = this.getAttribute("currency");
+      try {
+        this.#money = new Intl.NumberFormat(this.lang || undefined, currency ? { style: "currency", currency } : {});
+      } catch { // no such currency or language
+        this.#money = new Intl.NumberFormat();
+      }
+    }
+    return this.#money.format(amount);
   }
 
   #total(list, areas) {
     const { hall } = this.#parts;
-    const prices = [...list.map((i) => this.prices[hall.categories[hall.category[i]].key]),
-      ...[...areas].map(([n, places]) => this.prices[hall.categories[hall.sections[n].category].key] * places)];
-    return prices.every((p) => Number.isFinite(p)) ? this.#money(prices.reduce((a, b) => a + b, 0)) : "";
+    const priceIn = (category) => priceOf(this.prices, hall.categories[category].key);
+    const prices = [...list.map((i) => priceIn(hall.category[i])), ...[...areas].map(([n, places]) => priceIn(hall.sections[n].category) * places)];
+    return prices.every((p) => Number.isFinite(p)) ? this.#format(prices.reduce((a, b) => a + b, 0)) : "";
   }
 
   #hover(seat, at) {
@@ -372,16 +444,27 @@ export class HoldfastSeats extends HTMLElement {
     this.#tipNode.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
   }
 
-  // #showTip says what the seat under the pointer is, and what choosing it would leave single.
-  #showTip({ hall, cart }) {
+  // #singles are the seats that choosing a seat would leave single.
+  #singles(seat) {
+    const { cart } = this.#parts;
+    return cart.canHave(seat) && !cart.chosen.has(seat) ? cart.orphansOf(new Set([...cart.chosen, seat])) : [];
+  }
+
+  // #warning says so, before the click; undefined: there is nothing to say.
+  #warning(seat) {
+    const single = this.#singles(seat);
+    return single.length === 0 ? undefined : this.words.orphan(single.map((i) => this.#parts.hall.labels[i]).join(", "));
+  }
+
+  // #showTip says what the seat under the pointer is.
+  #showTip({ cart }) {
     const seat = this.#tip;
-    const could = seat >= 0 && cart.canHave(seat) && !cart.chosen.has(seat);
-    const single = could ? cart.orphansOf(new Set([...cart.chosen, seat])) : [];
-    this.#hinted = could ? single : cart.orphansOf(cart.chosen);
+    const single = seat < 0 ? [] : this.#singles(seat);
+    this.#hinted = single.length > 0 ? single : cart.orphansOf(cart.chosen);
     this.#tipNode.hidden = seat < 0;
     if (seat < 0) return;
-    const warning = single.length === 0 ? undefined : el("span", { className: "warn", textContent: this.words.orphan(single.map((i) => hall.labels[i]).join(", ")) });
-    this.#tipNode.replaceChildren(...[this.#describe(seat).text, warning].filter(Boolean));
+    const warning = this.#warning(seat);
+    this.#tipNode.replaceChildren(this.#describe(seat).text, ...(warning === undefined ? [] : [el("span", { className: "warn", textContent: warning })]));
   }
 
   #deadline() {
@@ -392,8 +475,8 @@ export class HoldfastSeats extends HTMLElement {
   #tick({ cart, api, panel }) {
     panel.showTime();
     const left = cart.deadline === undefined ? Infinity : cart.deadline - api.now();
-    if (left < 60_000 && left > 0 && !this.#toldShort) this.#say(this.words.timeLeft("1:00"));
-    this.#toldShort = left < 60_000;
+    if (left < 60_000 && this.#left >= 60_000 && this.#left < Infinity) this.#say(this.words.timeLeft("1:00"));
+    this.#left = left;
   }
 
   #wait(refusal) {
@@ -413,8 +496,7 @@ export class HoldfastSeats extends HTMLElement {
 
   // #say tells everybody: screen readers by the live region, others by a text on the map.
   #say(text) {
-    this.live.textContent = "";
-    this.live.textContent = text;
+    this.live.replaceChildren(el("span", { textContent: text })); // a new one, so that the same text is read again
     if (this.#toast === undefined) return;
     this.#toast.textContent = text;
     this.#toast.hidden = false;
@@ -428,6 +510,8 @@ export class HoldfastSeats extends HTMLElement {
 
   #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true })); }
 }
+
+const priceOf = (prices, key) => (Object.hasOwn(prices, key) ? prices[key] : undefined);
 
 function parsePrices(text) {
   try {

@@ -1,11 +1,13 @@
 // Keeps the seats of an event as they are: reads all of them once, then follows the stream of the sections in view.
 // The server follows at most 20 sections of a listener: the others of the view are read again when their counts change.
 
-import { pause } from "./api.js";
+import { Refusal, pause } from "./api.js";
 
 const mostFollowed = 20; // sections of a stream
 const viewDelay = 250; // ms, until a moving view has settled
-const rereadInterval = 1000; // ms
+const rereadInterval = 1500; // ms
+const mostRead = 100; // sections of one read
+const maxRefusals = 5; // one after the other, of a token that may be renewed
 
 export class Feed {
   #view = []; // keys of sections, the most wanted first
@@ -53,88 +55,108 @@ export class Feed {
     const [changed, sections] = [[], []];
     for (const s of answer.sections) {
       const section = this.seats.hall.sectionByKey.get(s.key);
-      if (section === undefined) return this.on.replaced();
-      this.seats.setAvailable(section, s.available);
-      if (s.bitmap !== undefined) for (const i of this.seats.setBitmap(section, s.bitmap)) changed.push(i);
-      this.seats.totals[section.number] = s.total;
+      const seats = section === undefined || s.bitmap === undefined ? [] : this.seats.setBitmap(section, s.bitmap, answer.rev);
+      if (section === undefined || seats === undefined) return this.on.replaced();
+      if (answer.rev >= this.#revision) this.seats.setAvailable(section, s.available);
+      this.seats.stale.delete(section.number);
+      for (const i of seats) changed.push(i);
       sections.push(section);
     }
     this.on.changed(changed, sections);
   }
 
-  // #readStale reads sections in view that the stream does not follow, and of which only the count is known to have
-  // changed.
+  #revision = -1; // the latest of the stream
+
+  // #readStale reads sections of which only the count is known to have changed, and whose seats are shown: those in view
+  // that the stream does not follow, and those of several categories, for the count of each.
   #readStale() {
+    if (this.#reread !== 0 || this.#stop.signal.aborted) return;
+    const { hall, stale } = this.seats;
     const streamed = new Set(this.#followed.split("&"));
-    const stale = this.#view.filter((key) => !streamed.has(`section=${encodeURIComponent(key)}`) &&
-      this.seats.stale.has(this.seats.hall.sectionByKey.get(key)?.number));
-    if (stale.length === 0 || this.#reread !== 0) return;
+    const isStale = (s) => s !== undefined && stale.has(s.number) && !streamed.has(`section=${encodeURIComponent(s.key)}`);
+    const inView = this.#view.map((key) => hall.sectionByKey.get(key)).filter(isStale);
+    const mixed = hall.sections.filter((s) => s.categories.length > 1 && isStale(s));
+    const wanted = [...new Set([...inView, ...mixed])].slice(0, mostRead);
+    if (wanted.length === 0) return;
     this.#reread = setTimeout(async () => {
       try {
-        await this.#read(stale.slice(0, 100));
-      } catch {
-        // The stream says whether the server can be reached.
+        await this.#read(wanted.map((s) => s.key));
+        this.#rereadDelay = rereadInterval;
+      } catch (error) { // the stream says whether the server can be reached
+        this.#rereadDelay = Math.min(60_000, Math.max(2 * this.#rereadDelay, (error.retryAfter ?? 0) * 1000));
       }
       this.#reread = 0;
-      if (!this.#stop.signal.aborted) this.#readStale();
-    }, rereadInterval);
+      this.#readStale();
+    }, this.#rereadDelay);
   }
+
+  #rereadDelay = rereadInterval;
 
   async #run() {
     let delay = 500;
+    let refusals = 0;
     while (!this.#stop.signal.aborted) {
       this.#connection = new AbortController();
       const query = followed(this.#view);
       if (query !== this.#followed) this.#lastID = ""; // an ID is of the same sections
       this.#followed = query;
+      let wasConnected = false;
       try {
         for await (const message of this.api.stream(`${this.path}/seats/stream${query && `?${query}`}`, this.#lastID,
           AbortSignal.any([this.#stop.signal, this.#connection.signal]))) {
           this.on.connected(true);
-          delay = 500;
+          [delay, refusals, wasConnected] = [500, 0, true];
+          this.#take(message);
           if (message.id !== undefined) this.#lastID = message.id;
-          await this.#take(message);
         }
       } catch (error) {
-        if (error.status === 404 || error.status === 422 || error.status === 401 || error.status === 403) {
-          this.on.connected(false);
-          return this.on.gone(error);
-        }
+        if (error.status === 422) this.on.replaced(); // a section is not in the event's plan any more
+        if (error.status === 404 || ((error.status === 401 || error.status === 403) && ++refusals === maxRefusals)) return this.on.gone(error);
         if (error.retryAfter > 0) delay = Math.max(delay, error.retryAfter * 1000);
+        if (!isOfNetwork(error)) reportError(error);
       }
       if (this.#stop.signal.aborted) return;
       if (this.#connection.signal.aborted) continue; // for other sections
+      if (wasConnected) continue; // a proxy ends long answers: the next attempt shows whether the server is there
       this.on.connected(false);
-      await pause(delay * (0.5 + Math.random()), this.#stop.signal);
+      await pause(Math.max(delay, 0) * (1 + Math.random() / 2), this.#stop.signal);
       delay = Math.min(delay * 2, 15_000);
     }
   }
 
-  async #take(message) {
+  #take(message) {
     if (message.event === "reset") {
       this.#lastID = "";
+      this.seats.revisions.fill(-1);
       return this.on.replaced();
     }
     if (message.event !== "sections" && message.event !== "seats") return;
     const data = JSON.parse(message.data);
     const { hall } = this.seats;
     if (message.event === "sections") {
-      const sections = data.flatMap(({ key, available }) => {
-        const section = hall.sectionByKey.get(key);
-        return section !== undefined && this.seats.setAvailable(section, available) ? [section] : [];
-      });
+      const known = data.map(({ key, available }) => ({ section: hall.sectionByKey.get(key), available }));
+      if (known.some(({ section }) => section === undefined)) return this.on.replaced();
+      const sections = known.flatMap(({ section, available }) => (this.seats.setAvailable(section, available) ? [section] : []));
       if (sections.length > 0) this.on.changed([], sections);
       return this.#readStale();
     }
     const section = hall.sectionByKey.get(data.section);
-    if (section === undefined) return;
-    const changed = data.bitmap === undefined
-      ? [...this.seats.setTaken(data.taken, 1), ...this.seats.setTaken(data.freed, 0)]
-      : this.seats.setBitmap(section, data.bitmap);
+    if (section === undefined) return this.on.replaced();
+    this.#revision = Math.max(this.#revision, data.rev);
+    let changed;
+    if (data.bitmap !== undefined) changed = this.seats.setBitmap(section, data.bitmap, data.rev);
+    else {
+      this.seats.revisions[section.number] = Math.max(this.seats.revisions[section.number], data.rev);
+      changed = [...this.seats.setTaken(data.taken, 1), ...this.seats.setTaken(data.freed, 0)];
+    }
+    if (changed === undefined) return this.on.replaced();
     this.seats.stale.delete(section.number);
     if (changed.length > 0) this.on.changed(changed, [section]);
   }
 }
+
+// isOfNetwork: fetch and its streams fail with a TypeError, an abort with a DOMException.
+const isOfNetwork = (error) => error instanceof Refusal || error instanceof DOMException || (error instanceof TypeError && /fetch|network|load/i.test(error.message));
 
 // followed is the stream's query for the sections of a view.
 const followed = (keys) => keys.slice(0, mostFollowed).sort().map((key) => `section=${encodeURIComponent(key)}`).join("&");

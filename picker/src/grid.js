@@ -5,7 +5,6 @@ export class Grid {
   constructor(x, y, box, size) {
     this.x = x;
     this.y = y;
-    this.size = size;
     this.x0 = box.x0;
     this.y0 = box.y0;
     const most = 1000; // cells in a line: a plan may be wide and sparse

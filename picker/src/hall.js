@@ -47,6 +47,8 @@ export class Hall {
     this.box = union([...this.sections.map((s) => s.box), ...(this.stage ? [this.stage] : [])]);
     this.grid = new Grid(this.x, this.y, this.box, this.spacing * 4);
     this.floors = [...new Set(this.sections.map((s) => s.floor))];
+    /** floorsMeet: floors lie on each other, so that only one can be shown. */
+    this.floorsMeet = this.sections.some((a, n) => this.sections.slice(0, n).some((b) => a.floor !== b.floor && isMostlyOn(a.box, b.box)));
   }
 
   #filled = 0;
@@ -93,7 +95,7 @@ export class Hall {
   }
 }
 
-// spacing is the usual distance between neighbours: the median, in the plan's unit.
+// spacing is a usual distance between neighbours, in the plan's unit: of three, the shortest.
 function spacing(hall) {
   const found = [];
   const step = Math.max(1, Math.floor(hall.seats / 5000));

@@ -5,19 +5,21 @@
 import { Refusal, pause } from "./api.js";
 
 const ended = new Set(["LOCK_EXPIRED", "LOCK_RELEASED", "LOCK_NOT_FOUND"]);
+const maxAttempts = 60; // of one request: some minutes
 
 export class Hold {
   lock = null; // as the server answered it last
   #held = null; // the wish that the lock has
   #wanted = null;
+  #epoch = 0; // raised when the lock has ended or is forgotten: what is in flight is of the past then
   #running = undefined;
   #stop = new AbortController();
   #timer = 0;
 
   /**
    * @param request has `eventId`, `userId` and, optionally, `ttlSeconds`
-   * @param on has `changed()`, `refused(refusal)` (the lock stays as it is), `ended(refusal)` (the lock is gone) and
-   * `waiting(refusal)` (no answer yet; undefined: there is one)
+   * @param on has `changed()`, `refused(refusal)` (the lock stays as it is), `ended(refusal, lock)` (the lock is gone),
+   * `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
    */
   constructor(api, request, on) {
     Object.assign(this, { api, request, on });
@@ -25,9 +27,7 @@ export class Hold {
 
   /** adopt takes over a lock that was made before, such as before the page was loaded again. */
   adopt(lock) {
-    const wish = wishOf(lock);
-    this.#take(lock, wish);
-    this.#wanted = wish;
+    this.#wanted = this.#take(lock, this.on.wishOf(lock));
   }
 
   /** want changes the wish: the part of a request that says which seats; null: none. The promise ends when it is decided. */
@@ -40,9 +40,13 @@ export class Hold {
   /** wanted is the wish that is held, or will be. */
   get wanted() { return this.#wanted; }
 
+  /** isSettled reports whether what is wanted is held. */
+  get isSettled() { return isSame(this.#wanted, this.#held); }
+
   /** forget leaves the lock to others, such as to a shop that has sold it. */
   forget() {
     clearTimeout(this.#timer);
+    this.#epoch++;
     this.lock = this.#held = this.#wanted = null;
   }
 
@@ -53,98 +57,122 @@ export class Hold {
 
   async #run() {
     await Promise.resolve(); // clicks at the same moment are one wish
-    while (!isSame(this.#wanted, this.#held) && !this.#stop.signal.aborted) {
-      const wish = this.#wanted;
+    while (!this.isSettled && !this.#stop.signal.aborted) {
+      const [wish, epoch] = [this.#wanted, this.#epoch];
       try {
-        await this.#change(wish);
-        this.on.changed();
+        if (await this.#change(wish, epoch)) this.on.changed();
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         if (!(error instanceof Refusal)) throw error;
-        if (ended.has(error.code) || (wish === null && error.status < 500)) {
-          const had = this.lock;
-          this.forget();
-          if (wish === null) this.on.changed();
-          else this.on.ended(error, had);
-          return;
+        if (epoch !== this.#epoch) continue;
+        if (ended.has(error.code)) {
+          this.#end(error);
+          continue;
         }
         if (isSame(this.#wanted, wish)) this.#wanted = this.#held; // the listener may wish for something else
-        this.on.refused(error, wish);
+        this.on.refused(error);
       }
     }
   }
 
-  async #change(wish) {
+  // #change carries out a wish. It returns false if the lock has ended meanwhile.
+  async #change(wish, epoch) {
+    const { lock } = this;
+    const send = (method, path, body) => this.#repeat(epoch, () => this.api.call(method, path, body, this.#stop.signal));
     if (wish === null) {
-      await this.#repeat(() => this.api.call("DELETE", `/api/locks/${this.lock.id}`, undefined, this.#stop.signal));
+      // A lock whose booking is being paid can't be changed, but released: that would cancel the booking.
+      if (!this.isForced) await send("PUT", `/api/locks/${lock.id}/seats`, this.on.wishOf(lock));
+      await send("DELETE", `/api/locks/${lock.id}`);
+      if (epoch !== this.#epoch) return false;
       clearTimeout(this.#timer);
       this.lock = this.#held = null;
-      return;
+      return true;
     }
-    if (this.lock !== null) {
-      this.#take(await this.#repeat(() => this.api.call("PUT", `/api/locks/${this.lock.id}/seats`, wish, this.#stop.signal)), wish);
-      return;
+    if (lock !== null) {
+      const answer = await send("PUT", `/api/locks/${lock.id}/seats`, wish);
+      if (epoch === this.#epoch) this.#take(answer, wish);
+      return epoch === this.#epoch;
     }
-    const body = { ...this.request, ...wish, idempotencyKey: crypto.randomUUID?.() ?? randomKey() };
-    this.#take(await this.#repeat(() => this.api.call("POST", "/api/locks", body, this.#stop.signal)), wish);
+    const answer = await send("POST", "/api/locks", { ...this.request, ...wish, idempotencyKey: newKey() });
+    if (epoch !== this.#epoch) {
+      if (answer !== undefined) this.api.call("DELETE", `/api/locks/${answer.id}`).catch(() => {}); // nobody wants it any more
+      return false;
+    }
+    if (answer.status !== "ACTIVE") throw new Refusal(410, { code: "LOCK_EXPIRED" }); // a repeat came too late
+    this.#take(answer, wish);
+    return true;
   }
 
-  // #repeat sends a request again while it has no answer.
-  async #repeat(send) {
-    for (let delay = 300; ; delay = Math.min(delay * 2, 10_000)) {
+  // #repeat sends a request again while it has no answer. It ends with undefined if the lock has ended meanwhile.
+  async #repeat(epoch, send) {
+    let delay = 300; // ms
+    for (let attempt = 1; epoch === this.#epoch; attempt++) {
       try {
         const answer = await send();
         this.on.waiting(undefined);
         return answer;
       } catch (error) {
-        if (!(error instanceof Refusal) || !error.mayPass) {
+        if (!(error instanceof Refusal) || !error.mayPass || attempt === maxAttempts) {
           this.on.waiting(undefined);
           throw error;
         }
         this.on.waiting(error);
-        await pause(Math.max(delay, error.retryAfter * 1000) * (0.75 + Math.random() / 2), this.#stop.signal);
+        await pause(Math.max(delay * (0.75 + Math.random() / 2), error.retryAfter * 1000), this.#stop.signal);
         if (this.#stop.signal.aborted) throw error;
+        delay = Math.min(delay * 2, 10_000);
       }
     }
+    this.on.waiting(undefined);
+    return undefined;
   }
 
+  // #take notes what the lock has now, and returns the wish for that.
   #take(lock, wish) {
     const best = wish.bestAvailable !== undefined;
     this.lock = lock;
-    this.#held = best ? wishOf(lock) : wish;
+    this.#held = best ? this.on.wishOf(lock) : wish;
     if (best && isSame(this.#wanted, wish)) this.#wanted = this.#held;
     clearTimeout(this.#timer);
     const longest = 2 ** 31 - 1; // of a timer
-    this.#timer = setTimeout(() => this.#timeOut(), Math.min(Math.max(0, Date.parse(lock.expiresAt) - this.api.now()) + 50, longest));
+    this.#timer = setTimeout(() => this.check(), Math.min(Math.max(0, Date.parse(lock.expiresAt) - this.api.now()) + 50, longest));
+    return this.#held;
   }
 
-  // #timeOut asks what has become of the lock: the shop may have extended or sold it.
-  async #timeOut() {
+  #end(refusal) {
     const { lock } = this;
-    try {
-      const present = await this.#repeat(() => this.api.call("GET", `/api/locks/${lock.id}`, undefined, this.#stop.signal));
-      if (this.lock !== lock) return;
-      if (present.status === "ACTIVE" && Date.parse(present.expiresAt) > this.api.now()) return this.#take(present, this.#held);
-      if (present.status === "CONSUMED") {
-        this.lock = present;
-        return this.on.changed();
-      }
-    } catch {
-      if (this.lock !== lock || this.#stop.signal.aborted) return;
-    }
     this.forget();
-    this.on.ended(new Refusal(410, { code: "LOCK_EXPIRED" }), lock);
+    this.on.ended(refusal, lock);
+  }
+
+  /** check asks what has become of the lock: the shop may have extended or sold it, or another tab changed it. */
+  async check() {
+    const [lock, epoch] = [this.lock, this.#epoch];
+    if (lock === null) return;
+    let present;
+    try {
+      present = await this.#repeat(epoch, () => this.api.call("GET", `/api/locks/${lock.id}`, undefined, this.#stop.signal));
+    } catch (error) {
+      if (this.#stop.signal.aborted || !(error instanceof Refusal)) return;
+      if (error.status !== 404) return this.on.refused(error);
+      present = { status: "EXPIRED" };
+    }
+    if (epoch !== this.#epoch || this.lock !== lock || present === undefined) return undefined; // it has changed meanwhile
+    if (present.status === "CONSUMED") {
+      clearTimeout(this.#timer);
+      this.lock = present;
+      return this.on.changed();
+    }
+    if (present.status !== "ACTIVE" || Date.parse(present.expiresAt) <= this.api.now()) {
+      return this.#end(new Refusal(410, { code: present.status === "RELEASED" ? "LOCK_RELEASED" : "LOCK_EXPIRED" }));
+    }
+    const isIdle = this.isSettled;
+    const held = this.#take(present, this.on.wishOf(present));
+    if (isIdle) this.#wanted = held;
+    return this.on.changed();
   }
 }
 
-const randomKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
-
-/** wishOf is the wish that asks for what a lock has. */
-export function wishOf(lock) {
-  const ids = (lock.places ?? []).flatMap((p) => p.seatId ?? []);
-  if (ids.length > 0) return { seatIds: ids };
-  return { section: lock.places?.[0]?.section, seats: lock.seats };
-}
+const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 const isSame = (a, b) => {
   if (a === null || b === null) return a === b;

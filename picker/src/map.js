@@ -66,6 +66,9 @@ export class SeatMap {
 
   setFloor(floor) {
     this.painter.setFloor(floor);
+    const { seat, section } = this.#focus;
+    const focused = section ?? this.hall.section(seat);
+    if (!this.painter.isShown(focused)) this.#setFocus({ section: this.hall.sections.find((s) => this.painter.isShown(s)) }, this.#hasFocus);
     this.whole();
   }
 
@@ -127,12 +130,13 @@ export class SeatMap {
     if (width === 0 || height === 0) return;
     const c = this.#camera;
     const isFirst = c.width <= 1;
+    const wasWhole = !isFirst && Math.abs(c.scale / c.fitting(this.#box).scale - 1) < 0.001;
     const middle = { x: c.planX(c.width / 2), y: c.planY(c.height / 2) };
     Object.assign(c, { width, height });
     this.painter.resize(width, height, Math.min(devicePixelRatio || 1, 2));
     const fit = c.fitting(this.hall.box).scale;
     Object.assign(c, { least: fit * 0.8, most: Math.max(fit * 2, 64 / this.hall.spacing) });
-    if (isFirst) this.whole(false);
+    if (isFirst || wasWhole) this.whole(false);
     else this.#set({ scale: c.scale, dx: width / 2 - middle.x * c.scale, dy: height / 2 - middle.y * c.scale });
   }
 
@@ -150,6 +154,7 @@ export class SeatMap {
   // #tellView says which sections are in view, from its middle outwards; none if seats are not drawn.
   #tellView() {
     const c = this.#camera;
+    if (this.node.hidden) return undefined; // the list says what is in view
     if (!this.showsSeats) return this.on.moved([]);
     const [x, y] = [c.planX(c.width / 2), c.planY(c.height / 2)];
     const far = (s) => Math.hypot(Math.max(s.box.x0 - x, 0, x - s.box.x1), Math.max(s.box.y0 - y, 0, y - s.box.y1));
@@ -266,6 +271,7 @@ export class SeatMap {
     const seat = this.showsSeats ? this.#seatAt(p, p.isTouch ? Math.min(finger, size) : 2) : -1;
     if (seat >= 0 && p.isTouch && size < seatSize * 0.6) return this.#goTo(c.zoomed(seatSize / size, p.x, p.y)); // too small to hit
     if (seat >= 0) {
+      if (again && this.#focus.seat === seat) return undefined; // a double click chooses once
       this.#setFocus({ seat }, true);
       return this.on.seat(seat);
     }
@@ -291,7 +297,9 @@ export class SeatMap {
     const { seat, section } = this.#focus;
     const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (direction !== undefined) seat === undefined ? this.#moveSection(section, direction) : this.#moveSeat(seat, direction);
-    else if (event.key === "Enter" || event.key === " ") seat === undefined ? this.#enter(section) : this.on.seat(seat);
+    else if (event.key === "Enter" || event.key === " ") {
+      if (!event.repeat) seat === undefined ? this.#enter(section) : this.on.seat(seat);
+    }
     else if (event.key === "Escape" && seat !== undefined) {
       this.whole();
       this.#setFocus({ section: this.hall.section(seat) }, true);
@@ -356,7 +364,7 @@ export class SeatMap {
   #describe() {
     const { seat, section } = this.#focus;
     const { text, isPressed } = seat === undefined ? { text: this.look.describeSection(section) } : this.look.describe(seat);
-    setText(this.#button, text);
+    setText(this.#button, seat === undefined || this.look.warning === undefined ? text : [text, this.look.warning(seat)].filter(Boolean).join(". "));
     if (isPressed === undefined) this.#button.removeAttribute("aria-pressed");
     else this.#button.setAttribute("aria-pressed", String(isPressed));
   }

@@ -61,8 +61,8 @@ export class Painter {
   changed(seats, sections) {
     for (const layer of [this.layer, this.former]) {
       if (layer === undefined) continue;
-      if (layer.seats) for (const i of seats) this.#redraw(layer, i);
-      else for (const s of sections) layer.soil(s.box);
+      if (layer.seats) for (const i of seats) if (this.isShown(this.hall.section(i))) this.#redraw(layer, i);
+      for (const s of sections) if (!layer.seats || s.capacity > 0) layer.soil(s.box);
     }
   }
 
@@ -91,7 +91,7 @@ export class Painter {
     this.#put(this.layer, wanted, scale, dx, dy);
     if (this.layer.tiles.size > maxTiles) this.layer.keep(wanted);
     this.#overlay(camera);
-    return left > 0 || (!isMoving && this.layer.scale !== scale);
+    return left > 0;
   }
 
   #put(layer, keys, scale, dx, dy) {
@@ -130,13 +130,14 @@ export class Painter {
   }
 
   #section(c, layer, s, x, y) {
-    const share = this.look.available(s) / Math.max(1, s.capacity || s.end - s.first);
+    const share = Math.min(1, this.look.available(s) / Math.max(1, s.capacity || s.end - s.first));
     const color = this.fills[s.categories[0] ?? s.category];
     c.beginPath();
     for (let i = 0; i < s.outline.length; i += 2) c.lineTo(x(s.outline[i]), y(s.outline[i + 1]));
     c.closePath();
     const drawsShare = !layer.seats || s.capacity > 0;
-    c.fillStyle = drawsShare ? mix(this.colors.background, color, share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4) : this.colors.floor;
+    const fill = drawsShare ? mix(this.colors.background, color, share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4) : this.colors.floor;
+    c.fillStyle = fill;
     c.fill();
     c.strokeStyle = drawsShare ? color : this.colors.line;
     c.lineWidth = 1.5 * this.ratio;
@@ -145,7 +146,7 @@ export class Painter {
     const [width, height] = [(s.box.x1 - s.box.x0) * layer.scale, (s.box.y1 - s.box.y0) * layer.scale];
     const size = Math.min(16 * this.ratio, width / 5, height / 2.4);
     if (size < 7 * this.ratio) return;
-    c.fillStyle = this.colors.ink;
+    c.fillStyle = inkOn(fill);
     c.textAlign = "center";
     c.textBaseline = "middle";
     const [cx, cy] = [x(s.middle.x), y(s.middle.y)];

@@ -1,6 +1,7 @@
 // What stands beside the map: categories with their prices, best available, standing places, and the chosen seats.
 
 import { el, setText } from "./dom.js";
+import { accessible, companion, restricted } from "./hall.js";
 
 export class Panel {
   /**
@@ -14,12 +15,17 @@ export class Panel {
     this.show();
   }
 
+  #isTyping = false; // a number of places
+
   #legend() {
     this.counts = this.hall.categories.map(() => el("span", { className: "soft" }));
     this.prices = this.hall.categories.map(() => el("span", { className: "price" }));
     this.swatches = this.hall.categories.map(() => el("span", { className: "swatch", "aria-hidden": "true" }));
-    return el("ul", { className: "legend", part: "legend", "aria-label": this.words.legend }, ...this.hall.categories.map((c, i) =>
-      el("li", {}, this.swatches[i], el("span", { className: "name", textContent: c.name }), this.prices[i], this.counts[i])));
+    const has = (kind) => this.hall.kind.some((k) => k & kind);
+    const shapes = this.words.shapes({ accessible: has(accessible), companion: has(companion), restricted: has(restricted) });
+    return el("div", { part: "legend" }, el("ul", { className: "legend", "aria-label": this.words.legend }, ...this.hall.categories.map((c, i) =>
+      el("li", {}, this.swatches[i], el("span", { className: "name", textContent: c.name }), this.prices[i], this.counts[i]))),
+    this.hall.seats === 0 ? undefined : el("p", { className: "soft", "aria-hidden": "true", textContent: `${shapes}.` }));
   }
 
   #best() {
@@ -43,7 +49,11 @@ export class Panel {
     return el("ul", { className: "areas", part: "areas" }, ...areas.map((s) => {
       const name = this.words.quantity(s.name);
       const n = el("input", { type: "number", min: "0", max: String(this.shop.most), value: "0", "aria-label": name,
-        onchange: () => this.on.places(s, Math.max(0, Math.floor(Number(n.value)) || 0)) });
+        oninput: () => { this.#isTyping = true; },
+        onchange: () => {
+          this.#isTyping = false;
+          this.on.places(s, Math.max(0, Math.floor(Number(n.value)) || 0));
+        } });
       const change = (by) => () => this.on.places(s, Math.max(0, (this.cart.areas.get(s.number) ?? 0) + by));
       const free = el("span", { className: "soft" });
       this.areaInputs.set(s.number, { n, free });
@@ -54,13 +64,14 @@ export class Panel {
   }
 
   #cart() {
-    this.title = el("h2", { textContent: this.words.yours });
+    this.title = el("h2", { textContent: this.words.yours, tabIndex: -1 });
     this.time = el("span", { className: "time", part: "time", role: "timer", "aria-live": "off" });
     this.list = el("ul", {});
+    this.places = el("ul", {});
     this.none = el("p", { className: "soft", textContent: this.words.none });
     this.sum = el("p", { className: "total", part: "total" });
     return el("section", { className: "cart", part: "cart", "aria-label": this.words.yours }, el("div", { className: "head" }, this.title, this.time),
-      this.none, this.list, this.sum);
+      this.none, this.list, this.places, this.sum);
   }
 
   /** focusArea brings the keyboard to the number of places in a section. */
@@ -78,7 +89,8 @@ export class Panel {
       setText(this.prices[i], this.shop.price(i));
       this.swatches[i].style.background = this.shop.color(i);
     });
-    for (const [number, { n }] of this.areaInputs) n.value = String(cart.areas.get(number) ?? 0);
+    const focused = this.node.getRootNode().activeElement;
+    for (const [number, { n }] of this.areaInputs) if (n !== focused || !this.#isTyping) n.value = String(cart.areas.get(number) ?? 0);
     const seats = [...cart.chosen].sort((a, b) => a - b);
     const shown = new Map([...this.list.children].map((li) => [Number(li.dataset.seat), li]));
     const hadFocus = this.list.contains(this.node.getRootNode().activeElement);
@@ -90,6 +102,7 @@ export class Panel {
       setText(li.firstChild, this.shop.describe(seat).name);
     });
     if (hadFocus && !this.list.contains(this.node.getRootNode().activeElement)) (this.list.querySelector("button") ?? this.title).focus();
+    this.places.replaceChildren(...[...cart.areas].map(([n, places]) => el("li", { className: cart.areaIsHeld(n) ? "held" : "" }, words.area(this.hall.sections[n].name, places))));
     this.none.hidden = cart.size > 0;
     const total = this.shop.total(seats, cart.areas);
     setText(this.sum, cart.size === 0 ? "" : `${words.seats(cart.size)}${total === "" ? "" : ` · ${words.total(total)}`}`);

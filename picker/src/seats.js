@@ -6,14 +6,20 @@ export class Seats {
     this.hall = hall;
     this.taken = new Uint8Array(hall.seats);
     this.available = hall.sections.map((s) => s.capacity || s.end - s.first);
-    this.totals = hall.sections.map((s) => s.capacity || s.end - s.first);
+    this.revisions = hall.sections.map(() => -1); // of the event, when the seats of a section were read
     this.stale = new Set(); // numbers of sections whose count has changed since their seats were read
   }
 
-  /** setBitmap takes the seats of a section, base64 with a bit a seat. It returns the seats that changed. */
-  setBitmap(section, bitmap) {
+  /**
+   * setBitmap takes the seats of a section at a revision, base64 with a bit a seat. It returns the seats that changed;
+   * undefined if the bitmap is of another plan.
+   */
+  setBitmap(section, bitmap, revision) {
     const bytes = atob(bitmap);
     const changed = [];
+    if (bytes.length !== Math.ceil((section.end - section.first) / 8)) return undefined;
+    if (revision < this.revisions[section.number]) return changed; // a late answer
+    this.revisions[section.number] = revision;
     for (let i = section.first, n = 0; i < section.end; i++, n++) {
       const taken = (bytes.charCodeAt(n >> 3) >> (7 - (n & 7))) & 1;
       if (this.taken[i] !== taken) changed.push(i);

@@ -7,7 +7,7 @@ const light = `
   --_soft: var(--holdfast-soft, #5a6069);
   --_line: var(--holdfast-line, #c9cdd3);
   --_taken: var(--holdfast-taken, #b4b9c1);
-  --_mine: var(--holdfast-mine, #d9480f);
+  --_mine: var(--holdfast-mine, #c2410c);
   --_focus: var(--holdfast-focus, #1d4ed8);
   --_warn: var(--holdfast-warn, #b45309);
   --_accent: var(--holdfast-accent, #0b5d66);
@@ -41,7 +41,7 @@ export const css = `
 }
 @container (min-width: 760px) {
   .root { grid-template-columns: minmax(0, 1fr) 280px; grid-template-rows: auto minmax(0, 1fr); }
-  .toolbar, .notice { grid-column: 1 / -1; }
+  .toolbar, .root > .notice { grid-column: 1 / -1; }
 }
 .toolbar { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .toolbar .spring { flex: 1; }
@@ -68,7 +68,8 @@ canvas:active { cursor: grabbing; }
   position: absolute; left: 12px; right: 12px; bottom: 12px; margin: auto; width: fit-content; max-width: calc(100% - 24px); padding: 8px 14px; border-radius: 6px;
   background: var(--_ink); color: var(--_background); overflow-wrap: anywhere; pointer-events: none;
 }
-.notice { margin: 0; padding: 8px 12px; border: 2px solid var(--_warn); border-radius: 6px; }
+.notice { margin: 0; padding: 8px 12px; border: 2px solid var(--_warn); border-radius: 6px; background: var(--_background); }
+.view .notice { position: absolute; z-index: 2; top: 8px; left: 8px; right: 8px; } /* over the map: nothing moves */
 .list { position: absolute; inset: 0; overflow: auto; border: 1px solid var(--_line); border-radius: 8px; padding: 8px 12px; }
 .list summary { padding: 8px 0; cursor: pointer; overflow-wrap: anywhere; }
 .list ul { list-style: none; margin: 0; padding: 0; }
@@ -84,10 +85,11 @@ canvas:active { cursor: grabbing; }
 .legend li { display: flex; gap: 8px; align-items: baseline; padding: 2px 0; }
 .legend .name, .areas .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
 .legend .soft { min-width: 5em; text-align: right; }
-.swatch { width: 14px; height: 14px; border-radius: 50%; flex: none; align-self: center; }
+.swatch { forced-color-adjust: none; width: 14px; height: 14px; border-radius: 50%; flex: none; align-self: center; }
 .soft { color: var(--_soft); font-size: 14px; }
 .best { display: flex; flex-wrap: wrap; gap: 8px; align-items: end; }
 .best label { display: grid; font-size: 14px; color: var(--_soft); min-width: 0; }
+.best label input, .best label select { color: var(--_ink); font-size: 16px; }
 .best label input { width: 5em; } .best label select { max-width: 11em; }
 .areas li { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding: 4px 0; }
 .areas .name { min-width: 9em; }

@@ -1,4 +1,3 @@
-import { isColor } from "./color.js";
 import { el } from "./dom.js";
 
 /**
@@ -7,14 +6,15 @@ import { el } from "./dom.js";
  */
 export function colorsOf(root, properties) {
   const probe = el("span", { hidden: true });
-  const canvas = document.createElement("canvas").getContext("2d");
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   root.append(probe);
   const colors = { font: getComputedStyle(root).fontFamily };
   for (const [name, property] of Object.entries(properties)) {
     probe.style.color = `var(${property})`;
-    canvas.fillStyle = "#808080";
     canvas.fillStyle = getComputedStyle(probe).color;
-    colors[name] = isColor(canvas.fillStyle) ? canvas.fillStyle : "#808080";
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b] = canvas.getImageData(0, 0, 1, 1).data;
+    colors[name] = `#${[r, g, b].map((v) => v.toString(16).padStart(2, "0")).join("")}`;
   }
   probe.remove();
   return colors;
