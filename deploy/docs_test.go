@@ -90,7 +90,7 @@ var testPattern = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 func TestDocs_NamesExist(t *testing.T) {
 	t.Parallel()
 	pages := readFiles(t, ".md")
-	code := allText(readFiles(t, ".go", ".yml", ".yaml"))
+	code := allText(readFiles(t, ".go", ".js", ".yml", ".yaml"))
 	var tests []string
 	for _, declaration := range testPattern.FindAllStringSubmatch(code, -1) {
 		tests = append(tests, declaration[1])
@@ -170,7 +170,7 @@ func TestDocs_ListEveryMutation(t *testing.T) {
 		}
 		code = append(code, text...)
 	}
-	listed := pairs(regexp.MustCompile("(?m)^\\| ([^|`]+) \\| `([^`]+\\.go)` \\|"), page)
+	listed := pairs(regexp.MustCompile("(?m)^\\| ([^|`]+) \\| `([^`]+\\.go)`(?:, `[^`]+`)* \\|"), page)
 	declared := pairs(regexp.MustCompile(`name: "([^"]+)",\s+file: "([^"]+)"`), code)
 	for _, mutation := range declared {
 		if !slices.Contains(listed, mutation) {
