@@ -182,7 +182,7 @@ export class Painter {
     const { labels, grid } = this.rowLabels;
     const reach = this.hall.spacing * 2;
     grid?.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (n) => {
-      if (this.isShown(labels[n].section)) c.fillText(labels[n].text, x(grid.x[n]), y(grid.y[n]), size * 4);
+      if (this.isShown(labels[n].section)) c.fillText(labels[n].text, x(grid.x[n]), y(grid.y[n]), size * 2.2);
     });
   }
 
@@ -310,7 +310,7 @@ function venueSeat(c, kind, state, size, colors) {
   shape(c, kind, size * 0.5);
   c.fill();
   c.fillStyle = c.strokeStyle = colors.floor;
-  if (state === taken) {
+  if (state === taken && size < labelsFrom) { // its label is there, nearer by
     shape(c, 0, size * 0.16);
     c.fill();
   }

@@ -192,10 +192,10 @@ test("a seated event has its sections, and a seat is looked up, blocked and unbl
     await seats.getByRole("button", { name: "Look up the seat" }).click();
   };
   await lookUp("A-1-1");
-  await seats.getByText("SOLD").waitFor();
+  await seats.getByText("SOLD", { exact: true }).waitFor();
   assert.match(await hash(page), /\?seat=A-1-1$/);
   await page.reload();
-  await seats.getByText("SOLD").waitFor();
+  await seats.getByText("SOLD", { exact: true }).waitFor();
   await seats.getByRole("link", { name: booking.id.slice(-8) }).click();
   await shows(page, "Booking", /CONFIRMED[^]*2 seats: A-1-1, A-1-2/);
   await page.goBack();
@@ -205,11 +205,11 @@ test("a seated event has its sections, and a seat is looked up, blocked and unbl
   await seats.getByText("row Second").waitFor();
   await seats.getByRole("button", { name: "Block the seat" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Block the seat" }).click();
-  await seats.getByText("BLOCKED").waitFor();
+  await seats.getByText("BLOCKED", { exact: true }).waitFor();
   await page.getByText("1 seat of the event is blocked.").waitFor();
   await until("the section has one seat less", async () => /\s9\s+12/.test(await section("Left").innerText()));
   await seats.getByRole("button", { name: "Unblock the seat" }).click();
-  await seats.getByText("AVAILABLE").waitFor();
+  await seats.getByText("AVAILABLE", { exact: true }).waitFor();
   await page.getByText("0 seats of the event are blocked.").waitFor();
 
   const settings = card(page, "Settings");
@@ -334,3 +334,46 @@ for (const colorScheme of ["light", "dark"]) {
     expectNoErrors(page);
   });
 }
+
+test("the map of an event: what has become of each seat, a click looks it up, a rectangle blocks and unblocks", async () => {
+  const event = await seatedEvent("On the map");
+  const { booking } = await sell(event, { seatIds: ["A-1-1"] }, "pay-map");
+  const user = await holdfast.user();
+  const lock = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: ["A-1-2", "A-1-3"] });
+  const page = await open(browser, at(`events/${event.id}`));
+  const seats = card(page, "Seats");
+  await seats.getByText("19 available").waitFor();
+  for (const text of ["2 locked", "1 sold", "0 blocked"]) await seats.getByText(text, { exact: true }).waitFor();
+  const canvas = await seats.locator("canvas").boundingBox();
+  const cursor = seats.locator(".cursor");
+  await cursor.focus();
+  await page.keyboard.press("Enter"); // into the section, to its first free seat
+  await until("a seat has the focus", async () => /seat 4, available$/.test(await cursor.textContent()));
+  for (const key of ["ArrowLeft", "ArrowLeft", "ArrowLeft"]) await page.keyboard.press(key);
+  assert.match(await cursor.textContent(), /seat 1, sold$/);
+  await page.keyboard.press("Enter");
+  await seats.getByRole("link", { name: `…${booking.id.slice(-8)}` }).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await seats.getByRole("link", { name: `…${lock.id.slice(-8)}` }).waitFor();
+
+  await seats.getByRole("button", { name: "Whole hall" }).click();
+  await seats.getByRole("button", { name: "Select seats" }).click();
+  await page.mouse.move(canvas.x + 5, canvas.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(canvas.x + canvas.width - 5, canvas.y + canvas.height - 5, { steps: 5 });
+  await page.mouse.up();
+  await seats.getByText("12 seats selected.").waitFor();
+  await seats.getByRole("button", { name: "Block 9 seats" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Block 9 seats" }).click();
+  await seats.getByText("9 blocked", { exact: true }).waitFor();
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).blockedSeats, 9);
+  await accessible(page);
+  await page.mouse.move(canvas.x + 5, canvas.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(canvas.x + canvas.width - 5, canvas.y + canvas.height - 5, { steps: 5 });
+  await page.mouse.up();
+  await seats.getByRole("button", { name: "Unblock 9 seats" }).click();
+  await seats.getByText("0 blocked", { exact: true }).waitFor();
+  expectNoErrors(page);
+});

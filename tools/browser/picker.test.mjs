@@ -99,7 +99,7 @@ test("a single seat is warned of before the click, and not asked for after it", 
   const { page, map } = await show(event);
   const { x, y } = await positionOf(map, "A-2-2");
   await page.mouse.move(x, y);
-  await map.getByText("This would leave a single seat: 1.").waitFor();
+  await map.locator(".tip").getByText("This would leave a single seat: 1.").waitFor();
   await page.mouse.click(x, y);
   await says(map, /would leave a single seat: Stalls, row 2, seat 1/);
   assert.deepEqual(await chosen(map), ["A-2-2"]);

@@ -3,16 +3,18 @@
 import { call } from "../api.js";
 import { el, part, poll, setText, updateList } from "../dom.js";
 import { confirmAction, showErrors, showToast } from "../feedback.js";
+import { eventMap } from "./event_map.js";
 import { badge, count, idLink, lines, number } from "./format.js";
 import { act, card, field, form } from "./parts.js";
 
-// seatsCard has a place for the map (#seat-map), the sections, and the look-up of a seat.
+// seatsCard has the map, the look-up of a seat, and the sections.
 export async function seatsCard(page, event) {
   const summary = await planSummary(event);
   const body = el("tbody");
-  const root = card("Seats", [], el("div", { id: "seat-map" }), el("table", { className: "cards", "aria-label": "Sections" },
+  const seat = lookUp(page, event);
+  const root = card("Seats", [], await eventMap(page, event, seat.show), seat.node, el("table", { className: "cards", "aria-label": "Sections" },
     el("thead", {}, el("tr", {}, ...["Section", "Category", "Available", "Total"].map((name, i) =>
-      el("th", { scope: "col", className: i > 1 ? "right" : "", textContent: name })))), body), lookUp(page, event));
+      el("th", { scope: "col", className: i > 1 ? "right" : "", textContent: name })))), body));
   poll(2000, () => showErrors("page", async () => {
     const { sections } = await call("GET", `/api/events/${event.id}/seats`);
     const items = sections.map((s) => ({ ...summary.get(s.key), ...s }));
@@ -54,7 +56,11 @@ function lookUp(page, event) {
   };
   const node = form({ className: "fields seat" }, show, field("Seat ID", seat), el("button", { textContent: "Look up the seat" }));
   if (seat.value !== "") act(node, show);
-  return el("div", { className: "stack" }, node, result);
+  const choose = (id) => {
+    seat.value = id;
+    act(node, show);
+  };
+  return { node: el("div", { className: "stack" }, node, result), show: choose };
 }
 
 function seatState(event, seat, refresh) {

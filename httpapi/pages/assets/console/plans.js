@@ -3,6 +3,7 @@
 import { call } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
+import { planMap } from "./event_map.js";
 import { count, idLink, lines, number, time } from "./format.js";
 import { query } from "./lists.js";
 import { card, field, form, kindCard, load, select, table } from "./parts.js";
@@ -42,7 +43,7 @@ export async function planPage(page) {
     setTitle(plan.name);
     page.root.append(kindCard("Seating plan", plan.name, [], lines(
       ["ID", el("code", { textContent: plan.id })], ["Seats", number(seatsOf(countSeats(plan)))], ["Created", time(plan.createdAt)])),
-    card("Sections", [], ...preview(plan)));
+    card("Map", [], planMap(page, plan)), card("Sections", [], ...preview(plan)));
   });
 }
 
@@ -101,7 +102,7 @@ function uploadCard(page) {
     if (chosen.size > most) return result.append(el("p", { className: "wrong", textContent: "The file has more than 20,000,000 bytes." }));
     const parameters = { format: format.value, name: name.value.trim() || nameOf(chosen, format.value), asListed: asListed.checked ? "true" : "" };
     const found = await call("POST", `/api/admin/seating-plans/convert?${query(parameters)}`, chosen);
-    if (!page.signal.aborted) result.replaceChildren(...found.differences.length > 0 ? [differences(found.differences)] : [], ...preview(found.plan), creation(found));
+    if (!page.signal.aborted) result.replaceChildren(...found.differences.length > 0 ? [differences(found.differences)] : [], planMap(page, found.plan), ...preview(found.plan), creation(found));
   }, el("div", { className: "fields" }, field("File", file), field("Format", format, "query.format"), field("Name, if the file has none or another one", name, "query.name")),
   el("p", {}, asListed, " ", el("label", { htmlFor: "as-listed", textContent: "Take the rows of a pretix plan as they are listed, without gaps" })),
   el("div", { className: "buttons" }, el("button", { textContent: "Check the file" })));

@@ -1,0 +1,133 @@
+// The map of an event with numbered seats: what has become of each, and blocks drawn as rectangles.
+
+import { Hall, SeatMap, blocked, colorsOf, free, sold, taken, words } from "/assets/holdfast-seats.js";
+import { call } from "../api.js";
+import { el, poll, setText } from "../dom.js";
+import { confirmAction, showErrors, showToast } from "../feedback.js";
+import { count } from "./format.js";
+
+const states = { A: free, L: taken, S: sold, B: blocked };
+const names = ["available", "locked", "sold", "blocked"];
+const maxAtOnce = 10_000; // seats of one block
+
+const properties = {
+  background: "--card", floor: "--ground", ink: "--ink", soft: "--soft", line: "--line", mine: "--locked", focus: "--brand", warn: "--warn",
+  locked: "--locked", sold: "--sold", blocked: "--soft",
+};
+
+// eventMap returns the card's map. onSeat gets the ID of a seat that was chosen.
+export async function eventMap(page, event, onSeat) {
+  const hall = new Hall(await call("GET", `/api/seating-plans/${event.seatingPlanId}`));
+  const state = new Uint8Array(hall.seats);
+  const available = hall.sections.map(() => 0);
+  let selected = []; // seats in the rectangle
+  const describe = (i) => ({ text: `${hall.section(i).name}, ${words.row(hall.row(i).label)}, seat ${hall.labels[i]}, ${names[state[i]]}` });
+  const map = new SeatMap(hall, {
+    isVenue: true, stage: words.stage, state: (i) => state[i], available: (s) => available[s.number], text: (s) => words.free(available[s.number]),
+    overlay: () => ({ hinted: selected.length > 500 ? [] : selected }), describe,
+    describeSection: (s) => `${s.name}, ${words.free(available[s.number])}`,
+  }, {
+    seat: (i) => onSeat(hall.ids[i]), area: () => {}, hover: () => {}, moved: () => {},
+    left: () => toolbar.querySelector("button").focus(), rectangle: (seats) => select(seats),
+  }, words);
+  const legend = el("p", { className: "legend" });
+  const counts = names.map((name, n) => {
+    const text = el("span");
+    legend.append(el("span", {}, el("i", { className: ["free", "locked", "sold", "blocked"][n] }), text));
+    return text;
+  });
+  const draw = el("button", { type: "button", textContent: "Select seats", "aria-pressed": "false", onclick: () => {
+    map.drawsRectangles = !map.drawsRectangles;
+    draw.setAttribute("aria-pressed", String(map.drawsRectangles));
+    setText(hint, map.drawsRectangles ? "Draw a rectangle around seats." : "");
+    if (!map.drawsRectangles) select([]);
+  } });
+  const hint = el("span", { className: "small soft", role: "status" });
+  const block = el("button", { type: "button", className: "primary", hidden: true, onclick: () => change("block", free) });
+  const unblock = el("button", { type: "button", hidden: true, onclick: () => change("unblock", blocked) });
+  const toolbar = el("div", { className: "buttons" }, draw, block, unblock, hint, el("span", { className: "spring" }),
+    el("button", { type: "button", textContent: "−", "aria-label": words.zoomOut, onclick: () => map.zoomOut() }),
+    el("button", { type: "button", textContent: "+", "aria-label": words.zoomIn, onclick: () => map.zoomIn() }),
+    el("button", { type: "button", textContent: "⤢", "aria-label": words.whole, onclick: () => map.whole() }));
+  const root = el("div", { className: "stack venue" }, toolbar, map.node, legend);
+
+  const of = (which) => selected.filter((i) => state[i] === which).slice(0, maxAtOnce);
+  function select(seats) {
+    selected = seats;
+    const [canBlock, canUnblock] = [of(free).length, of(blocked).length];
+    setText(block, `Block ${count(canBlock, "seat")}`);
+    setText(unblock, `Unblock ${count(canUnblock, "seat")}`);
+    block.hidden = canBlock === 0;
+    unblock.hidden = canUnblock === 0;
+    setText(hint, seats.length === 0 ? "" : `${count(seats.length, "seat")} selected.`);
+    map.draw();
+  }
+
+  async function change(action, which) {
+    const seatIds = of(which).map((i) => hall.ids[i]);
+    const n = count(seatIds.length, "seat");
+    if (action === "block" && !(await confirmAction(`Block ${n}?`, "They go out of sale until they are unblocked: all of them, or none.", `Block ${n}`))) return;
+    await showErrors("page", async () => {
+      await call("POST", `/api/events/${event.id}/seats/${action}`, { seatIds });
+      showToast(`${n} ${action}ed.`);
+      select([]);
+      await refresh();
+    });
+  }
+
+  async function refresh() {
+    const { sections } = await call("GET", `/api/admin/events/${event.id}/seats`);
+    const changed = [];
+    const total = { available: 0, locked: 0, sold: 0, blocked: 0 };
+    for (const s of sections) {
+      const section = hall.sectionByKey.get(s.key);
+      if (section === undefined) continue; // the event has another plan now: the page has to be loaded again
+      available[section.number] = s.available;
+      for (const name of names) total[name] += s[name];
+      for (let i = section.first; i < section.end; i++) {
+        const now = states[s.states[i - section.first]];
+        if (state[i] !== now) changed.push(i);
+        state[i] = now;
+      }
+    }
+    names.forEach((name, n) => setText(counts[n], `${total[name].toLocaleString("en")} ${name}`));
+    map.changed(changed, hall.sections);
+    if (selected.length > 0) select(selected);
+  }
+
+  if (hall.floorsMeet) map.setFloor(hall.floors[0]);
+  drawIn(page, map);
+  poll(3000, () => showErrors("page", refresh), page.signal);
+  return root;
+}
+
+// planMap draws a plan: the seats by their categories, all free.
+export function planMap(page, plan) {
+  const hall = new Hall(writtenOut(plan));
+  const of = (s) => s.capacity || s.end - s.first;
+  const map = new SeatMap(hall, {
+    stage: words.stage, state: () => free, available: of, text: (s) => count(of(s), "seat"), overlay: () => ({}),
+    describe: (i) => ({ text: `${hall.section(i).name}, ${words.row(hall.row(i).label)}, seat ${hall.labels[i]}, ${hall.categories[hall.category[i]].name}` }),
+    describeSection: (s) => `${s.name}, ${count(of(s), "seat")}`,
+  }, { seat: () => {}, area: () => {}, hover: () => {}, moved: () => {}, left: () => {} }, words);
+  if (hall.floorsMeet) map.setFloor(hall.floors[0]);
+  drawIn(page, map);
+  return el("div", { className: "venue" }, map.node);
+}
+
+// drawIn gives the map the page's colors once it is in the page, and ends it with the page.
+function drawIn(page, map) {
+  const colors = () => map.setColors(colorsOf(map.node, properties));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", colors, { signal: page.signal });
+  page.signal.addEventListener("abort", () => map.stop());
+  requestAnimationFrame(colors);
+}
+
+// writtenOut is a plan with what the server adds: seats in place of their number, labels, categories and positions.
+function writtenOut(plan) {
+  const seatsOf = (s, row) => (typeof row.seats === "number"
+    ? Array.from({ length: row.seats }, (_, i) => ({ id: `${s.key}-${row.key}-${i + 1}` })) : row.seats);
+  return { ...plan, sections: plan.sections.map((s) => ({ ...s, rows: s.rows?.map((row, y) => ({ ...row, seats: seatsOf(s, row).map((seat, i) => seat && {
+    label: String(i + 1), x: i + 1, y, ...seat, category: seat.category || row.category || s.category,
+  }) })) })) };
+}
