@@ -22,3 +22,9 @@ type SeatHolder struct {
 	LockID    ID // zero: none
 	BookingID ID // the lock's live or confirmed booking; zero: none
 }
+
+// Outranks reports which of two states counts for a seat that is in several locks, which only other software can make: a
+// sold one first, then a block, then a live lock.
+func (s SeatState) Outranks(other SeatState) bool { return seatRanks[s] > seatRanks[other] }
+
+var seatRanks = map[SeatState]int{SeatLocked: 1, SeatBlocked: 2, SeatSold: 3} //nolint:mnd // an order

@@ -46,7 +46,9 @@ export interface BestOptions {
   accessibleSeats?: number;
 }
 
-export interface HoldfastSeatsEventMap extends HTMLElementEventMap {
+export interface HoldfastSeatsEventMap extends Omit<HTMLElementEventMap, "error"> {
+  /** A refusal, or no answer. It does not bubble. */
+  error: CustomEvent<HoldfastSeatsError>;
   /** The map is drawn and live. */
   ready: CustomEvent<{ event: string; seats: number }>;
   /** A seat was chosen or given up, by the customer or because it is gone. */
@@ -57,7 +59,7 @@ export interface HoldfastSeatsEventMap extends HTMLElementEventMap {
   holdexpired: CustomEvent<{ lock: Lock | null }>;
 }
 
-/** Detail of the event `error`, which does not bubble. */
+/** Detail of the event `error`; hold() and best() reject with an Error that has code, status and problem. */
 export interface HoldfastSeatsError {
   /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_MAP. */
   code: string;
@@ -75,7 +77,7 @@ export class HoldfastSeats extends HTMLElement {
   token: string | (() => string | Promise<string>);
   /** By category key: numbers (see the attribute currency) or texts. */
   prices: Record<string, number | string>;
-  /** Texts in place of the English ones; set before the element is connected. */
+  /** Texts in place of the English ones. */
   words: Record<string, string | ((...values: never[]) => string)>;
   readonly selection: Selected[];
   readonly locks: Lock[];

@@ -15,7 +15,7 @@ type SectionStates struct {
 	Total                            int64
 	Available, Locked, Sold, Blocked int64
 	// Seats are the states of the section's seats in plan order; none for general admission. A seat under a due lock is
-	// available, and one in several locks is what the last of them makes it.
+	// available, and one in several locks is what Outranks says.
 	Seats []holdfast.SeatState
 }
 
@@ -59,8 +59,12 @@ func sectionStates(read store.SeatLocks) []SectionStates {
 func addStates(states []SectionStates, hall *seating.Hall, lock holdfast.Lock, now time.Time) {
 	state := stateOf(lock, now)
 	for _, id := range lock.SeatIDs {
-		if at, found := hall.Find(id); found && state != holdfast.SeatAvailable {
-			states[at.Section].Seats[at.Seat] = state
+		at, found := hall.Find(id)
+		if !found {
+			continue
+		}
+		if seat := &states[at.Section].Seats[at.Seat]; state.Outranks(*seat) {
+			*seat = state
 		}
 	}
 	if n, found := hall.FindSection(lock.Section); found && len(lock.SeatIDs) == 0 && hall.Sections()[n].GeneralAdmission() {

@@ -36,15 +36,9 @@ func (s *Store) SeatHolder(ctx context.Context, eventID ID, seatID string) (hold
 		default:
 			continue
 		}
-		if precedence(h.State) > precedence(best.State) {
+		if h.State.Outranks(best.State) {
 			best = h
 		}
 	}
 	return best, nil
-}
-
-// precedence orders what several locks say of a seat.
-func precedence(s holdfast.SeatState) int {
-	order := map[holdfast.SeatState]int{holdfast.SeatLocked: 1, holdfast.SeatBlocked: 2, holdfast.SeatSold: 3}
-	return order[s]
 }

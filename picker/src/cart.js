@@ -231,7 +231,7 @@ export class Cart {
 
   /** seatsChanged tells of seats that others have taken while they were chosen, or that a lock has lost. */
   seatsChanged(changed) {
-    if (changed.some((i) => !this.seats.taken[i] && this.held.has(i) && this.chosen.has(i)) && this.hold.isSettled) this.hold.check();
+    if (changed.some((i) => this.#isLost(i))) this.hold.check();
     const gone = changed.filter((i) => this.seats.taken[i] && this.chosen.has(i) && !this.held.has(i) && !this.#asksFor(i));
     if (gone.length > 0) this.#lose(gone);
     else if (this.#hinted.length > 0 && changed.some((i) => this.#isNearChosen(i))) {
@@ -239,6 +239,13 @@ export class Cart {
       else this.#hint();
     }
   }
+
+  /** sectionRead tells that all seats of a section are as they are now: a held one that is free is held no more. */
+  sectionRead(section) {
+    if ([...this.held].some((i) => this.hall.sectionOf[i] === section.number && this.#isLost(i))) this.hold.check();
+  }
+
+  #isLost(seat) { return this.held.has(seat) && this.chosen.has(seat) && !this.seats.taken[seat] && this.hold.isSettled; }
 
   #asksFor(seat) { return this.hold.wanted?.seatIds?.includes(this.hall.ids[seat]) ?? false; }
   #isNearChosen(seat) { return [...this.chosen].some((i) => this.hall.rowOf[i] === this.hall.rowOf[seat]); }

@@ -232,6 +232,7 @@ export class HoldfastSeats extends HTMLElement {
     });
     parts.feed = new Feed(api, event.id, seats, {
       changed: (list, sections) => this.#changed(list, sections),
+      read: (section) => parts.cart.sectionRead(section),
       connected: (is) => this.#setOffline(!is),
       replaced: () => this.#checkPlan(parts),
       gone: (refusal) => { // such as a token that has expired: a new one loads the map anew

@@ -19,7 +19,7 @@ export class Feed {
   #lastID = "";
 
   /**
-   * @param on has `changed(seats, sections)`, `connected(is)`, `replaced()` (the event has another plan) and
+   * @param on has `changed(seats, sections)`, `read(section)` (all of its seats are as they are now), `connected(is)`, `replaced()` (the event has another plan) and
    * `gone(refusal)`
    */
   constructor(api, eventID, seats, on) {
@@ -152,6 +152,7 @@ export class Feed {
     if (changed === undefined) return this.on.replaced();
     this.seats.stale.delete(section.number);
     if (changed.length > 0) this.on.changed(changed, [section]);
+    if (data.bitmap !== undefined) this.on.read(section);
   }
 }
 

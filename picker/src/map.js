@@ -265,13 +265,15 @@ export class SeatMap {
 
   #tap(p) {
     const again = performance.now() - this.#tapped.at < doubleTap && Math.hypot(p.x - this.#tapped.x, p.y - this.#tapped.y) < 2 * finger;
+    const last = this.#tapped.seat;
     this.#tapped = { at: performance.now(), x: p.x, y: p.y };
     const c = this.#camera;
     const size = this.hall.spacing * c.scale;
     const seat = this.showsSeats ? this.#seatAt(p, p.isTouch ? Math.min(finger, size) : 2) : -1;
     if (seat >= 0 && p.isTouch && size < seatSize * 0.6) return this.#goTo(c.zoomed(seatSize / size, p.x, p.y)); // too small to hit
     if (seat >= 0) {
-      if (again && this.#focus.seat === seat) return undefined; // a double click chooses once
+      this.#tapped.seat = seat;
+      if (again && last === seat) return undefined; // a double click chooses once
       this.#setFocus({ seat }, true);
       return this.on.seat(seat);
     }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { connect, createServer } from "node:net";
 import { test } from "node:test";
 import { Holdfast, expectNoErrors, screenshot, until } from "./harness.mjs";
 import { chosen, click, held, holdfast, holds, locksOf, positionOf, says, sell, show, studio, told } from "./picker.mjs";
@@ -31,10 +32,14 @@ test("the map survives a server that is killed: it says so, and goes on without 
   const { page, map } = await show(event, {}, { on: own });
   await click(map, "A-1-1");
   await holds(map, "A-1-1");
-  const places = async () => [await positionOf(map, "A-2-6"), await positionOf(map, "B-1-2"), await positionOf(map, "A-1-1")];
-  const before = await places();
+  await map.getByRole("button", { name: "Zoom in" }).click();
+  await map.getByRole("button", { name: "Zoom in" }).click();
+  const place = () => map.locator(".cursor").boundingBox();
+  await positionOf(map, "A-1-1");
+  const before = await place();
   await own.end("api", "SIGKILL");
   await map.getByText("Connection lost.").waitFor();
+  assert.deepEqual(await place(), before, "the notice moves nothing");
   await click(map, "A-1-2"); // it waits for the server
   assert.deepEqual(await chosen(map), ["A-1-1", "A-1-2"]);
   own.run("api", { POD_NAME: "api-2" });
@@ -44,24 +49,55 @@ test("the map survives a server that is killed: it says so, and goes on without 
   await holds(map, "A-1-1");
   assert.deepEqual(await told(map, "holdexpired"), []);
   assert.equal((await told(map, "ready")).length, 1);
-  assert.deepEqual(await places(), before);
+  await positionOf(map, "A-1-1");
+  assert.deepEqual(await place(), before);
   expectNoErrors(page);
 });
 
-test("a stream that was down catches up with everything that happened", async () => {
+// cable is a connection to a server that can be pulled out.
+async function cable(t, to) {
+  const sockets = new Set();
+  let isOut = false;
+  const server = createServer((socket) => {
+    if (isOut) return socket.destroy();
+    const { hostname, port } = new URL(to.url);
+    const other = connect(Number(port), hostname);
+    for (const [one, another] of [[socket, other], [other, socket]]) {
+      sockets.add(one);
+      one.on("error", () => {}).on("close", () => { sockets.delete(one); another.destroy(); }).pipe(another);
+    }
+    return undefined;
+  });
+  await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  t.after(() => server.close());
+  return {
+    url: `http://127.0.0.1:${server.address().port}`, user: () => to.user(),
+    pull: () => { isOut = true; for (const s of sockets) s.destroy(); },
+    plug: () => { isOut = false; },
+  };
+}
+
+test("a stream that was down catches up with everything that happened", async (t) => {
   const event = await sell(studio());
-  const { page, map } = await show(event);
-  await page.context().setOffline(true);
+  const line = await cable(t, holdfast);
+  const { page, map } = await show(event, {}, { on: line });
+  const resumed = [];
+  page.on("request", (r) => { if (r.url().includes("/seats/stream")) resumed.push(r.headers()["last-event-id"]); });
+  await click(map, "A-1-6"); // what comes by the stream has an ID
+  await holds(map, "A-1-6");
+  await page.waitForTimeout(500);
+  line.pull();
   await map.getByText("Connection lost.").waitFor();
   const user = await holdfast.user();
   for (const seat of ["A-1-1", "A-2-5", "B-1-2"]) await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: [seat] });
-  await page.context().setOffline(false);
+  line.plug();
   await map.locator(".notice").waitFor({ state: "hidden" });
   const states = () => map.evaluate((e) => ["A-1-1", "A-2-5", "B-1-2", "A-1-2"].map((id) => {
     e.showSeat(id);
     return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
   }));
   await until("the map has caught up", async () => JSON.stringify(await states()) === "[true,true,true,false]");
+  assert.match(resumed.at(-1), /^\d+/, "the stream goes on behind the last message");
   expectNoErrors(page);
 });
 
@@ -101,6 +137,12 @@ test("memory stays flat over 10,000 changes of 20,000 seats", async () => {
   await change(40);
   const before = await heap();
   await change(200);
+  const last = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: ["s12-20-25"] });
+  await until("the page has seen all changes", () => map.evaluate((e) => {
+    e.showSeat("s12-20-25");
+    return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
+  }));
+  assert.equal(last.status, "ACTIVE");
   const grown = (await heap()) - before;
   assert.ok(grown < 1_000_000, `the page's memory has grown by ${grown} bytes`);
   expectNoErrors(page);

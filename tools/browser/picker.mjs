@@ -55,6 +55,7 @@ export const says = (map, text) => until(`says ${text}`, async () => text.test(a
 
 // positionOf is where a seat is on the page.
 export async function positionOf(map, seat) {
+  await map.locator(".map").scrollIntoViewIfNeeded();
   await map.evaluate((e, id) => e.showSeat(id), seat);
   await map.page().waitForTimeout(60); // some frames
   const { x, y } = await map.locator(".cursor").boundingBox();

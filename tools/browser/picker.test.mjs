@@ -97,6 +97,8 @@ test("best available: by number and category, side by side, and in place of what
 test("a single seat is warned of before the click, and not asked for after it", async () => {
   const event = await sell(studio(), { orphanRule: "REFUSE" });
   const { page, map } = await show(event);
+  let asked = 0;
+  page.on("request", (r) => { if (r.method() === "POST") asked++; });
   const { x, y } = await positionOf(map, "A-2-2");
   await page.mouse.move(x, y);
   await map.locator(".tip").getByText("This would leave a single seat: 1.").waitFor();
@@ -106,6 +108,7 @@ test("a single seat is warned of before the click, and not asked for after it", 
   assert.deepEqual(await locksOf(event), []);
   await click(map, "A-2-1");
   await holds(map, "A-2-1", "A-2-2");
+  assert.equal(asked, 1);
   assert.deepEqual(await told(map, "error"), []);
   expectNoErrors(page);
 });

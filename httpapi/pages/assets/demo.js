@@ -144,7 +144,7 @@ function showMap(e) {
   map?.remove();
   map = null;
   if (e.seatingPlanId === undefined) return;
-  map = el("holdfast-seats", { hold: "click", user: session.userID, currency: "EUR", "max-seats": "8", "ttl-seconds": "300" });
+  map = el("holdfast-seats", { user: session.userID, currency: "EUR", "max-seats": "8", "ttl-seconds": "300" });
   map.prices = sampleOf(e)?.prices ?? {};
   map.token = () => key.get();
   map.setAttribute("lock", (session.lockIDs ?? []).join(" "));

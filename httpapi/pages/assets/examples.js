@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { byID, el } from "./dom.js";
-import { findSamples, sellSamples } from "./samples.js";
+import { findSamples, samples, sellSamples } from "./samples.js";
 
 const query = new URLSearchParams(location.search);
 const maxTold = 50;
@@ -26,12 +26,12 @@ async function start() {
   if (query.has("event")) return query.get("event") && show("first", query.get("event"), query.get("user") ?? "");
   await sellSamples(call);
   const { found } = await findSamples();
-  const events = [...found].flatMap(([sample, event]) => (sample.plan === undefined ? [] : [event]));
+  const [theatre, arena] = samples.map((sample) => found.get(sample));
   const guest = `guest-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const user = await call("POST", "/api/users", { name: "Guest", email: `${guest}@example.com` });
-  show("first", events[0].id, user.id);
-  show("second", events[0].id, user.id);
-  show("third", events[1].id, user.id);
+  show("first", theatre.id, user.id);
+  show("second", theatre.id, user.id);
+  show("third", arena.id, user.id);
 }
 
 start().catch((error) => {
