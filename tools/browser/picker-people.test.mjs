@@ -144,3 +144,54 @@ for (const colorScheme of ["light", "dark"]) {
     expectNoErrors(page);
   });
 }
+
+test("the wheel, a double click, and the buttons zoom; the whole hall comes back", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  const apart = async () => {
+    const [a, b] = [await positionOf(map, "A-1-3"), await positionOf(map, "A-1-4")];
+    return Math.hypot(a.x - b.x, a.y - b.y);
+  };
+  const whole = await apart();
+  const { x, y } = await positionOf(map, "A-1-3");
+  await page.mouse.move(x, y);
+  await page.mouse.wheel(0, -300);
+  await until("the wheel zooms in", async () => (await apart()) > whole * 1.1);
+  const near = await apart();
+  await map.getByRole("button", { name: "Zoom out" }).click();
+  await until("the button zooms out", async () => (await apart()) < near * 0.8);
+  await map.getByRole("button", { name: "Whole hall" }).click();
+  await until("the whole hall is back", async () => Math.abs((await apart()) - whole) < 1);
+  const box = await map.locator(".map").boundingBox();
+  await page.mouse.dblclick(box.x + box.width - 20, box.y + box.height - 20); // where nothing is
+  await until("a double click zooms in", async () => (await apart()) > whole * 1.5);
+  assert.deepEqual(await held(map), []);
+  await page.mouse.dblclick(...Object.values(await positionOf(map, "A-1-3")));
+  await until("a double click on a seat chooses it once", async () => (await held(map)).length === 1);
+  expectNoErrors(page);
+});
+
+test("a hall of many sections is live in all of them, and an element that was removed asks for nothing", async () => {
+  const sections = Array.from({ length: 30 }, (_, n) => ({
+    key: `s${n}`, name: `Table ${n}`, category: "c", rows: [{ key: "1", adjacency: "ALL", seats: [0, 1].map((i) => ({ id: `s${n}-${i}`, x: (n % 6) * 3 + i, y: Math.floor(n / 6) * 3 })) }],
+  }));
+  const event = await sell({ name: "Tables", categories: [{ key: "c", name: "C" }], sections });
+  const { page, map } = await show(event);
+  const user = await holdfast.user();
+  const isTaken = (id) => map.evaluate((e, seat) => {
+    e.showSeat(seat);
+    return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
+  }, id);
+  for (const id of ["s0-0", "s14-1", "s29-0", "s5-1"]) {
+    await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: [id] });
+    await until(`${id} goes`, () => isTaken(id));
+  }
+  await map.evaluate((e) => e.remove());
+  await page.waitForTimeout(300);
+  const asked = [];
+  page.on("request", (r) => asked.push(r.url()));
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: ["s1-0"] });
+  await page.waitForTimeout(2500); // longer than anything waits
+  assert.deepEqual(asked, []);
+  expectNoErrors(page);
+});
