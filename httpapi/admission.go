@@ -17,7 +17,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
@@ -70,7 +69,7 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			defer a.freeSlot()
 		}
 		if isAudited(r, ctx.Operation()) {
-			kept := audit.BodyOf(body.Bytes())
+			kept := auditedBody(ctx.Operation(), body.Bytes())
 			defer func() { a.audit(r, w, kept) }() // also after a panic
 		}
 		next(request)

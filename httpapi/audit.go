@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,17 @@ func isAudited(r *http.Request, op *huma.Operation) bool {
 	info, storesNothing := requestInfoOf(r.Context()), op.Metadata[metadataStoresNothing] == true
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && !storesNothing &&
 		info.scope == config.ScopeAdmin && strings.HasPrefix(info.requestID, consolePrefix)
+}
+
+// auditedBodies are the routes whose bodies are kept: what the console changes. Others may have names and addresses of
+// people, or references of payments, which nobody looks for here.
+var auditedBodies = []string{"update-event", "block-seats", "unblock-seats", "create-seating-plan"}
+
+func auditedBody(op *huma.Operation, body []byte) string {
+	if !slices.Contains(auditedBodies, op.OperationID) {
+		return ""
+	}
+	return audit.BodyOf(body)
 }
 
 // audit keeps a request that was handled. Its client may have left. What was done is done, so an entry that can't be

@@ -142,7 +142,7 @@ func (a *api) findSeat(ctx context.Context, text string, event holdfast.ID) ([]h
 		return nil, nil
 	}
 	s, err := a.Seats.Seat(ctx, event, text)
-	hasNone := holdfast.HasCode(err, holdfast.CodeSeatNotFound) || holdfast.HasCode(err, holdfast.CodeInvalid) // the latter without a plan
+	hasNone := holdfast.IsNotFound(err) || holdfast.HasCode(err, holdfast.CodeInvalid) // the latter without a plan
 	if err != nil && !hasNone {
 		return nil, err
 	}

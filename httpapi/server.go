@@ -96,16 +96,17 @@ const (
 // api holds the routes and what their handlers need.
 type api struct {
 	Services
-	huma              huma.API
-	customerRoutes    map[string]bool    // patterns of the mux
-	addresses         *ratelimit.Limiter // of callers without a valid key, in this process alone
-	slots             chan struct{}      // of requests in flight
-	bodies            bodies
-	largeBodies       semaphore // of bodies that need more memory than bodies counts on
-	planSemaphore     semaphore // of seating plans that are being sent
-	overviewSemaphore semaphore // an overview sums the locks of many events
-	surveySemaphore   semaphore // a survey reads all locks and bookings
-	salesSemaphore    semaphore // a report of sales reads all sold locks of an event
+	huma                huma.API
+	customerRoutes      map[string]bool    // patterns of the mux
+	addresses           *ratelimit.Limiter // of callers without a valid key, in this process alone
+	slots               chan struct{}      // of requests in flight
+	bodies              bodies
+	largeBodies         semaphore // of bodies that need more memory than bodies counts on
+	planSemaphore       semaphore // of seating plans that are being sent
+	overviewSemaphore   semaphore // an overview sums the locks of many events
+	seatStatesSemaphore semaphore // the states of seats are read from all locks of an event
+	surveySemaphore     semaphore // a survey reads all locks and bookings
+	salesSemaphore      semaphore // a report of sales reads all sold locks of an event
 }
 
 // setHumaGlobals sets huma's global variables. NewError describes errors in the OpenAPI document.
@@ -142,7 +143,7 @@ func newAPI(s Services) (http.Handler, *api) {
 		bodies:            bodies{max: cmp.Or(s.Limits.Bodies, defaultBodies)},
 		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),
 		planSemaphore:     make(semaphore, maxPlansSent),
-		overviewSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
+		overviewSemaphore: make(semaphore, 1), seatStatesSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
 		salesSemaphore: make(semaphore, 1),
 	}
 	a.Metrics.RegisterBodies(a.bodies.count)

@@ -45,10 +45,10 @@ func (a *api) registerVenueMapRoute() {
 		Description: "Of an event with a seating plan, at one snapshot. It reads all locks of the event: for operators, not for customers.",
 		Errors:      []int{http.StatusNotFound},
 	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[venueMapBody], error) {
-		if err := a.overviewSemaphore.acquire(ctx, "Overview"); err != nil {
+		if err := a.seatStatesSemaphore.acquire(ctx, "The map of seats"); err != nil {
 			return nil, err
 		}
-		defer a.overviewSemaphore.release()
+		defer a.seatStatesSemaphore.release()
 		states, err := a.Seats.SeatStates(ctx, parseID(in.ID))
 		body := venueMapBody{Sections: make([]venueSectionBody, 0, len(states))}
 		for _, s := range states {

@@ -23,28 +23,17 @@ type SectionStates struct {
 // take seats: for operators, not for customers. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an event without
 // a plan.
 func (s *Service) SeatStates(ctx context.Context, eventID ID) ([]SectionStates, error) {
-	read, err := s.store.SeatLocks(ctx, eventID)
+	var states []SectionStates
+	var hall *seating.Hall
+	var now time.Time
+	read, err := s.store.EachSeatLock(ctx, eventID, func(at store.SeatLocks) {
+		hall, now, states = at.Free.Hall(), at.Now, freeStates(at.Free)
+	}, func(lock holdfast.Lock) { addStates(states, hall, lock, now) })
 	switch {
 	case err != nil:
 		return nil, err
 	case read.Free == nil:
 		return nil, errNoPlan()
-	}
-	return sectionStates(read), nil
-}
-
-func sectionStates(read store.SeatLocks) []SectionStates {
-	hall := read.Free.Hall()
-	states := make([]SectionStates, len(hall.Sections()))
-	for n := range states {
-		section := &hall.Sections()[n]
-		states[n] = SectionStates{Key: section.Key, Total: read.Free.Capacity(n), Seats: make([]holdfast.SeatState, len(section.Seats))}
-		for i := range states[n].Seats {
-			states[n].Seats[i] = holdfast.SeatAvailable
-		}
-	}
-	for _, lock := range read.Locks {
-		addStates(states, hall, lock, read.Now)
 	}
 	for n := range states {
 		st := &states[n]
@@ -52,6 +41,18 @@ func sectionStates(read store.SeatLocks) []SectionStates {
 			st.count(seat, 1)
 		}
 		st.Available = max(0, st.Total-st.Locked-st.Sold-st.Blocked)
+	}
+	return states, nil
+}
+
+func freeStates(free *seating.Occupancy) []SectionStates {
+	states := make([]SectionStates, len(free.Hall().Sections()))
+	for n := range states {
+		section := &free.Hall().Sections()[n]
+		states[n] = SectionStates{Key: section.Key, Total: free.Capacity(n), Seats: make([]holdfast.SeatState, len(section.Seats))}
+		for i := range states[n].Seats {
+			states[n].Seats[i] = holdfast.SeatAvailable
+		}
 	}
 	return states
 }

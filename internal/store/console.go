@@ -61,6 +61,9 @@ type saleDoc struct {
 	Seats mongodb.Whole `bson:"seats"`
 }
 
+// clockSkew is how far the clock of a process that names locks may be ahead.
+const clockSkew = time.Hour
+
 // SalesOf adds up the sold seats of an event by hour or day (unit), for a time up to now. It goes by the time
 // in the locks' IDs, which is when the customer took the seats, so that a covered index has all that it reads.
 // Sales whose lock other software named in another way are left out. It reads at most limit locks, the newest.
@@ -72,8 +75,9 @@ func (s *Store) SalesOf(ctx context.Context, event ID, unit string, span time.Du
 	sales := Sales{From: now.Add(-span), Until: now, Buckets: []SaleBucket{}}
 	since := bson.NewObjectIDFromTimestamp(sales.From)
 	clear(since[4:])
+	until := bson.NewObjectIDFromTimestamp(now.Add(clockSkew)) // other software may have made up the times of its IDs
 	sold := mongodb.Match(mongodb.Is("eventId", event), mongodb.Is("status", string(holdfast.LockConsumed)),
-		bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: since}}}})
+		bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: since}, {Key: "$lt", Value: until}}}})
 	newest := bson.D{{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}
 	docs, err := mongodb.All[saleDoc](ctx, s.locks(), mongo.Pipeline{
 		sold, newest, mongodb.Limit(limit), mongodb.Only("seats"),

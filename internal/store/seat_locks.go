@@ -24,6 +24,17 @@ type SeatLocks struct {
 // SeatLocks reads an event with all locks that take its seats, at one snapshot. It refuses with
 // EVENT_NOT_FOUND. An unseated event comes without its locks.
 func (s *Store) SeatLocks(ctx context.Context, eventID ID) (SeatLocks, error) {
+	var locks []holdfast.Lock
+	all, err := s.EachSeatLock(ctx, eventID, func(SeatLocks) { locks = nil }, func(l holdfast.Lock) { locks = append(locks, l) })
+	all.Locks = locks
+	return all, err
+}
+
+// EachSeatLock is SeatLocks for a caller that keeps no lock: begin gets the event, and visit each lock, by ID. Both
+// are called anew if the snapshot is read again.
+func (s *Store) EachSeatLock(
+	ctx context.Context, eventID ID, begin func(SeatLocks), visit func(holdfast.Lock),
+) (SeatLocks, error) {
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) (SeatLocks, error) {
 		found := loaded{}
 		if err := s.loadEach(ctx, eventID, inventory.Needs{Event: true, Seats: true}, &found); err != nil {
@@ -43,26 +54,25 @@ func (s *Store) SeatLocks(ctx context.Context, eventID ID) (SeatLocks, error) {
 		if all.Stored, err = found.Seats.occupancy(hall); err != nil {
 			all.Stored = nil // it is damaged: recovery repairs it
 		}
-		all.Locks, err = s.takingLocks(ctx, eventID)
-		return all, err
+		begin(all)
+		return all, s.eachTakingLock(ctx, eventID, visit)
 	})
 }
 
-func (s *Store) takingLocks(ctx context.Context, eventID ID) (locks []holdfast.Lock, err error) {
+func (s *Store) eachTakingLock(ctx context.Context, eventID ID, visit func(holdfast.Lock)) error {
 	taking := mongodb.And(mongodb.Is("eventId", eventID), mongodb.In("status", holdfast.TakingStatuses()))
 	fields := mongodb.Keys("userId", "status", "seats", seatIDsField, sectionField, "expiresAt", "bookingId")
-	err = mongodb.Each(ctx, s.locks(), taking, fields, unionPage, func(doc bson.Raw) (l lockDoc) {
+	return mongodb.Each(ctx, s.locks(), taking, fields, unionPage, func(doc bson.Raw) (l lockDoc) {
 		if mongodb.Unmarshal(doc, &l) != nil {
 			l = lockDoc{ID: mongodb.IDOf(doc, "_id")}
 		}
 		return l
 	}, func(page []lockDoc) error {
 		for _, d := range page {
-			locks = append(locks, d.lock())
+			visit(d.lock())
 		}
 		return nil
 	})
-	return locks, err
 }
 
 // LocksByID reads locks of any status, also the venue's, and the time of the database's clock. Those that do

@@ -53,3 +53,23 @@ test("the audit lists what was done, by which key, and what was refused", async 
   expectNoErrors(page);
   expectNoErrors(other);
 });
+
+test("no body that was refused breaks the audit, and a long one is shown as far as it was kept", async (t) => {
+  const own = await Holdfast.start(t);
+  const event = await own.event("Audited", 5);
+  const send = (method, path, body) => fetch(own.url + path, {
+    method, body, headers: { "Content-Type": "application/json", "X-Request-Id": "console-odd" },
+  });
+  const blocked = `/api/events/${event.id}/seats/block`;
+  for (const body of ['{"seatIds":null}', '{"seatIds":{"length":2}}', "[1]", "nonsense", "null"]) await send("POST", blocked, body);
+  await send("POST", "/api/seating-plans", '{"name":{"toString":1}}');
+  await send("POST", blocked, JSON.stringify({ seatIds: Array.from({ length: 400 }, (_, n) => `long-seat-${n}`) }));
+  await send("POST", "/api/users", '{"name":"Ada","email":"ada-audit@example.com"}');
+  const page = await open(browser, `${own.url}/console#/audit`);
+  const rows = page.getByRole("table").locator("tbody tr");
+  await until("all entries are listed", async () => (await rows.count()) === 8);
+  const text = await page.locator("#page").innerText();
+  assert.match(text, /long-seat-0/);
+  assert.doesNotMatch(text, /blocked 0 seats|undefined|ada-audit/);
+  expectNoErrors(page);
+});

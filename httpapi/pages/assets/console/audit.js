@@ -13,27 +13,31 @@ const actions = [
   ["POST", "/api/events/*/seats/block", ([, body]) => `blocked ${seatsIn(body)}`],
   ["POST", "/api/events/*/seats/unblock", ([, body]) => `unblocked ${seatsIn(body)}`],
   ["DELETE", "/api/locks/*", () => "released the lock"],
-  ["POST", "/api/seating-plans", ([body]) => `created the seating plan ${body.name ?? ""}`],
+  ["POST", "/api/seating-plans", ([body]) => `created the seating plan ${typeof body.name === "string" ? body.name : ""}`],
   ["POST", "/api/admin/jobs/*/run", ([job]) => `ran the job ${job}`],
   ["DELETE", "/api/admin/jobs/*/lease", ([job]) => `freed the lease of ${job}`],
 ];
 
 const settings = (body) => Object.entries(body).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
-const seatsIn = ({ seatIds = [] }) => (seatIds.length === 1 ? `seat ${seatIds[0]}` : `${count(seatIds.length, "seat")}: ${seatIds.join(", ")}`);
 
-// bodyOf reads what was kept of a body. Of a long one the end is missing.
-function bodyOf(entry) {
-  try {
-    return JSON.parse(entry.body ?? "{}") ?? {};
-  } catch {
-    return { name: /"name":"([^"\\]*)"/.exec(entry.body)?.[1] };
-  }
+function seatsIn({ seatIds }) {
+  if (!Array.isArray(seatIds)) return "seats";
+  return seatIds.length === 1 ? `seat ${seatIds[0]}` : `${count(seatIds.length, "seat")}: ${seatIds.join(", ")}`;
 }
 
+// describe says what a request did. A body may be anything, because refused requests are listed too, and of a long one
+// the end is missing: then its beginning is shown as it is.
 function describe(entry) {
+  const text = entry.body ?? "";
+  let body = {};
+  try {
+    body = JSON.parse(text === "" ? "{}" : text) ?? {};
+  } catch {
+    return `${entry.method} ${entry.path} ${text}`;
+  }
   for (const [method, pattern, say] of actions) {
     const found = new RegExp(`^${pattern.replaceAll("*", "([^/]+)")}$`).exec(entry.path);
-    if (method === entry.method && found !== null) return say([...found.slice(1), bodyOf(entry)]);
+    if (method === entry.method && found !== null) return say([...found.slice(1), body]);
   }
   return `${entry.method} ${entry.path}`;
 }
@@ -47,7 +51,8 @@ function targetLink(entry) {
 
 function outcome({ status }) {
   if (status >= 200 && status < 300) return el("span", { className: "badge good", textContent: "done" });
-  const text = status === 0 || status >= 500 ? `failed (${status})` : `refused (${status})`;
+  // Without an answer, or with 503, it may have been done: the changes with the request's ID say so.
+  const text = status === 0 || status >= 500 ? `unknown (${status || "no answer"})` : `refused (${status})`;
   return el("span", { className: `badge ${status >= 400 && status < 500 ? "warn" : "bad"}`, textContent: text });
 }
 

@@ -24,11 +24,12 @@ export async function eventPage(page) {
     setTitle(event.name);
     const state = stateOf(event);
     page.root.append(state.facts, state.tiles);
-    if (event.seatingPlanId) page.root.append(await seatsCard(page, event));
+    if (event.seatingPlanId) page.root.append(seatsCard(page, event));
     page.root.append(settingsCard(event, state.refresh), salesCard(page, event));
     poll(2000, () => showErrors("page", state.refresh), page.signal);
     const filter = { eventId: event.id };
     await shortList(page, { path: "bookings", title: "Bookings", columns: bookingColumns, filter, empty: "No bookings yet." });
+    if (page.signal.aborted) return;
     await shortList(page, { path: "locks", title: "Locks", columns: lockColumns, filter, empty: "No locks yet." });
   });
 }

@@ -5,6 +5,7 @@ import { call } from "../api.js";
 import { el, poll, setText } from "../dom.js";
 import { confirmAction, showErrors, showToast } from "../feedback.js";
 import { count } from "./format.js";
+import { act } from "./parts.js";
 
 const states = { A: free, L: taken, S: sold, B: blocked };
 const names = ["available", "locked", "sold", "blocked"];
@@ -15,7 +16,7 @@ const properties = {
   locked: "--locked", sold: "--sold", blocked: "--soft",
 };
 
-// eventMap returns the card's map. onSeat gets the ID of a seat that was chosen.
+// eventMap returns the card's map, and its hall. onSeat gets the ID of a seat that was chosen.
 export async function eventMap(page, event, onSeat) {
   const hall = new Hall(await call("GET", `/api/seating-plans/${event.seatingPlanId}`));
   const state = new Uint8Array(hall.seats);
@@ -49,7 +50,7 @@ export async function eventMap(page, event, onSeat) {
     el("button", { type: "button", textContent: "−", "aria-label": words.zoomOut, onclick: () => map.zoomOut() }),
     el("button", { type: "button", textContent: "+", "aria-label": words.zoomIn, onclick: () => map.zoomIn() }),
     el("button", { type: "button", textContent: "⤢", "aria-label": words.whole, onclick: () => map.whole() }));
-  const root = el("div", { className: "stack venue" }, toolbar, map.node, legend);
+  const root = el("div", { className: "stack venue" }, toolbar, el("div", { className: "wrong", role: "alert", "data-part": "problem" }), map.node, legend);
 
   const of = (which) => selected.filter((i) => state[i] === which).slice(0, maxAtOnce);
   function select(seats) {
@@ -67,12 +68,16 @@ export async function eventMap(page, event, onSeat) {
     const seatIds = of(which).map((i) => hall.ids[i]);
     const n = count(seatIds.length, "seat");
     if (action === "block" && !(await confirmAction(`Block ${n}?`, "They go out of sale until they are unblocked: all of them, or none.", `Block ${n}`))) return;
-    await showErrors("page", async () => {
+    await act(root, async () => {
       await call("POST", `/api/events/${event.id}/seats/${action}`, { seatIds });
       showToast(`${n} ${action}ed.`);
       select([]);
       await refresh();
     });
+  }
+
+  function hasOtherPlan() {
+    root.replaceChildren(el("p", { className: "wrong", textContent: "The event has another seating plan now. Load the page again." }));
   }
 
   async function refresh() {
@@ -81,7 +86,7 @@ export async function eventMap(page, event, onSeat) {
     const total = { available: 0, locked: 0, sold: 0, blocked: 0 };
     for (const s of sections) {
       const section = hall.sectionByKey.get(s.key);
-      if (section === undefined) continue; // the event has another plan now: the page has to be loaded again
+      if (section === undefined || (s.states?.length ?? 0) !== section.end - section.first) return hasOtherPlan();
       available[section.number] = s.available;
       for (const name of names) total[name] += s[name];
       for (let i = section.first; i < section.end; i++) {
@@ -97,8 +102,8 @@ export async function eventMap(page, event, onSeat) {
 
   if (hall.floorsMeet) map.setFloor(hall.floors[0]);
   drawIn(page, map);
-  poll(3000, () => showErrors("page", refresh), page.signal);
-  return root;
+  poll(5000, () => showErrors("map", refresh), page.signal);
+  return { map: root, hall };
 }
 
 // planMap draws a plan: the seats by their categories, all free.
@@ -119,7 +124,8 @@ export function planMap(page, plan) {
 function drawIn(page, map) {
   const colors = () => map.setColors(colorsOf(map.node, properties));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", colors, { signal: page.signal });
-  page.signal.addEventListener("abort", () => map.stop());
+  if (page.signal.aborted) map.stop();
+  else page.signal.addEventListener("abort", () => map.stop());
   requestAnimationFrame(colors);
 }
 

@@ -1,35 +1,35 @@
 // The seats of an event with a seating plan: its sections, and who has a seat.
 
-import { call } from "../api.js";
+import { ApiError, call } from "../api.js";
 import { el, part, poll, setText, updateList } from "../dom.js";
 import { confirmAction, showErrors, showToast } from "../feedback.js";
 import { eventMap } from "./event_map.js";
 import { badge, count, idLink, lines, number } from "./format.js";
 import { act, card, field, form } from "./parts.js";
 
-// seatsCard has the map, the look-up of a seat, and the sections.
-export async function seatsCard(page, event) {
-  const summary = await planSummary(event);
+// seatsCard has the map, the look-up of a seat, and the sections. The rest of the page does not wait for it: a plan may be
+// large, or missing.
+export function seatsCard(page, event) {
+  const place = el("div", {}, el("p", { className: "soft", textContent: "Loading the map …" }));
   const body = el("tbody");
   const seat = lookUp(page, event);
-  const root = card("Seats", [], await eventMap(page, event, seat.show), seat.node, el("table", { className: "cards", "aria-label": "Sections" },
+  const root = card("Seats", [], place, seat.node, el("table", { className: "cards", "aria-label": "Sections" },
     el("thead", {}, el("tr", {}, ...["Section", "Category", "Available", "Total"].map((name, i) =>
       el("th", { scope: "col", className: i > 1 ? "right" : "", textContent: name })))), body));
-  poll(2000, () => showErrors("page", async () => {
-    const { sections } = await call("GET", `/api/events/${event.id}/seats`);
-    const items = sections.map((s) => ({ ...summary.get(s.key), ...s }));
-    updateList(body, items, (s) => s.key, sectionRow, updateSectionRow);
-  }), page.signal);
+  eventMap(page, event, seat.show).then(({ map, hall }) => {
+    if (page.signal.aborted) return;
+    place.replaceChildren(map);
+    poll(2000, () => showErrors("sections", async () => {
+      const { sections } = await call("GET", `/api/events/${event.id}/seats`);
+      updateList(body, sections.map((s) => ({ ...s, ...nameOf(hall, s.key) })), (s) => s.key, sectionRow, updateSectionRow);
+    }), page.signal);
+  }, (error) => place.replaceChildren(el("p", { className: "wrong", textContent: `The map can't be shown: ${error.message}` })));
   return root;
 }
 
-// planSummary returns name and category of the plan's sections by their keys. The list of plans has them without the
-// seats; in a database with more plans than one page of it, the keys have to do.
-async function planSummary(event) {
-  const { items } = await call("GET", "/api/seating-plans?pageSize=500");
-  const plan = items.find((p) => p.id === event.seatingPlanId);
-  const categories = new Map((plan?.categories ?? []).map((c) => [c.key, c.name]));
-  return new Map((plan?.sections ?? []).map((s) => [s.key, { name: s.name, category: categories.get(s.category) }]));
+function nameOf(hall, key) {
+  const section = hall.sectionByKey.get(key);
+  return section === undefined ? {} : { name: section.name, category: hall.categories[section.category].name };
 }
 
 function sectionRow(s) {
@@ -44,13 +44,17 @@ function updateSectionRow(row, s) {
   setText(part(row, "total"), number(s.total));
 }
 
+// isSeatID keeps what is no seat out of the paths of requests.
+const isSeatID = (id) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id) && !["stream", "block", "unblock"].includes(id);
+
 // lookUp is a form that shows who has a seat, and takes it out of sale or puts it back. The seat is in the URL.
 function lookUp(page, event) {
   const result = el("div", { role: "status" });
   const seat = el("input", { name: "seat", value: page.query.seat ?? "", required: true, maxLength: 64, autocomplete: "off", spellcheck: false });
   const show = async () => {
     const id = seat.value.trim();
-    history.replaceState(null, "", `#/events/${event.id}?${new URLSearchParams({ seat: id })}`);
+    if (!isSeatID(id)) throw new ApiError(422, { detail: "That is no ID of a seat." });
+    if (!page.signal.aborted) history.replaceState(null, "", `#/events/${event.id}?${new URLSearchParams({ seat: id })}`);
     result.replaceChildren();
     result.append(seatState(event, await call("GET", `/api/events/${event.id}/seats/${encodeURIComponent(id)}`), show));
   };

@@ -80,6 +80,10 @@ function changes(event, controls) {
   differs("orphanRule", event.orphanRule);
   differs("accessiblePolicy", event.accessiblePolicy);
   const sections = (event.sections ?? []).map((s) => ({ key: s.key, capacity: Number(controls[`capacity-${s.key}`].value) }));
-  if (sections.some((s, i) => s.capacity !== event.sections[i].capacity)) change.sections = sections;
+  const changed = sections.filter((s, i) => s.capacity !== event.sections[i].capacity); // others may have changed the rest
+  if (changed.length > 0) change.sections = changed;
+  for (const s of sections) { // errors name them by their place in what is sent
+    controls[`capacity-${s.key}`].closest(".field").dataset.where = `body.sections[${changed.indexOf(s)}].capacity`;
+  }
   return change;
 }

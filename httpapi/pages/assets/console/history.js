@@ -85,6 +85,11 @@ export function showHistory(page, { eventId, subjects, since, until, first }) {
       : `${count(found.length, "change")}. The beginning is missing: it is older than the server keeps changes (CHANGES_RETENTION), or was not recorded.`;
     if (found.length > 0) list.replaceChildren(table("History", columns, found));
   };
-  again.addEventListener("click", () => act(root, read));
-  act(root, read);
+  const goOn = () => act(root, () => read().catch((error) => {
+    progress.textContent = "Stopped.";
+    again.hidden = false;
+    throw error;
+  }));
+  again.addEventListener("click", goOn);
+  goOn();
 }

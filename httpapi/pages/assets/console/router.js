@@ -12,7 +12,12 @@ export function link(path, query = {}) {
   return `#/${path}${search === "" ? "" : `?${search}`}`;
 }
 
-export const goTo = (path, query) => { location.hash = link(path, query); };
+// goTo shows a page; the same one again, too.
+export function goTo(path, query) {
+  const hash = link(path, query);
+  if (location.hash === hash) dispatchEvent(new Event("again"));
+  else location.hash = hash;
+}
 
 function parse(hash) {
   const [path, search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
@@ -24,7 +29,8 @@ function find(pages, path) {
   for (const [pattern, show] of Object.entries(pages)) {
     const [name, parameter] = pattern.split("/");
     const [first, id, ...rest] = path.split("/");
-    if (first === name && rest.length === 0 && (id !== undefined) === (parameter !== undefined)) return { show, id };
+    if (first !== name || rest.length > 0 || (id !== undefined) !== (parameter !== undefined)) continue;
+    if (id === undefined || /^[0-9a-f]{24}$/i.test(id)) return { show, id };
   }
   return null;
 }
@@ -46,7 +52,8 @@ export function startRouter(pages, showHome) {
     const isHome = path === "";
     byID("overview").hidden = !isHome;
     byID("page").hidden = isHome;
-    byID("page").replaceChildren();
+    const root = el("div", { className: "view" }); // what comes late for a page that was left goes to a node that nobody sees
+    byID("page").replaceChildren(root);
     for (const a of document.querySelectorAll("nav [data-page]")) {
       if (a.dataset.page === path.split("/")[0]) a.setAttribute("aria-current", "page");
       else a.removeAttribute("aria-current");
@@ -58,10 +65,11 @@ export function startRouter(pages, showHome) {
     }
     if (isHome) return showHome();
     const page = find(pages, path);
-    if (page === null) return byID("page").append(el("p", { className: "card", textContent: "There is no such page." }));
-    page.show({ id: page.id, query, root: byID("page"), signal: leave.signal });
+    if (page === null) return root.append(el("p", { className: "card", textContent: "There is no such page." }));
+    page.show({ id: page.id, query, root, signal: leave.signal });
   };
   addEventListener("hashchange", () => { if (location.hash !== shown) show(false); });
+  addEventListener("again", () => show(false));
   key.onEntered(() => { if (!byID("overview").hidden) return; show(true); });
   byID("skip").addEventListener("click", (event) => {
     event.preventDefault(); // the URL stays that of the page
