@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
 func TestVenueMap_SaysWhatHasBecomeOfEachSeat(t *testing.T) {
@@ -46,5 +48,5 @@ func TestVenueMap_IsOfSeatedEvents(t *testing.T) {
 	s := open(t)
 	plain := s.event(3)
 	s.want(s.call("GET", "/api/admin/events/"+plain+"/seats", nil), 422, "VALIDATION_FAILED")
-	s.want(s.call("GET", "/api/admin/events/"+plain[:23]+"0/seats", nil), 404, "EVENT_NOT_FOUND")
+	s.want(s.call("GET", "/api/admin/events/"+ids.New().String()+"/seats", nil), 404, "EVENT_NOT_FOUND")
 }
