@@ -72,7 +72,7 @@ func TestSearch_FindsByIDEmailReferenceAndSeat(t *testing.T) {
 		s.wantHits(of(text))
 	}
 	s.wantHits(url.Values{"q": {"A-9-9"}, "eventId": {event}})
-	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {s.event(5)}}) // it has no numbered seats
+	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {s.event(5)}})         // it has no numbered seats
 	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {ids.New().String()}}) // there is no such event
 }
 
