@@ -50,7 +50,7 @@ function showKeyDialog(reason) {
   });
 }
 
-// clearErrors hides the errors of work that nobody waits for any more.
+// clearErrors hides the errors of work whose page was left.
 export const clearErrors = (name) => setAlert(name, "");
 
 const alerts = new Map();

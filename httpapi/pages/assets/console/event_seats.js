@@ -1,4 +1,4 @@
-// The seats of an event with a seating plan: its sections, and who has a seat.
+// The seats of an event with a seating plan: its map, its sections, and the lock of a seat.
 
 import { ApiError, call } from "../api.js";
 import { el, part, poll, setText, updateList } from "../dom.js";
@@ -47,7 +47,7 @@ function updateSectionRow(row, s) {
 // isSeatID keeps what is no seat out of the paths of requests.
 const isSeatID = (id) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id) && !["stream", "block", "unblock"].includes(id);
 
-// lookUp is a form that shows who has a seat, and takes it out of sale or puts it back. The seat is in the URL.
+// lookUp is a form that shows the lock of a seat, and takes it out of sale or puts it back. The seat is in the URL.
 function lookUp(page, event) {
   const result = el("div", { role: "status" });
   const seat = el("input", { name: "seat", value: page.query.seat ?? "", required: true, maxLength: 64, autocomplete: "off", spellcheck: false });

@@ -52,7 +52,7 @@ export function startRouter(pages, showHome) {
     const isHome = path === "";
     byID("overview").hidden = !isHome;
     byID("page").hidden = isHome;
-    const root = el("div", { className: "view" }); // what comes late for a page that was left goes to a node that nobody sees
+    const root = el("div", { className: "view" }); // what comes late for a page that was left goes to a node outside of the document
     byID("page").replaceChildren(root);
     for (const a of document.querySelectorAll("nav [data-page]")) {
       if (a.dataset.page === path.split("/")[0]) a.setAttribute("aria-current", "page");

@@ -93,8 +93,8 @@ func run(ctx context.Context, args []string) (err error) {
 }
 
 // processEnv is the environment of the API and the worker. No load balancer has to learn that
-// they stop, so Ctrl-C does not wait for one; and somebody who tries it does not wait a minute
-// for seats to come back.
+// they stop, so Ctrl-C does not wait for one; and seats come back within seconds, not within
+// a minute, for a user who tries it.
 func processEnv(uri string) []string {
 	return []string{
 		"MONGODB_URI=" + uri, "DEMO=" + cmp.Or(os.Getenv("DEMO"), "true"),
