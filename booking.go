@@ -34,13 +34,17 @@ const (
 	ConfirmBooking BookingAction = "confirm"
 	CancelBooking  BookingAction = "cancel"
 	ExpireBooking  BookingAction = "expire"
+	AcceptBooking  BookingAction = "accept" // a late payment
 )
 
 // nextBooking has all transitions of a booking; every other pair is refused.
 var nextBooking = map[BookingStatus]map[BookingAction]BookingStatus{
 	BookingInitiated: {PayBooking: BookingPending, CancelBooking: BookingCancelled, ExpireBooking: BookingExpired},
-	BookingPending:   {ConfirmBooking: BookingConfirmed, CancelBooking: BookingCancelled, ExpireBooking: BookingExpired},
+	BookingPending: {
+		ConfirmBooking: BookingConfirmed, CancelBooking: BookingCancelled, ExpireBooking: BookingExpired, AcceptBooking: BookingConfirmed,
+	},
 	BookingConfirmed: {CancelBooking: BookingCancelled},
+	BookingExpired:   {AcceptBooking: BookingConfirmed},
 }
 
 // Next is the status after the action; ok is false if the action is refused.
@@ -66,6 +70,8 @@ type Booking struct {
 	PaymentExpiresAt time.Time // end of the payment window; zero while INITIATED
 	WindowUnreadable bool      // other software left an end that is no date: the window counts as passed
 	PaymentReference string
+	PaymentID        ID   // of the payment it is confirmed with; zero: none, or an earlier version confirmed it
+	Late             bool // a late payment was accepted
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 	SeatIDs          []string // of its lock, see Lock

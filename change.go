@@ -25,6 +25,10 @@ const (
 	ChangeBookingCancelled ChangeType = "holdfast.booking.cancelled"
 	ChangeBookingExpired   ChangeType = "holdfast.booking.expired"
 
+	ChangePaymentAccepted  ChangeType = "holdfast.payment.accepted"
+	ChangePaymentRefundDue ChangeType = "holdfast.payment.refund_due"
+	ChangePaymentRefunded  ChangeType = "holdfast.payment.refunded"
+
 	ChangeEventCreated   ChangeType = "holdfast.event.created"
 	ChangeEventChanged   ChangeType = "holdfast.event.changed" // not for its counters alone
 	ChangeEventCancelled ChangeType = "holdfast.event.cancelled"
@@ -40,6 +44,7 @@ func ChangeTypes() []ChangeType {
 	return []ChangeType{
 		ChangeLockCreated, ChangeLockChanged, ChangeLockExtended, ChangeLockConsumed, ChangeLockReleased, ChangeLockExpired,
 		ChangeBookingCreated, ChangeBookingPending, ChangeBookingConfirmed, ChangeBookingCancelled, ChangeBookingExpired,
+		ChangePaymentAccepted, ChangePaymentRefundDue, ChangePaymentRefunded,
 		ChangeEventCreated, ChangeEventChanged, ChangeEventCancelled, ChangeEventSoldOut, ChangeEventAvailable, ChangeSeatsBlocked,
 		ChangePlanCreated,
 	}
@@ -48,8 +53,8 @@ func ChangeTypes() []ChangeType {
 // Name is the type without the name of this project, such as lock.created.
 func (t ChangeType) Name() string { return strings.TrimPrefix(string(t), "holdfast.") }
 
-// Change is one committed change of a lock, a booking, an event or a seating plan. One of Lock, Booking and
-// Event has the resource as it was right after the change; none of them: it is the seating plan PlanID, which
+// Change is one committed change of a lock, a booking, a payment, an event or a seating plan. One of Lock, Booking,
+// Payment and Event has the resource as it was right after the change; none of them: it is the seating plan PlanID, which
 // never changes.
 type Change struct {
 	Type     ChangeType
@@ -61,6 +66,7 @@ type Change struct {
 	PlanID  ID // the seating plan of a seated event at that time
 	Lock    *Lock
 	Booking *Booking
+	Payment *Payment
 	Event   *Event
 	// Repairs tells changes of an event apart that have one revision: a repair of a counter raises none.
 	Repairs int64
@@ -73,6 +79,8 @@ func (c Change) Subject() string {
 		return "locks/" + c.Lock.ID.String()
 	case c.Booking != nil:
 		return "bookings/" + c.Booking.ID.String()
+	case c.Payment != nil:
+		return "payments/" + c.Payment.ID.String()
 	case c.Event != nil:
 		return "events/" + c.Event.ID.String()
 	default:

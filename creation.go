@@ -19,6 +19,9 @@ func (n NewEvent) Hash() string {
 	if s := n.Seating; s != (Seating{}) {
 		hash = requestHash("%s|%s|%s|%s", hash, s.PlanID, s.OrphanRule, s.AccessiblePolicy)
 	}
+	if l := n.LatePayments; l != nil {
+		hash = requestHash("%s|late|%s|%d", hash, l.Policy, l.Seconds)
+	}
 	return hash
 }
 

@@ -40,6 +40,13 @@ const (
 	CodeBookingNotPayable Code = "BOOKING_NOT_PAYABLE"
 	CodeBookingExpired    Code = "BOOKING_EXPIRED"
 
+	// A refusal of a booking that names a payment has the details RefusedPayment.
+	CodePaymentNotFound      Code = "PAYMENT_NOT_FOUND"
+	CodePaymentReferenceUsed Code = "PAYMENT_REFERENCE_USED"
+	CodePaymentRefundDue     Code = "PAYMENT_REFUND_DUE" // Details: RefusedPayment
+	CodePaymentRefunded      Code = "PAYMENT_REFUNDED"
+	CodePaymentAccepted      Code = "PAYMENT_ACCEPTED"
+
 	// CodeInvalid refuses input with the right form but a wrong value.
 	CodeInvalid Code = "VALIDATION_FAILED" // Details: Invalid
 
@@ -58,6 +65,7 @@ func Codes() []Code {
 		CodeSeatsUnavailable, CodeSeatOrphaned, CodeSeatsNotAdjacent, CodeLockHasBooking, CodeSeatLimitReached,
 		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
+		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted,
 		CodeInvalid, CodeUnavailable, CodeOutcomeUnknown,
 	}
 }
@@ -90,6 +98,12 @@ type (
 	}
 	// CapacityBelowTaken says how many seats are taken: of the event, or of the section that the refusal names.
 	CapacityBelowTaken struct{ Taken int64 }
+	// RefusedPayment is the payment that a refused confirmation has left.
+	RefusedPayment struct {
+		ID     ID
+		Status PaymentStatus
+		Reason PaymentReason
+	}
 	// UnknownLock names the lock that may have been made.
 	UnknownLock struct{ LockID ID }
 	// Invalid lists the errors of the input.

@@ -40,6 +40,7 @@ type Event struct {
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	Seating         Seating
+	LatePayments    LatePayments
 	// Sections are the areas of general admission of a seated event, with the capacities that they have in
 	// this event, in the plan's order; nil: there are none. The list is never changed, only replaced.
 	Sections []SectionCapacity
@@ -104,8 +105,44 @@ type NewEvent struct {
 	MaxSeatsPerUser int64 // 0: no limit
 	// Seating has the plan of a seated event, whose TotalSeats is the plan's, and its rules; zero: of an
 	// unseated event, or the defaults.
-	Seating Seating
+	Seating      Seating
+	LatePayments *LatePayments // nil: DefaultLatePayments
 }
+
+// LatePayments says whether a payment that arrives after the end of its booking may still confirm it, and until
+// how long after.
+type LatePayments struct {
+	Policy  LatePaymentPolicy
+	Seconds int64 // 0 to MaxLatePaymentSeconds
+}
+
+// DefaultLatePayments refuses late payments.
+func DefaultLatePayments() LatePayments {
+	return LatePayments{Policy: LatePaymentsRefused, Seconds: DefaultLatePaymentSeconds}
+}
+
+// LatePaymentPolicy says what becomes of a late payment.
+type LatePaymentPolicy string
+
+// Any other value, such as of other software, counts as REFUSE.
+const (
+	LatePaymentsRefused  LatePaymentPolicy = "REFUSE"
+	LatePaymentsAccepted LatePaymentPolicy = "ACCEPT"
+)
+
+// LatePaymentPolicies returns all of them, in a new slice.
+func LatePaymentPolicies() []LatePaymentPolicy {
+	return []LatePaymentPolicy{LatePaymentsRefused, LatePaymentsAccepted}
+}
+
+// The time for late payments, in seconds.
+const (
+	DefaultLatePaymentSeconds = 86_400
+	MaxLatePaymentSeconds     = 2_592_000
+)
+
+// Window is how long after the end of a booking a late payment may be accepted.
+func (p LatePayments) Window() time.Duration { return time.Duration(p.Seconds) * time.Second }
 
 // EventChange changes the fields that are not nil.
 type EventChange struct {
@@ -114,6 +151,8 @@ type EventChange struct {
 	EventDate       *time.Time
 	Status          *EventStatus
 	MaxSeatsPerUser *int64 // 0 removes the limit
+	LatePayments    *LatePaymentPolicy
+	LateSeconds     *int64
 	// Of seated events.
 	OrphanRule       *OrphanRule
 	AccessiblePolicy *AccessiblePolicy
@@ -129,6 +168,7 @@ func (c EventChange) Clone() EventChange {
 	return EventChange{
 		Name: clone(c.Name), TotalSeats: clone(c.TotalSeats), EventDate: clone(c.EventDate), Status: clone(c.Status),
 		MaxSeatsPerUser: clone(c.MaxSeatsPerUser), OrphanRule: clone(c.OrphanRule), AccessiblePolicy: clone(c.AccessiblePolicy),
+		LatePayments: clone(c.LatePayments), LateSeconds: clone(c.LateSeconds),
 		SeatingPlanID: clone(c.SeatingPlanID), Sections: slices.Clone(c.Sections),
 	}
 }

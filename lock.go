@@ -63,6 +63,8 @@ const (
 	EndedByBookingExpiry EndedBy = "booking-expiry"
 	EndedByRecovery      EndedBy = "recovery"
 	EndedByReclaim       EndedBy = "reclaim"
+	EndedByLatePayment   EndedBy = "late-payment" // a lock of the same booking has its seats
+	EndedByEventCancel   EndedBy = "event-cancel"
 )
 
 // Lock is a customer's timed claim on seats of one event.

@@ -12,7 +12,9 @@ const (
 	MaxNameLength      = 200
 	MaxEmailLength     = 254
 	MaxKeyLength       = 200 // of an idempotency key
-	MaxReferenceLength = 200 // of a payment
+	MaxReferenceLength = 200 // of a payment or a refund
+	MaxPartLength      = 100 // of a payment
+	MaxProviderLength  = 64  // of a payment
 )
 
 // CheckText refuses text that is too long, is not UTF-8, or has control characters; where is

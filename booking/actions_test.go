@@ -32,11 +32,15 @@ func TestActions_AnswerByTheBookingsStateAsTheContractSays(t *testing.T) {
 			[]holdfast.Code{"", "", expired, expired, expired, confirmed, cancelled},
 		},
 		"confirm": {
-			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.ConfirmBooking(w.Ctx(), id, "") },
+			func(id holdfast.ID) (holdfast.Booking, error) {
+				return w.Bookings.ConfirmBooking(w.Ctx(), id, holdfast.Charge{})
+			},
 			[]holdfast.Code{notPayable, "", expired, expired, expired, "", cancelled},
 		},
 		"confirm with another reference": {
-			func(id holdfast.ID) (holdfast.Booking, error) { return w.Bookings.ConfirmBooking(w.Ctx(), id, "other") },
+			func(id holdfast.ID) (holdfast.Booking, error) {
+				return w.Bookings.ConfirmBooking(w.Ctx(), id, holdfast.Charge{Reference: "other"})
+			},
 			[]holdfast.Code{notPayable, "", expired, expired, expired, confirmed, cancelled},
 		},
 		"cancel": {
@@ -100,7 +104,7 @@ func TestCancelledEvent_RefusesBookPayAndConfirm(t *testing.T) {
 			_, err := w.Bookings.PayBooking(w.Ctx(), initiated.ID, testenv.Soon())
 			return err
 		},
-		"confirm": func() error { _, err := w.Bookings.ConfirmBooking(w.Ctx(), pending.ID, ""); return err },
+		"confirm": func() error { _, err := w.Bookings.ConfirmBooking(w.Ctx(), pending.ID, holdfast.Charge{}); return err },
 	} {
 		t.Run(action, func(t *testing.T) { wantCode(t, do(), holdfast.CodeEventNotOnSale) })
 	}
@@ -122,7 +126,7 @@ func TestConfirm_AnswersByALockThatOtherSoftwareEnded(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			b := bookingIn(t, w, event, "PAYMENT_PENDING")
 			w.Set("seatlocks", b.LockID, bson.D{{Key: "status", Value: string(status)}})
-			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "")
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{})
 			wantCode(t, err, want)
 		})
 	}

@@ -37,12 +37,12 @@ func TestConfirm_ThatBeganBeforeTheEventWasCancelled(t *testing.T) {
 						t.Error(err)
 					}
 					if refused {
-						_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "paid")
+						_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "paid"})
 						wantCode(t, err, holdfast.CodeEventNotOnSale)
 					}
 				}}
 			})
-			_, err := process.Bookings.ConfirmBooking(w.Ctx(), b.ID, "paid")
+			_, err := process.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "paid"})
 			want, status := holdfast.Code(""), holdfast.BookingConfirmed
 			if refused {
 				want, status = holdfast.CodeEventNotOnSale, holdfast.BookingPending
@@ -51,7 +51,7 @@ func TestConfirm_ThatBeganBeforeTheEventWasCancelled(t *testing.T) {
 			if got := w.Booking(b.ID).Status; got != status || !staged {
 				t.Errorf("the booking is %s, want %s; staged: %v", got, status, staged)
 			}
-			_, err = process.Bookings.ConfirmBooking(w.Ctx(), b.ID, "paid") // again: the same answer
+			_, err = process.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "paid"}) // again: the same answer
 			wantCode(t, err, want)
 			testenv.CheckInvariants(t, w.DB.Database)
 		})

@@ -26,7 +26,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 	if err != nil || made || again.ID != first.ID {
 		t.Errorf("again: %v, %v, %v; want the same booking", again, made, err)
 	}
-	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), first.ID, "r"); err != nil {
+	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), first.ID, holdfast.Charge{Reference: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	if sold, made, err := book(live); err != nil || made || sold.Status != holdfast.BookingConfirmed {

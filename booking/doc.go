@@ -10,8 +10,8 @@
 //
 // The rules are in package seats/inventory (claim.go, release.go).
 //
-// The package moves no money. A refused confirmation with a payment reference is logged and
-// counted, because the customer may have paid.
+// The package moves no money. Each payment reference that reached a booking is one payment: ACCEPTED while its
+// booking is CONFIRMED with it, or REFUND_DUE until the shop has given it back.
 //
 // # Failures
 //

@@ -40,9 +40,12 @@ func TestExpiredRefusals_WaitForATransactionThatBeganInTime(t *testing.T) {
 			_, err := w.Bookings.PayBooking(w.Ctx(), b.ID, testenv.Soon())
 			return err
 		}, holdfast.CodeBookingConfirmed},
-		{"confirm", func(b holdfast.Booking) error { _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "ref"); return err }, ""},
+		{"confirm", func(b holdfast.Booking) error {
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "ref"})
+			return err
+		}, ""},
 		{"confirm with another reference", func(b holdfast.Booking) error {
-			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "other")
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "other"})
 			return err
 		}, holdfast.CodeBookingConfirmed},
 		{"cancel", func(b holdfast.Booking) error { _, err := w.Bookings.CancelBooking(w.Ctx(), b.ID); return err }, ""},
@@ -92,7 +95,7 @@ func confirmSlowly(w *testenv.Env, b holdfast.Booking, beforeCommit func() error
 	if err != nil {
 		return err
 	}
-	plan, result := w.Pipeline.Preview(state, inventory.Confirm{BookingID: b.ID, Reference: "ref"})
+	plan, result := w.Pipeline.Preview(state, inventory.Confirm{BookingID: b.ID, Charge: holdfast.Charge{Reference: "ref"}})
 	if result.Err != nil {
 		return result.Err
 	}

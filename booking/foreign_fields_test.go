@@ -42,7 +42,7 @@ func TestForeignFields_AreNotReadAsOtherDocuments(t *testing.T) {
 			_, err = w.Seats.ExtendLock(w.Ctx(), f.lock(testenv.Soon()).ID, testenv.Soon())
 			ok(err)
 			confirmed := f.booked()
-			_, err = w.Bookings.ConfirmBooking(w.Ctx(), confirmed.ID, "paid")
+			_, err = w.Bookings.ConfirmBooking(w.Ctx(), confirmed.ID, holdfast.Charge{Reference: "paid"})
 			ok(err)
 			_, err = w.Bookings.CancelBooking(w.Ctx(), f.booked().ID)
 			ok(err)

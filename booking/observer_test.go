@@ -6,29 +6,28 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A refused confirmation of a booking counts, because the customer may have paid. One of an ID
-// that no booking has does not: IDs can be made up, and an alert is raised by the count.
-func TestConfirm_CountsRefusedPaymentsOfBookingsOnly(t *testing.T) {
+// A second payment of a booking is counted: the shop has taken money twice.
+func TestConfirm_CountsDuplicates(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
 	counted := 0
-	bookings := booking.New(env.Pipeline, time.Hour, booking.Observer{PaidAndRefused: func() { counted++ }})
-	due := env.Book(env.Acquire(env.Event(5), 1, testenv.Soon()), testenv.Past())
+	bookings := booking.New(env.Pipeline, time.Hour, booking.Observer{Duplicate: func() { counted++ }})
+	b := env.Book(env.Acquire(env.Event(5), 1, testenv.Soon()), testenv.Soon())
 	for _, c := range []struct {
-		id   holdfast.ID
-		code holdfast.Code
-		want int
+		reference string
+		code      holdfast.Code
+		want      int
 	}{
-		{ids.New(), holdfast.CodeBookingNotFound, 0},
-		{due.ID, holdfast.CodeBookingExpired, 1},
+		{"pay-1", "", 0},
+		{"pay-1", "", 0},
+		{"pay-2", holdfast.CodeBookingConfirmed, 1},
 	} {
-		_, err := bookings.ConfirmBooking(t.Context(), c.id, "pay-1")
-		if !holdfast.HasCode(err, c.code) || counted != c.want {
-			t.Errorf("%v, %d counted; want %s, %d", err, counted, c.code, c.want)
+		_, err := bookings.ConfirmBooking(t.Context(), b.ID, holdfast.Charge{Reference: c.reference})
+		if holdfast.CodeOf(err) != c.code || counted != c.want {
+			t.Errorf("%v, %d counted; want %q, %d", err, counted, c.code, c.want)
 		}
 	}
 }

@@ -68,7 +68,10 @@ func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string 
 		}
 	}
 	var all sync.WaitGroup
-	all.Go(func() { _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "r"); note("confirm", err) })
+	all.Go(func() {
+		_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "r"})
+		note("confirm", err)
+	})
 	all.Go(func() { _, err := other.Seats.ReleaseLock(w.Ctx(), lock.ID); note("release", err) })
 	all.Go(func() {
 		_, err := w.Pipeline.Sweep(w.Ctx(), event, inventory.ExpireLocks{
@@ -137,7 +140,7 @@ func TestRace_ACustomerCannotCancelWhatIsConfirmedMeanwhile(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() { _, cancelErr = rival.Bookings.CancelOpenBooking(w.Ctx(), b.ID) })
 	<-reached
-	_, err := other.Bookings.ConfirmBooking(w.Ctx(), b.ID, "r")
+	_, err := other.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "r"})
 	close(confirmed)
 	all.Wait()
 	wantCode(t, err, "")

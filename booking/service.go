@@ -2,12 +2,10 @@ package booking
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -26,8 +24,10 @@ type Service struct {
 
 // Observer has callbacks for metrics; each may be nil.
 type Observer struct {
-	// PaidAndRefused: a confirmation of an existing booking with a payment reference was refused.
-	PaidAndRefused func()
+	// Late: a late payment was decided where the event accepts them.
+	Late func(accepted bool)
+	// Duplicate: a payment was refused because its booking is confirmed.
+	Duplicate func()
 }
 
 // New returns the bookings of a pipeline's database. maxTTL is the maximum time of a
@@ -69,24 +69,94 @@ func (s *Service) PayBooking(ctx context.Context, id ID, window holdfast.Until) 
 }
 
 // ConfirmBooking asserts that the payment was received, and sells the booking's seats:
-// booking and lock change in one transaction, before either is due by the database's clock.
-// A repeat with the same reference, or with none, gets the same answer. It refuses with
-// BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, BOOKING_EXPIRED, BOOKING_CONFIRMED (another
-// reference), BOOKING_CANCELLED, the code of a lock that other software ended, or
-// EVENT_NOT_ON_SALE if the event is cancelled.
-func (s *Service) ConfirmBooking(ctx context.Context, id ID, reference string) (holdfast.Booking, error) {
-	if err := holdfast.CheckText("body.paymentReference", reference, holdfast.MaxReferenceLength); err != nil {
+// booking, lock and payment change in one transaction, before either is due by the database's clock.
+// A repeat with the same charge, or with none, gets the same answer.
+//
+// If the event accepts late payments, a booking that has expired is confirmed too, while its seats are free: in a new
+// lock, and its Late is true.
+//
+// It refuses with BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, BOOKING_EXPIRED, BOOKING_CONFIRMED (another
+// reference), BOOKING_CANCELLED, the code of a lock that other software ended,
+// EVENT_NOT_ON_SALE if the event is cancelled, PAYMENT_REFERENCE_USED (by another booking), VALIDATION_FAILED (a
+// charge that was told differently before), or PAYMENT_REFUND_DUE (a charge that was refused before, of a booking that
+// could be confirmed now). A refusal of a charge has the details holdfast.RefusedPayment, except for
+// BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, VALIDATION_FAILED and PAYMENT_REFERENCE_USED, which record nothing.
+func (s *Service) ConfirmBooking(ctx context.Context, id ID, charge holdfast.Charge) (holdfast.Booking, error) {
+	if err := charge.Check(); err != nil {
 		return holdfast.Booking{}, err
 	}
-	result, err := s.pipeline.Do(ctx, inventory.Confirm{BookingID: id, Reference: reference})
-	if reference != "" && err != nil && mongodb.IsRefusal(err) {
-		s.store.DB().Log().WarnContext(ctx, "Confirmation refused although it names a payment",
-			slog.Any("bookingId", id), slog.String("paymentReference", reference), slog.Any("error", err))
-		if s.observe.PaidAndRefused != nil && !holdfast.HasCode(err, holdfast.CodeBookingNotFound) { // made-up IDs wake no one
-			s.observe.PaidAndRefused()
+	if charge.Amount != nil { // the caller may change its value after the check
+		charge.Amount = new(*charge.Amount)
+	}
+	command := inventory.Confirm{BookingID: id, Charge: charge}
+	result, err := s.pipeline.Do(ctx, command)
+	if err == nil && result.IsLate {
+		var eventID ID
+		if eventID, err = s.eventOf(ctx, id); err == nil {
+			command.LockID, command.EventID = ids.New(), eventID
+			result, err = s.pipeline.Submit(ctx, eventID, command)
+			s.observeLate(result, err)
 		}
 	}
+	if holdfast.HasCode(err, holdfast.CodeBookingConfirmed) && s.observe.Duplicate != nil && !charge.IsZero() {
+		s.observe.Duplicate()
+	}
 	return answer(result, err)
+}
+
+// eventOf is the event whose seats a booking has.
+func (s *Service) eventOf(ctx context.Context, id ID) (ID, error) {
+	b, err := s.store.Booking(ctx, id)
+	if err != nil {
+		return ID{}, err
+	}
+	lock, err := s.store.LockOf(ctx, b)
+	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // it was removed long after its end
+		return b.EventID, nil
+	}
+	return lock.EventID, err
+}
+
+func (s *Service) observeLate(result inventory.Result, err error) {
+	switch {
+	case s.observe.Late == nil:
+	case err == nil && result.Booking != nil:
+		s.observe.Late(true)
+	case holdfast.HasCode(err, holdfast.CodeBookingExpired):
+		s.observe.Late(false)
+	}
+}
+
+// RefundPayment notes that the shop has given back a payment that is REFUND_DUE; a void counts as a refund. A repeat
+// with the same reference gets the same answer. It refuses with PAYMENT_NOT_FOUND, PAYMENT_ACCEPTED or
+// PAYMENT_REFUNDED (with another reference).
+func (s *Service) RefundPayment(ctx context.Context, id ID, reference string) (holdfast.Payment, error) {
+	const field = "body.refundReference"
+	if reference == "" {
+		return holdfast.Payment{}, holdfast.RefuseInput(field, "Give the reference of the refund.")
+	}
+	if err := holdfast.CheckText(field, reference, holdfast.MaxReferenceLength); err != nil {
+		return holdfast.Payment{}, err
+	}
+	result, err := s.pipeline.Do(ctx, inventory.Refund{PaymentID: id, Reference: reference})
+	if err != nil || result.Payment == nil {
+		return holdfast.Payment{}, err
+	}
+	return *result.Payment, nil
+}
+
+// GetPayment returns a payment in its present state, or PAYMENT_NOT_FOUND.
+func (s *Service) GetPayment(ctx context.Context, id ID) (holdfast.Payment, error) {
+	return s.store.Payment(ctx, id)
+}
+
+// ListPayments lists payments by ID, and the token of the next page. It refuses a filter by
+// the zero ID or by an unknown status.
+func (s *Service) ListPayments(ctx context.Context, f holdfast.PaymentFilter, page holdfast.Page) ([]holdfast.Payment, string, error) {
+	if err := f.Check(); err != nil {
+		return nil, "", err
+	}
+	return s.store.Payments(ctx, f, page)
 }
 
 // CancelBooking ends an open or CONFIRMED booking and releases its lock, in one transaction.

@@ -44,7 +44,7 @@ func newCorruptDB(t *testing.T) *corruptDB {
 	}
 	db.Book(db.Acquire(db.events[0], 1, testenv.Soon()), holdfast.Until{}) // It stays INITIATED.
 	b := db.Book(db.Acquire(db.events[1], 5, testenv.Soon()), testenv.Soon())
-	if _, err := db.Bookings.ConfirmBooking(db.Ctx(), b.ID, ""); err != nil {
+	if _, err := db.Bookings.ConfirmBooking(db.Ctx(), b.ID, holdfast.Charge{}); err != nil {
 		t.Fatal(err)
 	}
 	// Other software crashed between its two writes: to the booking and to its lock.

@@ -199,7 +199,7 @@ func (m *serviceModel) Confirm(t *rapid.T) {
 		return
 	}
 	ref := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "reference")
-	_, err := m.env.Bookings.ConfirmBooking(m.env.Ctx(), b.id, ref)
+	_, err := m.env.Bookings.ConfirmBooking(m.env.Ctx(), b.id, holdfast.Charge{Reference: ref})
 	code := m.refusalCode(b)
 	switch {
 	case b.status == holdfast.BookingConfirmed && (ref == "" || ref == b.ref):

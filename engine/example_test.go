@@ -73,7 +73,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if sale, err = e.Bookings.ConfirmBooking(ctx, sale.ID, "payment-4711"); err != nil {
+	if sale, err = e.Bookings.ConfirmBooking(ctx, sale.ID, holdfast.Charge{Reference: "payment-4711"}); err != nil {
 		log.Fatal(err)
 	}
 	left, err := e.Seats.GetEvent(ctx, event)

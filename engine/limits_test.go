@@ -39,7 +39,10 @@ func TestEngine_HasEveryLimitOfTheAPI(t *testing.T) {
 		return func() error { _, err := w.Users.CreateUser(w.Ctx(), name, email); return err }
 	}
 	confirm := func(reference string) func() error {
-		return func() error { _, err := w.Bookings.ConfirmBooking(w.Ctx(), booking.ID, reference); return err }
+		return func() error {
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), booking.ID, holdfast.Charge{Reference: reference})
+			return err
+		}
 	}
 	long, late := strings.Repeat("x", 201), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, call := range map[string]func() error{

@@ -99,7 +99,7 @@ func TestSweeps_ForeignRevisionsDoNotMatter(t *testing.T) {
 			for _, id := range []holdfast.ID{due.ID, sold.ID, b.LockID} {
 				w.Set("seatlocks", id, bson.D{{Key: "rev", Value: value}})
 			}
-			if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(sold, testenv.Soon()).ID, ""); err != nil {
+			if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(sold, testenv.Soon()).ID, holdfast.Charge{}); err != nil {
 				t.Error(err)
 			}
 			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 9, Key: "key"})

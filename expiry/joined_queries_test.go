@@ -72,7 +72,7 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 		{"book", func() { w.Book(fifth, testenv.Soon()) }, 2},
 		{"book again", func() { w.Book(fifth, testenv.Soon()) }, 3},
 		{"pay", func() { must(w.Bookings.PayBooking(w.Ctx(), initiated.ID, testenv.Soon())) }, 3},
-		{"confirm", func() { must(w.Bookings.ConfirmBooking(w.Ctx(), fourth.ID, "ref")) }, 3},
+		{"confirm", func() { must(w.Bookings.ConfirmBooking(w.Ctx(), fourth.ID, holdfast.Charge{Reference: "ref"})) }, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reads := aggregates(t, w, c.do)

@@ -93,7 +93,7 @@ func (a *aged) sold() {
 	a.t.Helper()
 	lock := a.lock(testenv.Soon())
 	b := a.w.Book(lock, testenv.Soon())
-	if _, err := a.w.Bookings.ConfirmBooking(a.w.Ctx(), b.ID, ""); err != nil {
+	if _, err := a.w.Bookings.ConfirmBooking(a.w.Ctx(), b.ID, holdfast.Charge{}); err != nil {
 		a.t.Fatal(err)
 	}
 	a.keep("a CONSUMED lock", "seatlocks", a.changedAt(lock, longAgo).ID)
@@ -198,7 +198,7 @@ func TestPurge_LeavesLocksThatCount(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(10)
 	active, sold, expired := w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 1, testenv.Past())
-	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(sold, testenv.Soon()).ID, ""); err != nil {
+	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(sold, testenv.Soon()).ID, holdfast.Charge{}); err != nil {
 		t.Fatal(err)
 	}
 	w.SweepLocks()

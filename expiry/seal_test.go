@@ -42,7 +42,7 @@ func isOver(w *testenv.Env, id holdfast.ID) holdfast.ID {
 func sell(w *testenv.Env, id holdfast.ID, seats int64) holdfast.Booking {
 	w.T.Helper()
 	b := w.Book(w.Acquire(id, seats, testenv.Soon()), testenv.Soon())
-	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
+	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{}); err != nil {
 		w.T.Fatal(err)
 	}
 	return b

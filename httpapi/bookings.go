@@ -19,6 +19,7 @@ type bookingBody struct {
 	Status           string `json:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`
 	PaymentExpiresAt string `json:"paymentExpiresAt,omitempty" format:"date-time" doc:"Absent while INITIATED."`
 	PaymentReference string `json:"paymentReference,omitempty"`
+	Late             bool   `json:"late,omitempty" doc:"A payment confirmed the booking after it had expired. Its seats are in a new lock."`
 	CreatedAt        string `json:"createdAt" format:"date-time"`
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
@@ -40,6 +41,7 @@ func newBookingBody(b holdfast.Booking, places []placeBody) bookingBody {
 		Status:           string(b.Status),
 		PaymentExpiresAt: formatTime(b.PaymentExpiresAt),
 		PaymentReference: b.PaymentReference,
+		Late:             b.Late,
 		CreatedAt:        formatTime(b.CreatedAt),
 		UpdatedAt:        formatTime(b.UpdatedAt),
 	}
@@ -82,6 +84,10 @@ type confirmation struct {
 	PathID
 	Body *struct {
 		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The payment provider's ID."`
+		PaymentPart      string `json:"paymentPart,omitempty" nullable:"true" maxLength:"100" doc:"Of a charge that pays for several bookings."`
+		Provider         string `json:"provider,omitempty" nullable:"true" minLength:"1" maxLength:"64" doc:"default if absent."`
+		Amount           *int64 `json:"amount,omitempty" nullable:"true" minimum:"0" maximum:"9007199254740991" doc:"In whole minor units."`
+		Currency         string `json:"currency,omitempty" nullable:"true" pattern:"^[A-Z]{3}$" doc:"Of ISO 4217."`
 	}
 }
 
@@ -132,13 +138,18 @@ func (a *api) registerBookingRoutes() {
 	route(a, huma.Operation{
 		OperationID: "confirm-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/confirm", Tags: tags,
 		Summary: "Confirm a booking", Errors: refusals,
-		Description: "Asserts that the payment was received; the seats are sold. A customer's token can't confirm.",
+		Description: "Asserts that the payment was received; the seats are sold. A customer's token can't confirm. " +
+			"A refusal with a paymentReference leaves a payment that is REFUND_DUE, which the problem names in payment; 404, 422, 503, " +
+			"BOOKING_NOT_PAYABLE and PAYMENT_REFERENCE_USED leave none. " +
+			"If the event has latePayments ACCEPT, a booking that has expired gets its seats again while they are free.",
 	}, config.ScopeBooking, func(ctx context.Context, in *confirmation) (*found[bookingBody], error) {
-		reference := ""
-		if in.Body != nil {
-			reference = in.Body.PaymentReference
+		var charge holdfast.Charge
+		if b := in.Body; b != nil {
+			charge = holdfast.Charge{
+				Provider: b.Provider, Reference: b.PaymentReference, Part: b.PaymentPart, Amount: b.Amount, Currency: b.Currency,
+			}
 		}
-		b, err := a.Bookings.ConfirmBooking(ctx, parseID(in.ID), reference)
+		b, err := a.Bookings.ConfirmBooking(ctx, parseID(in.ID), charge)
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
 	route(a, huma.Operation{

@@ -29,6 +29,9 @@ type eventBody struct {
 	OrphanRule       string `json:"orphanRule" enum:"ALLOW,REFUSE" doc:"It applies to numbered seats alone."`
 	AccessiblePolicy string `json:"accessiblePolicy" enum:"RESERVED,OPEN" doc:"It applies to numbered seats alone."`
 
+	LatePayments       string `json:"latePayments" enum:"REFUSE,ACCEPT" doc:"Whether a payment of an expired booking may still confirm it."`
+	LatePaymentSeconds int64  `json:"latePaymentSeconds" doc:"Until how long after the booking's end."`
+
 	Sections []sectionCapacity `json:"sections,omitempty" doc:"Of a seating plan: its general admission, with this event's capacities."`
 }
 
@@ -52,6 +55,8 @@ func newEventBody(e holdfast.Event) eventBody {
 
 		OrphanRule:       string(cmp.Or(e.Seating.OrphanRule, holdfast.OrphansAllowed)),
 		AccessiblePolicy: string(cmp.Or(e.Seating.AccessiblePolicy, holdfast.AccessibleReserved)),
+
+		LatePayments: string(cmp.Or(e.LatePayments.Policy, holdfast.LatePaymentsRefused)), LatePaymentSeconds: e.LatePayments.Seconds,
 	}
 	if s := e.Seating; !s.PlanID.IsZero() {
 		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
@@ -74,6 +79,9 @@ type newEvent struct {
 
 		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"ALLOW if absent. Of seats."`
 		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"RESERVED if absent. Of seats."`
+
+		LatePayments       string `json:"latePayments,omitempty" nullable:"true" enum:"REFUSE,ACCEPT" doc:"REFUSE if absent."`
+		LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty" nullable:"true" minimum:"0" maximum:"2592000" doc:"86400 if absent."`
 	}
 }
 
@@ -89,6 +97,9 @@ type eventUpdate struct {
 		OrphanRule       changeOf[string] `json:"orphanRule,omitempty" enum:"ALLOW,REFUSE" doc:"It applies to numbered seats alone."`
 		AccessiblePolicy changeOf[string] `json:"accessiblePolicy,omitempty" enum:"RESERVED,OPEN" doc:"It applies to numbered seats alone."`
 
+		LatePayments       changeOf[string] `json:"latePayments,omitempty" enum:"REFUSE,ACCEPT"`
+		LatePaymentSeconds changeOf[int64]  `json:"latePaymentSeconds,omitempty" minimum:"0" maximum:"2592000"`
+
 		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"Has all taken seats."`
 		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"Other capacities of general admission."`
 	}
@@ -96,7 +107,7 @@ type eventUpdate struct {
 
 func (u eventUpdate) change() holdfast.EventChange {
 	b := u.Body
-	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to}
+	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to, LateSeconds: b.LatePaymentSeconds.to}
 	if b.Name.to != nil {
 		change.Name = new(string(*b.Name.to))
 	}
@@ -111,6 +122,9 @@ func (u eventUpdate) change() holdfast.EventChange {
 	}
 	if b.AccessiblePolicy.to != nil {
 		change.AccessiblePolicy = new(holdfast.AccessiblePolicy(*b.AccessiblePolicy.to))
+	}
+	if b.LatePayments.to != nil {
+		change.LatePayments = new(holdfast.LatePaymentPolicy(*b.LatePayments.to))
 	}
 	if b.SeatingPlanID.to != nil {
 		change.SeatingPlanID = new(parseID(*b.SeatingPlanID.to))
@@ -165,6 +179,14 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 	if err != nil {
 		return nil, err
 	}
+	var late *holdfast.LatePayments
+	if in.Body.LatePayments != "" || in.Body.LatePaymentSeconds != nil {
+		late = new(holdfast.DefaultLatePayments())
+		late.Policy = cmp.Or(holdfast.LatePaymentPolicy(in.Body.LatePayments), late.Policy)
+		if seconds := in.Body.LatePaymentSeconds; seconds != nil {
+			late.Seconds = *seconds
+		}
+	}
 	e, replayed, err := a.Seats.CreateEventOnce(ctx, holdfast.NewEvent{
 		Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
 		EventDate: in.Body.EventDate.utc(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
@@ -172,6 +194,7 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 			PlanID: parseID(in.Body.SeatingPlanID), OrphanRule: holdfast.OrphanRule(in.Body.OrphanRule),
 			AccessiblePolicy: holdfast.AccessiblePolicy(in.Body.AccessiblePolicy),
 		},
+		LatePayments: late,
 	}, key)
 	return newCreated("/api/events/", e.ID, replayed, newEventBody(e)), err
 }

@@ -60,7 +60,7 @@ func TestOverview_CountsAvailableLockedAndSoldSeats(t *testing.T) {
 	early := s.acquire(newer, 4, holdfast.Until{For: time.Minute})
 	sold := s.acquire(newer, 5, testenv.Soon())
 	b := s.w.Book(sold, testenv.Soon())
-	if _, err := s.w.Bookings.ConfirmBooking(t.Context(), b.ID, ""); err != nil {
+	if _, err := s.w.Bookings.ConfirmBooking(t.Context(), b.ID, holdfast.Charge{}); err != nil {
 		t.Fatal(err)
 	}
 	overdue := s.acquire(older, 1, testenv.Past())

@@ -69,6 +69,12 @@ var statusByCode = map[holdfast.Code]int{
 	holdfast.CodeBookingCancelled:  http.StatusConflict,
 	holdfast.CodeBookingNotPayable: http.StatusConflict,
 	holdfast.CodeBookingExpired:    http.StatusGone,
+
+	holdfast.CodePaymentNotFound:      http.StatusNotFound,
+	holdfast.CodePaymentReferenceUsed: http.StatusConflict,
+	holdfast.CodePaymentRefundDue:     http.StatusConflict,
+	holdfast.CodePaymentRefunded:      http.StatusConflict,
+	holdfast.CodePaymentAccepted:      http.StatusConflict,
 }
 
 // codeByStatus gives a code to the errors that huma reports by status only.
@@ -120,8 +126,17 @@ type Problem struct {
 	Holder string `json:"holder,omitempty" doc:"The process that runs the job: <pod>/<pid>/<random>."`
 	LockID string `json:"lockId,omitempty" doc:"The lock that may have been created."`
 
+	Payment *refusedPayment `json:"payment,omitempty" doc:"The payment of a confirmation that was refused."`
+
 	cause      error
 	retryAfter string // seconds; "" means defaultRetryAfter
+}
+
+// refusedPayment is the payment of a refused confirmation.
+type refusedPayment struct {
+	ID     string `json:"id"`
+	Status string `json:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
+	Reason string `json:"reason,omitempty"`
 }
 
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
@@ -210,6 +225,8 @@ func (p *Problem) addDetails(details any) {
 		p.Limit, p.Held = &d.Limit, d.Held
 	case holdfast.CapacityBelowTaken:
 		p.Taken = &d.Taken
+	case holdfast.RefusedPayment:
+		p.Payment = &refusedPayment{ID: d.ID.String(), Status: string(d.Status), Reason: string(d.Reason)}
 	case holdfast.UnknownLock:
 		p.LockID = d.LockID.String()
 	case holdfast.Invalid:

@@ -155,6 +155,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerVenueMapRoute()
 	a.registerLockRoutes()
 	a.registerBookingRoutes()
+	a.registerPaymentRoutes()
 	a.registerJobRoutes()
 	a.registerChangeRoutes()
 	a.registerOverviewRoutes()

@@ -26,7 +26,7 @@ func TestRun_FailuresEndAPassOnlyIfTheDatabaseIsAway(t *testing.T) {
 		event := w.Event(100)
 		for range sales {
 			b := w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Soon())
-			if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
+			if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{}); err != nil {
 				t.Fatal(err)
 			}
 			w.Set("seatlocks", b.LockID, bson.D{{Key: "status", Value: "ACTIVE"}})

@@ -43,7 +43,7 @@ func TestForeignDocuments(t *testing.T) {
 	for ; !isQuiet && rounds < 10; rounds++ {
 		runAll(t, w)
 		b := w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Soon())
-		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{}); err != nil {
 			t.Error(err)
 		}
 		isQuiet = len(findings()) == before // the next round reports nothing again

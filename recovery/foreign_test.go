@@ -22,7 +22,7 @@ func TestRun_GoesOnDespiteRejectedDocuments(t *testing.T) {
 	sales := make([]holdfast.Booking, 3)
 	for i := range sales {
 		sales[i] = w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Soon())
-		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), sales[i].ID, ""); err != nil {
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), sales[i].ID, holdfast.Charge{}); err != nil {
 			t.Fatal(err)
 		}
 		w.Set("seatlocks", sales[i].LockID, bson.D{{Key: "status", Value: "ACTIVE"}})

@@ -70,7 +70,7 @@ func TestRun_ConsumesSoldLocksAndReportsContradictions(t *testing.T) {
 	event := w.Event(100)
 	confirmed := func() holdfast.Booking {
 		b := w.Book(w.Acquire(event, 2, testenv.Soon()), testenv.Soon())
-		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{}); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -234,7 +234,7 @@ func customer(ctx context.Context, t *testing.T, w *testenv.Env, event holdfast.
 		var b holdfast.Booking
 		b, _, err = w.Bookings.CreateBooking(ctx, holdfast.BookingRequest{UserID: lock.UserID, EventID: event, LockID: lock.ID, Window: until})
 		if err == nil && rand.IntN(2) == 0 {
-			if _, err = w.Bookings.ConfirmBooking(ctx, b.ID, ""); err == nil {
+			if _, err = w.Bookings.ConfirmBooking(ctx, b.ID, holdfast.Charge{}); err == nil {
 				sold.Add(1)
 			}
 		}

@@ -26,7 +26,7 @@ func sealed(w *testenv.Env, n int) (events []holdfast.ID, sales []holdfast.Booki
 		w.Set("events", id, bson.D{{Key: "eventDate", Value: time.Now().Add(-2 * time.Hour)}})
 		w.Acquire(id, 1, testenv.Past())
 		b := w.Book(w.Acquire(id, 2, testenv.Soon()), testenv.Soon())
-		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, ""); err != nil {
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{}); err != nil {
 			w.T.Fatal(err)
 		}
 		events, sales = append(events, id), append(sales, b)

@@ -119,7 +119,13 @@ func (s *Service) CreateEventOnce(
 	if err != nil {
 		return holdfast.Event{}, false, err
 	}
-	given := holdfast.EventChange{Name: &n.Name, TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser}
+	late := holdfast.DefaultLatePayments()
+	if n.LatePayments != nil {
+		late = *n.LatePayments
+	}
+	given := holdfast.EventChange{
+		Name: &n.Name, TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser, LatePayments: &late.Policy, LateSeconds: &late.Seconds,
+	}
 	if !n.EventDate.IsZero() {
 		given.EventDate = &n.EventDate
 	}
@@ -133,7 +139,7 @@ func (s *Service) CreateEventOnce(
 	e = holdfast.Event{
 		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: n.EventDate.UTC().Truncate(time.Millisecond),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
-		Seating: n.Seating, Sections: sections,
+		Seating: n.Seating, Sections: sections, LatePayments: late,
 	}
 	if e.ID.IsZero() {
 		e.ID = ids.New()
@@ -192,6 +198,12 @@ func checkChange(c holdfast.EventChange) error {
 	}
 	if p := c.AccessiblePolicy; p != nil && !slices.Contains(holdfast.AccessiblePolicies(), *p) {
 		return holdfast.RefuseInput("body.accessiblePolicy", "A policy is RESERVED or OPEN.")
+	}
+	if p := c.LatePayments; p != nil && !slices.Contains(holdfast.LatePaymentPolicies(), *p) {
+		return holdfast.RefuseInput("body.latePayments", "A policy is REFUSE or ACCEPT.")
+	}
+	if n := c.LateSeconds; n != nil && (*n < 0 || *n > holdfast.MaxLatePaymentSeconds) {
+		return holdfast.RefuseInput("body.latePaymentSeconds", "The time is between 0 and %d seconds.", holdfast.MaxLatePaymentSeconds)
 	}
 	if p := c.SeatingPlanID; p != nil && p.IsZero() {
 		return holdfast.RefuseInput("body.seatingPlanId", "Give the ID of a seating plan.")

@@ -55,7 +55,16 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 				},
 				Orphans: func(n int) { metrics.OrphansEnded.Add(float64(n)) },
 			},
-			Bookings:  booking.Observer{PaidAndRefused: metrics.PaidAndRefused.Inc},
+			Bookings: booking.Observer{
+				Late: func(accepted bool) {
+					outcome := "refused"
+					if accepted {
+						outcome = "accepted"
+					}
+					metrics.LatePayments.WithLabelValues(outcome).Inc()
+				},
+				Duplicate: metrics.Duplicates.Inc,
+			},
 			Corrected: metrics.Corrections.Inc,
 		},
 	})

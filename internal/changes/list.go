@@ -70,9 +70,9 @@ func (f Filter) ofSubjects() bson.D {
 	return bson.D{{Key: "$or", Value: any}}
 }
 
-// Subject names an event, a lock or a booking, as Change.Subject writes it.
+// Subject names an event, a lock, a booking or a payment, as Change.Subject writes it.
 type Subject struct {
-	Kind string // events, locks or bookings
+	Kind string // events, locks, bookings or payments
 	ID   ID
 }
 
@@ -83,8 +83,8 @@ func (s Subject) String() string { return s.Kind + "/" + s.ID.String() }
 func ParseSubject(text string) (Subject, error) {
 	kind, rest, _ := strings.Cut(text, "/")
 	id, err := holdfast.ParseID(rest)
-	if err != nil || id.IsZero() || !slices.Contains([]string{"events", "locks", "bookings"}, kind) {
-		return Subject{}, holdfast.RefuseInput("query.subject", "Give events/, locks/ or bookings/ and an ID of 24 hex digits.")
+	if err != nil || id.IsZero() || !slices.Contains([]string{"events", "locks", "bookings", "payments"}, kind) {
+		return Subject{}, holdfast.RefuseInput("query.subject", "Give events/, locks/, bookings/ or payments/ and an ID of 24 hex digits.")
 	}
 	return Subject{Kind: kind, ID: id}, nil
 }
@@ -293,6 +293,7 @@ type itemDoc struct {
 	RunID     mongodb.Text  `bson:"runId"`
 	Lock      *lockDoc      `bson:"lock"`
 	Booking   *bookingDoc   `bson:"booking"`
+	Payment   *paymentDoc   `bson:"payment"`
 	Event     *eventDoc     `bson:"event"`
 }
 
@@ -309,6 +310,9 @@ func (d itemDoc) change(r recordDoc) holdfast.Change {
 	case d.Booking != nil:
 		booking := d.Booking.booking(r, c.Revision)
 		c.Booking = &booking
+	case d.Payment != nil:
+		payment := d.Payment.payment(r, c.Revision)
+		c.Payment = &payment
 	case d.Event != nil:
 		event := d.Event.event(r)
 		c.Event = &event
@@ -347,6 +351,7 @@ type bookingDoc struct {
 	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
 	SeatIDs          mongodb.Texts `bson:"seatIds"`
 	Section          mongodb.Text  `bson:"section"`
+	Late             mongodb.Bool  `bson:"late"`
 }
 
 func (d bookingDoc) booking(r recordDoc, revision int64) holdfast.Booking {
@@ -354,6 +359,35 @@ func (d bookingDoc) booking(r recordDoc, revision int64) holdfast.Booking {
 		ID: d.ID, EventID: r.EventID, UserID: d.UserID, LockID: d.LockID, Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
 		PaymentExpiresAt: d.PaymentExpiresAt.Time, PaymentReference: string(d.PaymentReference),
 		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: string(d.Section), Revision: revision,
+		Late: bool(d.Late),
+	}
+}
+
+type paymentDoc struct {
+	ID              ID            `bson:"_id"`
+	Provider        mongodb.Text  `bson:"provider"`
+	Reference       mongodb.Text  `bson:"reference"`
+	Part            mongodb.Text  `bson:"part"`
+	BookingID       ID            `bson:"bookingId"`
+	UserID          ID            `bson:"userId"`
+	Amount          mongodb.Whole `bson:"amount"`
+	Currency        mongodb.Text  `bson:"currency"`
+	Status          mongodb.Text  `bson:"status"`
+	Reason          mongodb.Text  `bson:"reason"`
+	RefundReference mongodb.Text  `bson:"refundReference"`
+	CreatedAt       mongodb.Date  `bson:"createdAt"`
+	UpdatedAt       mongodb.Date  `bson:"updatedAt"`
+}
+
+func (d paymentDoc) payment(r recordDoc, revision int64) holdfast.Payment {
+	return holdfast.Payment{
+		ID: d.ID, BookingID: d.BookingID, EventID: r.EventID, UserID: d.UserID,
+		Charge: holdfast.Charge{
+			Provider: string(d.Provider), Reference: string(d.Reference), Part: string(d.Part), Amount: d.Amount.Pointer(),
+			Currency: string(d.Currency),
+		},
+		Status: holdfast.PaymentStatus(d.Status), Reason: holdfast.PaymentReason(d.Reason), RefundReference: string(d.RefundReference),
+		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, Revision: revision,
 	}
 }
 
@@ -371,6 +405,8 @@ type eventDoc struct {
 	BlockedSeats     mongodb.Whole `bson:"blockedSeats"`
 	OrphanRule       mongodb.Text  `bson:"orphanRule"`
 	AccessiblePolicy mongodb.Text  `bson:"accessiblePolicy"`
+	LatePayments     mongodb.Text  `bson:"latePayments"`
+	LateSeconds      mongodb.Whole `bson:"latePaymentSeconds"`
 	Sections         []struct {
 		Key      mongodb.Text  `bson:"key"`
 		Capacity mongodb.Whole `bson:"capacity"`
@@ -387,6 +423,7 @@ func (d eventDoc) event(r recordDoc) holdfast.Event {
 		ID:       r.EventID, Name: string(d.Name), TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0),
 		Oversold: d.Oversold.Or(0), EventDate: d.EventDate.Time, Status: holdfast.EventStatus(d.Status),
 		MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0), CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time,
+		LatePayments: holdfast.LatePayments{Policy: holdfast.LatePaymentPolicy(d.LatePayments), Seconds: d.LateSeconds.Or(0)},
 		Seating: holdfast.Seating{
 			PlanID: d.PlanID, BlockedSeats: d.BlockedSeats.Or(0),
 			OrphanRule: holdfast.OrphanRule(d.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(d.AccessiblePolicy),

@@ -92,6 +92,10 @@ func (r *Record) Add(c *holdfast.Change) {
 		part, b = bsoncore.AppendDocumentElementStart(b, "booking")
 		b = appendBooking(b, c.Booking)
 		b, _ = bsoncore.AppendDocumentEnd(b, part)
+	case c.Payment != nil:
+		part, b = bsoncore.AppendDocumentElementStart(b, "payment")
+		b = appendPayment(b, c.Payment)
+		b, _ = bsoncore.AppendDocumentEnd(b, part)
 	case c.Event != nil:
 		part, b = bsoncore.AppendDocumentElementStart(b, "event")
 		b = appendEvent(b, c.Event)
@@ -120,9 +124,30 @@ func appendBooking(b []byte, o *holdfast.Booking) []byte {
 	b = bsoncore.AppendStringElement(b, "status", string(o.Status))
 	b = appendTime(b, "paymentExpiresAt", o.PaymentExpiresAt)
 	b = appendText(b, "paymentReference", o.PaymentReference)
+	if o.Late {
+		b = bsoncore.AppendBooleanElement(b, "late", true)
+	}
 	b = appendTime(b, "createdAt", o.CreatedAt)
 	b = appendTime(b, "updatedAt", o.UpdatedAt)
 	return appendSeats(b, o.SeatIDs, o.Section)
+}
+
+func appendPayment(b []byte, p *holdfast.Payment) []byte {
+	b = bsoncore.AppendObjectIDElement(b, "_id", bson.ObjectID(p.ID))
+	b = bsoncore.AppendStringElement(b, "provider", p.Provider)
+	b = bsoncore.AppendStringElement(b, "reference", p.Reference)
+	b = appendText(b, "part", p.Part)
+	b = appendID(b, "bookingId", p.BookingID)
+	b = appendID(b, "userId", p.UserID)
+	if p.Amount != nil {
+		b = bsoncore.AppendInt64Element(b, "amount", *p.Amount)
+	}
+	b = appendText(b, "currency", p.Currency)
+	b = bsoncore.AppendStringElement(b, "status", string(p.Status))
+	b = appendText(b, "reason", string(p.Reason))
+	b = appendText(b, "refundReference", p.RefundReference)
+	b = appendTime(b, "createdAt", p.CreatedAt)
+	return appendTime(b, "updatedAt", p.UpdatedAt)
 }
 
 func appendEvent(b []byte, e *holdfast.Event) []byte {
@@ -139,6 +164,8 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 	b = bsoncore.AppendInt64Element(b, "blockedSeats", e.Seating.BlockedSeats)
 	b = appendText(b, "orphanRule", string(e.Seating.OrphanRule))
 	b = appendText(b, "accessiblePolicy", string(e.Seating.AccessiblePolicy))
+	b = appendText(b, "latePayments", string(e.LatePayments.Policy))
+	b = bsoncore.AppendInt64Element(b, "latePaymentSeconds", e.LatePayments.Seconds)
 	if len(e.Sections) == 0 {
 		return b
 	}

@@ -151,7 +151,7 @@ const sinceSeatIndex = 3
 
 // SchemaVersion is the version of the schema that Collections describes. Raise it with each
 // change of a validator or an index: a process leaves a database of a later version as it is.
-const SchemaVersion = 5
+const SchemaVersion = 6
 
 // EnsureSchema makes missing indexes and validators, and drops indexes of former versions. It
 // logs each change that MongoDB refuses, and returns these. A schema of a later version is left

@@ -73,6 +73,16 @@ func (t *Text) UnmarshalBSONValue(kind byte, data []byte) error {
 	return nil
 }
 
+// Bool is true, or any other value.
+type Bool bool
+
+// UnmarshalBSONValue reads any value.
+func (b *Bool) UnmarshalBSONValue(kind byte, data []byte) error {
+	value, _ := bson.RawValue{Type: bson.Type(kind), Value: data}.BooleanOK()
+	*b = Bool(value)
+	return nil
+}
+
 // Texts are the strings of a list, in their order; nil for any other value, and for a list without
 // strings.
 type Texts []string

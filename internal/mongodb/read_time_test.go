@@ -93,7 +93,7 @@ func doubtfulRequests(sold, initiated, user holdfast.ID, key holdfast.CreationKe
 			return err
 		}},
 		"a confirmation": {"BOOKING_NOT_PAYABLE", func(ctx context.Context, c *core.Core) error {
-			_, err := c.Bookings.ConfirmBooking(ctx, initiated, "")
+			_, err := c.Bookings.ConfirmBooking(ctx, initiated, holdfast.Charge{})
 			return err
 		}},
 		"a change of an event": {"EVENT_NOT_FOUND", func(ctx context.Context, c *core.Core) error {

@@ -77,7 +77,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			}
 		}
 		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
-			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.insertChanges,
+			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.writePayments, s.insertChanges,
 		} {
 			if err := write(ctx, plans, applied); err != nil {
 				return nil, err

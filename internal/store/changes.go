@@ -42,7 +42,7 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 	}
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		change := holdfast.Change{Type: c.Type, Revision: c.Revision, Origin: p.originOf(c.By), Lock: c.Lock, Booking: c.Booking}
+		change := holdfast.Change{Type: c.Type, Revision: c.Revision, Origin: p.originOf(c.By), Lock: c.Lock, Booking: c.Booking, Payment: c.Payment}
 		var eventID ID
 		switch {
 		case c.Acquired > 0:
@@ -50,6 +50,8 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 			change.Lock, eventID = &lock, lock.EventID
 		case c.Lock != nil:
 			eventID = c.Lock.EventID
+		case c.Payment != nil:
+			eventID = c.Payment.EventID
 		default:
 			eventID = c.Booking.EventID
 		}

@@ -19,7 +19,7 @@ func TestConsole_LookUpsReadAnIndex(t *testing.T) {
 	sold := w.Event(100)
 	for range 5 {
 		b := w.Book(w.Acquire(sold, 2, testenv.Soon()), testenv.Soon())
-		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, "pay-"+b.ID.String()); err != nil {
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "pay-" + b.ID.String()}); err != nil {
 			t.Fatal(err)
 		}
 	}

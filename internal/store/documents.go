@@ -27,6 +27,9 @@ type eventDoc struct {
 	FormerRev       formerDoc      `bson:"rev"`
 	FormerRepairs   formerDoc      `bson:"fixes"`
 
+	LatePayments mongodb.Text  `bson:"latePayments"`
+	LateSeconds  mongodb.Whole `bson:"latePaymentSeconds"`
+
 	// Of a seated event.
 	SeatingPlanID    planDoc       `bson:"seatingPlanId"`
 	BlockedSeats     mongodb.Whole `bson:"blockedSeats"`
@@ -77,8 +80,20 @@ func (d eventDoc) event() holdfast.Event {
 		TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0), Oversold: d.Oversold.Or(0),
 		EventDate: d.EventDate.Time, Status: cmp.Or(holdfast.EventStatus(d.Status), holdfast.OnSale),
 		MaxSeatsPerUser: max(0, d.MaxSeatsPerUser.Or(0)), CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
-		Seating: d.seating(), Sections: d.Sections,
+		Seating: d.seating(), Sections: d.Sections, LatePayments: d.latePayments(),
 	}
+}
+
+// latePayments are refused unless the event says otherwise. A time that is missing or impossible is the default.
+func (d eventDoc) latePayments() holdfast.LatePayments {
+	late := holdfast.LatePayments{Policy: holdfast.LatePaymentsRefused, Seconds: d.LateSeconds.Or(holdfast.DefaultLatePaymentSeconds)}
+	if holdfast.LatePaymentPolicy(d.LatePayments) == holdfast.LatePaymentsAccepted {
+		late.Policy = holdfast.LatePaymentsAccepted
+	}
+	if late.Seconds < 0 || late.Seconds > holdfast.MaxLatePaymentSeconds {
+		late.Seconds = holdfast.DefaultLatePaymentSeconds
+	}
+	return late
 }
 
 // answer is the event for a client.
@@ -150,6 +165,7 @@ type bookingDoc struct {
 	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
 	SeatIDs          mongodb.Texts `bson:"seatIds"`
 	Section          mongodb.Text  `bson:"section"`
+	Late             mongodb.Bool  `bson:"late"`
 	Internal         internalDoc   `bson:"internal"`
 
 	Now mongodb.Date `bson:"now"`
@@ -176,7 +192,7 @@ func (d bookingDoc) booking() holdfast.Booking {
 		Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
 		PaymentExpiresAt: d.PaymentExpiresAt.Time, WindowUnreadable: d.PaymentExpiresAt.Unreadable, PaymentReference: string(d.PaymentReference),
 		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: string(d.Section),
-		Revision: d.Internal.Rev.Or(0),
+		Revision: d.Internal.Rev.Or(0), PaymentID: d.Internal.PaymentID, Late: bool(d.Late),
 	}
 }
 

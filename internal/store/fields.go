@@ -46,6 +46,8 @@ type internalFields struct {
 	Repairs  mongodb.Whole `bson:"fixes"`
 	SweptRev mongodb.Whole `bson:"sweptRev"`
 	HeldAt   mongodb.Date  `bson:"heldAt"`
+	// Of a booking.
+	PaymentID ID `bson:"paymentId"`
 }
 
 // UnmarshalBSONValue reads any value.

@@ -165,6 +165,8 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 		found.Event.Now = found.Locks[0].Now
 	} else if !exists && len(found.Bookings) > 0 {
 		found.Event.Now = found.Bookings[0].Now
+	} else if !exists && len(found.Payments) > 0 {
+		found.Event.Now = found.Payments[0].Now
 	}
 	return nil
 }
@@ -214,31 +216,37 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 	return found.decodeLists(doc, parts)
 }
 
-// loadByBooking reads a booking with its lock, that lock's event and its sales. Other software may
+// loadByBooking reads a booking with its lock, that lock's event and its sales, and payments. Other software may
 // name no event, or another one than the lock's: the lock is then looked up by its ID alone.
 func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
-	err := s.loadByBookingAnd(ctx, n.Bookings[0], s.joinOfEvent("locks", locksName, "seatLockId", "_id", eventOfBooking), found)
+	err := s.loadByBookingAnd(ctx, n, s.joinOfEvent("locks", locksName, "seatLockId", "_id", eventOfBooking), found)
 	if err == nil && len(found.Bookings) > 0 && len(found.Locks) == 0 && s.db.Sharded() {
-		err = s.loadByBookingAnd(ctx, n.Bookings[0], mongodb.JoinBy("locks", locksName, "seatLockId", "_id"), found)
+		err = s.loadByBookingAnd(ctx, n, mongodb.JoinBy("locks", locksName, "seatLockId", "_id"), found)
 	}
 	return err
 }
 
-func (s *Store) loadByBookingAnd(ctx context.Context, id ID, itsLock bson.D, found *loaded) error {
-	doc, exists, err := mongodb.First[struct {
-		Booking bookingDoc `bson:",inline"`
-		Locks   []lockDoc  `bson:"locks"`
-		Events  []eventDoc `bson:"events"`
-		Sold    []soldDoc  `bson:"sold"`
-	}](ctx, s.snapshot(bookingsName), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", id)), itsLock,
+func (s *Store) loadByBookingAnd(ctx context.Context, n inventory.Needs, itsLock bson.D, found *loaded) error {
+	pipeline := mongo.Pipeline{
+		mongodb.Match(mongodb.Is("_id", n.Bookings[0])), itsLock,
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
 		s.joinOfEvent("sold", bookingsName, "seatLockId", "seatLockId", bson.D{{Key: "$first", Value: "$locks.eventId"}}, sales...),
-		withoutMaps, mongodb.WithNow,
-	})
-	if exists {
-		*found = loaded{Events: doc.Events, Locks: doc.Locks, Bookings: []bookingDoc{doc.Booking}, Sold: doc.Sold}
-		found.Event.Now = doc.Booking.Now
 	}
-	return err
+	parts := paymentParts(n)
+	for _, p := range parts {
+		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
+	}
+	doc, exists, err := mongodb.First[bson.Raw](ctx, s.snapshot(bookingsName), append(pipeline, withoutMaps, mongodb.WithNow))
+	if err != nil || !exists {
+		return err
+	}
+	var b bookingDoc
+	if err := mongodb.Unmarshal(doc, &b); err != nil {
+		return err
+	}
+	*found = loaded{Event: eventDoc{Now: b.Now}, Bookings: []bookingDoc{b}}
+	return found.decodeLists(doc, append([]part{
+		{as: "locks", into: func(l *loaded) any { return &l.Locks }}, {as: "events", into: func(l *loaded) any { return &l.Events }},
+		{as: "sold", into: func(l *loaded) any { return &l.Sold }},
+	}, parts...))
 }

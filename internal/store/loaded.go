@@ -14,22 +14,24 @@ import (
 
 // loaded has the documents that were read.
 type loaded struct {
-	Event    eventDoc
-	Events   []eventDoc // the event, if it was found by a lock
-	Locks    []lockDoc
-	Live     []bookingDoc
-	Bookings []bookingDoc
-	Keys     []lockDoc
-	Holdings []holdingDoc
-	Due      []lockDoc
-	Holders  []lockDoc
-	Blocks   []lockDoc
-	Seats    seatsDoc  // if it is needed
-	Known    Known     // as the caller remembers it
-	DueSold  []soldDoc // the sales of the due locks and the holders
-	HasSales bool      // DueSold was read with the due locks
-	Sold     []soldDoc
-	Taken    []takenDoc
+	Event      eventDoc
+	Events     []eventDoc // the event, if it was found by a lock
+	Locks      []lockDoc
+	Live       []bookingDoc
+	Bookings   []bookingDoc
+	Keys       []lockDoc
+	Holdings   []holdingDoc
+	Due        []lockDoc
+	Holders    []lockDoc
+	Blocks     []lockDoc
+	Seats      seatsDoc  // if it is needed
+	Known      Known     // as the caller remembers it
+	DueSold    []soldDoc // the sales of the due locks and the holders
+	HasSales   bool      // DueSold was read with the due locks
+	Sold       []soldDoc
+	Taken      []takenDoc
+	Payments   []paymentDoc
+	Unrecorded [][]unrecordedDoc // of each reference
 }
 
 // countable returns an error if the sum of an event's locks was read and is no number that can be relied on.
@@ -119,6 +121,7 @@ func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 	}
 	l.fillLocks(&s, n, shared)
 	l.fillDue(&s, n, shared)
+	l.fillPayments(&s, n)
 	if n.Taken {
 		var taken int64
 		for _, t := range l.Taken {

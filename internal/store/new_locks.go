@@ -59,6 +59,9 @@ func (l *newLocks) add(lock *holdfast.Lock) {
 	b, _ = bsoncore.AppendDocumentEnd(b, own)
 	b = bsoncore.AppendDateTimeElement(b, "createdAt", createdAt)
 	b = bsoncore.AppendDateTimeElement(b, "updatedAt", createdAt)
+	if !lock.BookingID.IsZero() {
+		b = bsoncore.AppendObjectIDElement(b, "bookingId", bson.ObjectID(lock.BookingID))
+	}
 	if isCustomers && lock.Key != "" {
 		b = bsoncore.AppendStringElement(b, "idempotencyKey", lock.Key)
 	}

@@ -71,7 +71,7 @@ func (s *Store) parts(eventID ID, n inventory.Needs, ofDue bson.D) []part {
 		add("taken", locksName, func(l *loaded) any { return &l.Taken }, mongodb.Match(ofEvent, mongodb.In("status", holdfast.TakingStatuses())),
 			mongodb.Group(nil, bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}))
 	}
-	return list
+	return append(list, paymentParts(n)...)
 }
 
 // dueOf reads the due locks of the event that match a filter.

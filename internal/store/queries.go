@@ -38,6 +38,9 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	if e.MaxSeatsPerUser > 0 {
 		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: e.MaxSeatsPerUser})
 	}
+	if late := e.LatePayments; late != holdfast.DefaultLatePayments() {
+		doc = append(doc, bson.E{Key: "latePayments", Value: string(late.Policy)}, bson.E{Key: "latePaymentSeconds", Value: late.Seconds})
+	}
 	doc, err := s.seatedFields(ctx, doc, e)
 	if err != nil {
 		return err

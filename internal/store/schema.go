@@ -64,6 +64,7 @@ func Collections() []mongodb.Collection {
 				byReference,
 			},
 		},
+		payments(),
 	}
 }
 

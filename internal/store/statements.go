@@ -147,6 +147,12 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	if c := w.Fields; c.AccessiblePolicy != nil {
 		set = append(set, bson.E{Key: "accessiblePolicy", Value: string(*c.AccessiblePolicy)})
 	}
+	if c := w.Fields; c.LatePayments != nil {
+		set = append(set, bson.E{Key: "latePayments", Value: string(*c.LatePayments)})
+	}
+	if c := w.Fields; c.LateSeconds != nil {
+		set = append(set, bson.E{Key: "latePaymentSeconds", Value: *c.LateSeconds})
+	}
 	if c := w.Fields; c.SeatingPlanID != nil {
 		set = append(set, bson.E{Key: planField, Value: *c.SeatingPlanID})
 	}
@@ -275,7 +281,13 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 		set = append(set, bson.E{Key: "paymentExpiresAt", Value: w.PaymentExpiresAt})
 	}
 	if w.PaymentReference != "" {
-		set = append(set, bson.E{Key: "paymentReference", Value: w.PaymentReference})
+		set = append(set, bson.E{Key: referenceField, Value: w.PaymentReference})
+	}
+	if !w.PaymentID.IsZero() {
+		set = append(set, bson.E{Key: paymentID, Value: w.PaymentID})
+	}
+	if !w.LockID.IsZero() {
+		set = append(set, bson.E{Key: "seatLockId", Value: w.LockID}, bson.E{Key: "late", Value: w.Late})
 	}
 	if w.RunID != "" {
 		set = append(set, bson.E{Key: runID, Value: w.RunID})

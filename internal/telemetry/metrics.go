@@ -21,7 +21,10 @@ type Metrics struct {
 	Corrections      prometheus.Counter
 	OversoldEvents   prometheus.Gauge
 	EventsSealed     prometheus.Counter
-	PaidAndRefused   prometheus.Counter
+	LatePayments     *prometheus.CounterVec // outcome
+	Duplicates       prometheus.Counter
+	RefundsDue       prometheus.Gauge
+	RefundsDueAge    prometheus.Gauge
 	RecoverySeconds  prometheus.Gauge
 	RecoveryComplete prometheus.Gauge
 }
@@ -77,10 +80,14 @@ func NewMetrics() *Metrics {
 		Attempts: histogram("transaction_attempts", "Attempts per transaction.", attemptBuckets).WithLabelValues(),
 		OrphansEnded: counter("orphaned_transactions_ended_total",
 			"Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
-		Corrections:      counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
-		OversoldEvents:   gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
-		EventsSealed:     counter("events_sealed_total", "Events that are over and were sealed.").WithLabelValues(),
-		PaidAndRefused:   counter("paid_and_refused_total", "Refused confirmations with a payment reference.").WithLabelValues(),
+		Corrections:    counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
+		OversoldEvents: gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
+		EventsSealed:   counter("events_sealed_total", "Events that are over and were sealed.").WithLabelValues(),
+		LatePayments: counter("late_payments_total",
+			"Payments of expired bookings, of events that accept them, by outcome: accepted, refused.", "outcome"),
+		Duplicates:       counter("duplicate_payments_total", "Payments of bookings that were confirmed without them.").WithLabelValues(),
+		RefundsDue:       gauge("refunds_due", "Payments that have to go back, at the last check."),
+		RefundsDueAge:    gauge("refunds_due_oldest_seconds", "How long the oldest of them has been due, at the last check."),
 		RecoverySeconds:  gauge("recovery_duration_seconds", "Duration of the recovery pass when this process started."),
 		RecoveryComplete: gauge("recovery_completed", "1 once the recovery pass of this process's start has completed."),
 	}

@@ -11,7 +11,7 @@ import (
 // Another error says that the plan contradicts itself.
 func (s *store) apply(p inventory.Plan) error {
 	tx := s.clone()
-	for _, write := range []func(inventory.Plan) error{tx.writeEvent, tx.writeLocks, tx.insertLocks, tx.writeBookings} {
+	for _, write := range []func(inventory.Plan) error{tx.writeEvent, tx.writeLocks, tx.insertLocks, tx.writeBookings, tx.writePayments} {
 		if err := write(p); err != nil {
 			return err
 		}
@@ -84,6 +84,12 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 	}
 	if c.AccessiblePolicy != nil {
 		e.Seating.AccessiblePolicy = *c.AccessiblePolicy
+	}
+	if c.LatePayments != nil {
+		e.LatePayments.Policy = *c.LatePayments
+	}
+	if c.LateSeconds != nil {
+		e.LatePayments.Seconds = *c.LateSeconds
 	}
 	if c.SeatingPlanID != nil {
 		e.Seating.PlanID = *c.SeatingPlanID
@@ -185,6 +191,12 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		b.UpdatedAt = w.UpdatedAt
 		if w.PaymentReference != "" {
 			b.PaymentReference = w.PaymentReference
+		}
+		if !w.PaymentID.IsZero() {
+			b.PaymentID = w.PaymentID
+		}
+		if !w.LockID.IsZero() {
+			b.LockID, b.Late = w.LockID, w.Late
 		}
 	}
 	for _, b := range p.NewBookings {

@@ -31,7 +31,7 @@ func (c Block) decide(d *decision) Result {
 	if len(wanted) == 0 {
 		return d.eventResult()
 	}
-	claimed, result, ok := d.take(wished{seats: int64(len(wanted)), named: wanted, byVenue: true}, had{}, UserKey{})
+	claimed, result, ok := d.take(wished{seats: int64(len(wanted)), named: wanted, mayOrphan: true}, had{}, UserKey{})
 	if !ok {
 		if details, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](result.Err); ok {
 			details.Requested = int64(len(places))

@@ -11,10 +11,11 @@ type Change struct {
 	Type     holdfast.ChangeType
 	By       int   // the command, by its index
 	Revision int64 // of the lock or booking, as the plan leaves it
-	// One of these three. Of a new lock the plan leaves some fields to the write; see Plan.AcquiredAt.
+	// One of these four. Of a new lock the plan leaves some fields to the write; see Plan.AcquiredAt.
 	Acquired int // 1 + the index in Plan.Acquired
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
+	Payment  *holdfast.Payment
 }
 
 // written is a lock before the plan's write, and the command that wrote it last.
@@ -44,7 +45,7 @@ func (d *decision) closeChanges() {
 	if p.Event != nil && p.Event.Blocked != nil {
 		p.Told = append(p.Told, holdfast.ChangeSeatsBlocked)
 	}
-	n := len(d.made) + len(d.written) + len(d.moved)
+	n := len(d.made) + len(d.written) + len(d.moved) + len(d.paid)
 	if n == 0 {
 		return
 	}
@@ -64,6 +65,10 @@ func (d *decision) closeChanges() {
 	for i := range d.moved {
 		b := &d.moved[i].after
 		p.Changes = append(p.Changes, Change{Type: stateOf(*b), By: d.moved[i].by, Revision: b.Revision, Booking: b})
+	}
+	for i := range d.paid {
+		paid := &d.paid[i].after
+		p.Changes = append(p.Changes, Change{Type: paymentChanges[paid.Status], By: d.paid[i].by, Revision: paid.Revision, Payment: paid})
 	}
 }
 
@@ -97,6 +102,11 @@ func stateOf(b holdfast.Booking) holdfast.ChangeType {
 		holdfast.BookingPending: holdfast.ChangeBookingPending, holdfast.BookingConfirmed: holdfast.ChangeBookingConfirmed,
 		holdfast.BookingCancelled: holdfast.ChangeBookingCancelled, holdfast.BookingExpired: holdfast.ChangeBookingExpired,
 	}[b.Status]
+}
+
+var paymentChanges = map[holdfast.PaymentStatus]holdfast.ChangeType{
+	holdfast.PaymentAccepted: holdfast.ChangePaymentAccepted, holdfast.PaymentRefundDue: holdfast.ChangePaymentRefundDue,
+	holdfast.PaymentRefunded: holdfast.ChangePaymentRefunded,
 }
 
 func nextRevision(revision *int64) int64 {

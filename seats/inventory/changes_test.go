@@ -69,6 +69,16 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 			return fmt.Errorf("told %+v, stored %+v", *c.Booking, *after)
 		}
 	}
+	for id, after := range tx.payments {
+		before := s.payments[id]
+		c, isTold := told[id]
+		if delete(told, id); isTold != (before == nil || before.Status != after.Status) {
+			return fmt.Errorf("payment %s went from %+v to %+v; told: %+v", id, before, after, c)
+		}
+		if isTold && (!reflect.DeepEqual(*c.Payment, *after) || c.Revision != after.Revision) {
+			return fmt.Errorf("told %+v, stored %+v", *c.Payment, *after)
+		}
+	}
 	if len(told) > 0 {
 		return fmt.Errorf("nothing changed of %+v", told)
 	}
@@ -81,6 +91,8 @@ func subjectOf(p inventory.Plan, c inventory.Change) ID {
 		return p.Acquired[c.Acquired-1].ID
 	case c.Lock != nil:
 		return c.Lock.ID
+	case c.Payment != nil:
+		return c.Payment.ID
 	default:
 		return c.Booking.ID
 	}

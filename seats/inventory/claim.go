@@ -149,44 +149,6 @@ func (c Pay) decide(d *decision) Result {
 	return Result{Booking: &b}
 }
 
-// Confirm sells the booking's seats while neither the booking nor its lock is due. A repeat
-// with the same reference, or with none, gets the same answer.
-type Confirm struct {
-	BookingID ID
-	Reference string
-}
-
-func (c Confirm) decide(d *decision) Result {
-	b, lock, exists, read := d.bookingAndLock(c.BookingID)
-	switch {
-	case !read:
-		return Result{}
-	case !exists:
-		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
-	}
-	if b.Status == holdfast.BookingConfirmed && (c.Reference == "" || c.Reference == b.PaymentReference) {
-		return Result{Booking: &b}
-	}
-	action := holdfast.ConfirmBooking
-	seen := d.seenBy(b, lock)
-	if b.Status == holdfast.BookingInitiated && b.Due(seen, d.state.Now) { // it expired before it could be paid for
-		action = holdfast.CancelBooking
-	}
-	if err := checkBooking(b, action, seen, d.state.Now); err != nil {
-		d.bumpOpen(b, lock)
-		return Result{Err: err}
-	}
-	if err := d.checkNotCancelled(lock); err != nil {
-		return Result{Err: err}
-	}
-	d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: LiveAtRevision})
-	b = d.moveBooking(b, holdfast.ConfirmBooking, BookingWrite{
-		PaymentReference: c.Reference,
-		WindowOpen:       !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
-	})
-	return Result{Booking: &b}
-}
-
 // ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED, due or
 // not: other software may crash between the two writes. Result.Replayed: there was nothing to do.
 type ConsumeSold struct {

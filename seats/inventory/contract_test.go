@@ -21,7 +21,7 @@ var (
 	extend  = inventory.Extend{LockID: lockID(1), Until: window}
 	book    = inventory.Book{BookingRequest: request, BookingID: bookingID(2)}
 	pay     = inventory.Pay{BookingID: bookingID(1), Window: window}
-	confirm = inventory.Confirm{BookingID: bookingID(1), Reference: "paid"}
+	confirm = inventory.Confirm{BookingID: bookingID(1), Charge: holdfast.Charge{Reference: "paid"}}
 	cancel  = inventory.Cancel{BookingID: bookingID(1), LockID: lockID(1)}
 )
 
@@ -153,7 +153,7 @@ func TestContract_ActionsOnABooking(t *testing.T) {
 		{"confirm", confirm, []holdfast.Code{notPayable, "", expired, expired, expired, expired, "", cancelled, missing}},
 		{"confirm without a reference", inventory.Confirm{BookingID: bookingID(1)},
 			[]holdfast.Code{notPayable, "", expired, expired, expired, expired, "", cancelled, missing}},
-		{"confirm with another reference", inventory.Confirm{BookingID: bookingID(1), Reference: "other"},
+		{"confirm with another reference", inventory.Confirm{BookingID: bookingID(1), Charge: holdfast.Charge{Reference: "other"}},
 			[]holdfast.Code{notPayable, "", expired, expired, expired, expired, confirmed, cancelled, missing}},
 		{"cancel", cancel, []holdfast.Code{"", "", expired, expired, expired, expired, "", "", missing}},
 	} {

@@ -67,7 +67,9 @@ type decision struct {
 	planned  map[ID]int  // a lock's index in plan.Locks
 	bookings map[ID]holdfast.Booking
 	holdings map[ID]Holding
-	sales    map[ID]int      // State.Sold, as this batch has left it
+	sales    map[ID]int               // State.Sold, as this batch has left it
+	payments map[ID]*holdfast.Payment // that this batch has made or changed
+	charged  map[PaymentKey]ID
 	acquired map[UserKey]int // keys that this batch has used: 1 + the index in plan.Acquired
 
 	mark int // of State.Seats, at the beginning
@@ -76,6 +78,7 @@ type decision struct {
 	made    []int     // parallel to plan.Acquired: the command
 	written []written // parallel to plan.Locks
 	moved   []seenBooking
+	paid    []seenPayment
 	// changesEvent: a command changed the event itself; the last one has the index eventBy.
 	changesEvent bool
 	eventBy      int

@@ -82,6 +82,12 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	if c.OrphanRule != nil {
 		w.Fields.OrphanRule, e.Seating.OrphanRule = c.OrphanRule, *c.OrphanRule
 	}
+	if c.LatePayments != nil {
+		w.Fields.LatePayments, e.LatePayments.Policy = c.LatePayments, *c.LatePayments
+	}
+	if c.LateSeconds != nil {
+		w.Fields.LateSeconds, e.LatePayments.Seconds = c.LateSeconds, *c.LateSeconds
+	}
 	if c.AccessiblePolicy != nil {
 		w.Fields.AccessiblePolicy, e.Seating.AccessiblePolicy = c.AccessiblePolicy, *c.AccessiblePolicy
 	}

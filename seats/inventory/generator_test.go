@@ -178,7 +178,7 @@ func (g *generator) claim() inventory.Command {
 	case "pay":
 		return inventory.Pay{BookingID: g.bookingID(), Window: window}
 	case "confirm":
-		return inventory.Confirm{BookingID: g.bookingID(), Reference: draw(g, "reference", "", "r1", "r2")}
+		return inventory.Confirm{BookingID: g.bookingID(), Charge: holdfast.Charge{Reference: draw(g, "reference", "", "r1", "r2")}}
 	case "consume sold":
 		return inventory.ConsumeSold{LockID: request.LockID, RunID: "recovery-1"}
 	default:

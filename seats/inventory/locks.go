@@ -166,6 +166,12 @@ func (d *decision) liveBookings(lock ID) (live []holdfast.Booking) {
 	return live
 }
 
+// isListed reports whether the live bookings of a lock were read.
+func (d *decision) isListed(lock ID) bool {
+	_, read := d.state.LiveOf[lock]
+	return read
+}
+
 // moveBooking plans the next status of a booking, and returns the booking as the plan leaves it,
 // in every field. Its time of change is that of the decision, which never goes back.
 func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) holdfast.Booking {
@@ -179,6 +185,12 @@ func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w B
 	}
 	if !w.PaymentExpiresAt.IsZero() {
 		b.PaymentExpiresAt = w.PaymentExpiresAt
+	}
+	if !w.PaymentID.IsZero() {
+		b.PaymentID = w.PaymentID
+	}
+	if !w.LockID.IsZero() {
+		b.LockID, b.Late = w.LockID, w.Late
 	}
 	d.bookings[b.ID] = b
 	d.moved = append(d.moved, seenBooking{b, d.command})

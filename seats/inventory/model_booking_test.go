@@ -109,7 +109,7 @@ func (m *model) confirm(c inventory.Confirm) outcome {
 	if b == nil {
 		return refused("BOOKING_NOT_FOUND")
 	}
-	if b.Status == "CONFIRMED" && (c.Reference == "" || c.Reference == b.PaymentReference) {
+	if b.Status == "CONFIRMED" && (c.Charge.Reference == "" || c.Charge.Reference == b.PaymentReference) {
 		return answer(b)
 	}
 	code := m.bookingClaimCode(b)
@@ -122,7 +122,7 @@ func (m *model) confirm(c inventory.Confirm) outcome {
 	if code != "" {
 		return refused(code)
 	}
-	b.Status, b.PaymentReference = "CONFIRMED", c.Reference
+	b.Status, b.PaymentReference = "CONFIRMED", c.Charge.Reference
 	m.locks[b.LockID].Status = "CONSUMED"
 	return answer(b)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Plan has the writes of a decision, in one transaction and in this order: the event, the
-// locks that change, new locks, bookings. If one of its guards does not hold at the write,
+// locks that change, new locks, bookings, payments. If one of its guards does not hold at the write,
 // the whole plan is stale, nothing is written, and the commands are decided again.
 type Plan struct {
 	Event       *EventWrite // nil: the event is not written
@@ -16,6 +16,8 @@ type Plan struct {
 	TTL         []time.Duration // parallel to Acquired
 	Bookings    []BookingWrite
 	NewBookings []holdfast.Booking
+	Payments    []PaymentWrite
+	NewPayments []holdfast.Payment
 	// NotBefore and Before are guards: the database's clock at the write of the event is not
 	// earlier than the first and, unless it is zero, earlier than the second.
 	NotBefore, Before time.Time
@@ -50,7 +52,7 @@ func (p Plan) IsProven(s State) bool {
 		}
 	}
 	for _, lock := range p.Acquired { // the seats of one that is due at once are not taken
-		if !lock.ExpiresAt.IsZero() && lock.Due(s.Now) {
+		if lock.Status == holdfast.LockActive && !lock.ExpiresAt.IsZero() && lock.Due(s.Now) {
 			return false
 		}
 	}
@@ -64,7 +66,7 @@ func (p Plan) IsProven(s State) bool {
 
 // IsEmpty reports whether there is nothing to write.
 func (p Plan) IsEmpty() bool {
-	return p.Event == nil && len(p.Locks)+len(p.Acquired)+len(p.Bookings)+len(p.NewBookings) == 0
+	return p.Event == nil && len(p.Locks)+len(p.Acquired)+len(p.Bookings)+len(p.NewBookings)+len(p.Payments)+len(p.NewPayments) == 0
 }
 
 // EventWrite changes an event and raises its revision, so that it conflicts with every
@@ -162,6 +164,9 @@ type BookingWrite struct {
 	WindowOpen       bool      // guard: its payment window has not passed at the write
 	PaymentExpiresAt time.Time // zero: unchanged
 	PaymentReference string    // "": unchanged
+	PaymentID        ID        // zero: unchanged
+	LockID           ID        // zero: unchanged
+	Late             bool      // a late payment was accepted
 	UpdatedAt        time.Time
 	RunID            string
 }
@@ -178,7 +183,10 @@ type Result struct {
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
 	Event    *holdfast.Event
-	Replayed bool // an earlier request made the lock or the booking
+	Payment  *holdfast.Payment // of a refused confirmation too
+	Replayed bool              // an earlier request made the lock or the booking
+	// IsLate: nothing is decided. The payment is late, so the confirmation has to be in the queue of the event.
+	IsLate bool
 	// Undecided: the command has no result yet. It goes first in the next batch.
 	Undecided bool
 

@@ -77,6 +77,9 @@ func (c Cancel) decide(d *decision) Result {
 		return d.refuse(err, UserKey{})
 	}
 	if b.Status == holdfast.BookingConfirmed {
+		if !d.returnPayment(b, holdfast.ReasonBookingCancelled, "") {
+			return Result{}
+		}
 		sales--
 		d.sales[c.LockID] = sales
 	}

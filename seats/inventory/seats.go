@@ -126,7 +126,7 @@ func (d *decision) pickNamed(w wished, old []seating.Place, key UserKey) ([]seat
 	if len(unavailable) > 0 {
 		return nil, d.refuse(seatsTaken(places, d.seatIDs(unavailable)), key)
 	}
-	if d.event.Seating.OrphanRule == holdfast.OrphansRefused && !w.byVenue {
+	if d.event.Seating.OrphanRule == holdfast.OrphansRefused && !w.mayOrphan {
 		if orphans := d.state.Seats.Orphans(places, old, d.opensAccessible()); len(orphans) > 0 {
 			return nil, d.refuse(holdfast.Refuse(holdfast.CodeSeatOrphaned, "The seats would leave a single seat between them and others.").
 				With(holdfast.SeatOrphaned{Orphans: d.seatIDs(orphans)}), key)

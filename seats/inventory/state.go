@@ -32,16 +32,22 @@ type State struct {
 
 	Locks    map[ID]*Lock
 	Bookings map[ID]*holdfast.Booking
-	LiveOf   map[ID][]ID            // the live bookings of a lock
-	Keys     map[UserKey]*Lock      // the lock that was made with a key
-	Holdings map[ID]Holding         // of a user, in this event
-	Due      *[]DueLock             // due locks that a sweep or a reclaim may end
-	Holders  map[string]*DueLock    // by seat ID: the due lock with the seat that may be ended; nil: there is none
-	Blocks   map[string]*Lock       // by seat ID: the venue's lock on the seat; nil: there is none
-	Sold     map[ID]int             // how many CONFIRMED bookings name the lock; 1 at most, unless other software made them
-	Union    *Union                 // of the seats of all live locks
-	Taken    *int64                 // Σ seats of the locks that take seats
-	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
+	LiveOf   map[ID][]ID         // the live bookings of a lock
+	Keys     map[UserKey]*Lock   // the lock that was made with a key
+	Holdings map[ID]Holding      // of a user, in this event
+	Due      *[]DueLock          // due locks that a sweep or a reclaim may end
+	Holders  map[string]*DueLock // by seat ID: the due lock with the seat that may be ended; nil: there is none
+	Blocks   map[string]*Lock    // by seat ID: the venue's lock on the seat; nil: there is none
+	Sold     map[ID]int          // how many CONFIRMED bookings name the lock; 1 at most, unless other software made them
+	Union    *Union              // of the seats of all live locks
+	Taken    *int64              // Σ seats of the locks that take seats
+	// Payments are by ID, Charged the IDs of the payments with a reference and part; zero: there is none.
+	Payments map[ID]*holdfast.Payment
+	Charged  map[PaymentKey]ID
+	// Unrecorded are CONFIRMED bookings with a reference that have no payment: an earlier version confirmed them.
+	// There are two at most, which says that there are several.
+	Unrecorded map[string][]ID
+	Unknown    map[ID]*holdfast.Error // users that do not exist, with the refusal
 }
 
 // Union is what the ACTIVE, CONSUMED and BLOCKED locks of a seated event take.
@@ -147,6 +153,11 @@ type Needs struct {
 	Holders  []string // seats whose due locks are needed
 	Blocks   []string // seats whose blocks are needed
 	Sold     []ID     // locks whose CONFIRMED bookings are to be counted
+
+	Payments   []ID
+	Charged    []PaymentKey // whose payments are needed
+	Unrecorded []string     // references
+
 	// Events are the events of these locks and bookings, in addition to the event of the
 	// commands. It is no need by itself: the reads name them, because an event's documents are
 	// on one shard.
@@ -158,7 +169,7 @@ type Needs struct {
 // None reports whether nothing is needed.
 func (n Needs) None() bool {
 	return !n.Event && !n.Fence && !n.Taken && !n.Seats && !n.Union && n.Due == 0 && len(n.Holders)+len(n.Blocks) == 0 &&
-		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong)+len(n.Sold) == 0
+		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong)+len(n.Sold) == 0 && !n.NeedsPayments()
 }
 
 // IsMap reports whether the event and its map are needed, and nothing else.
@@ -167,6 +178,9 @@ func (n Needs) IsMap() bool {
 	n.Event, n.Fence, n.Seats = false, false, false
 	return needsMap && n.None()
 }
+
+// NeedsPayments reports whether payments are needed, or bookings without one.
+func (n Needs) NeedsPayments() bool { return len(n.Payments)+len(n.Charged)+len(n.Unrecorded) > 0 }
 
 // NeedsDue reports whether due locks are needed.
 func (n Needs) NeedsDue() bool { return n.Due > 0 || len(n.DueAmong) > 0 }
@@ -181,6 +195,7 @@ func (n Needs) And(o Needs) Needs {
 		Seats: n.Seats || o.Seats, Union: n.Union || o.Union, Holders: union(n.Holders, o.Holders), Blocks: union(n.Blocks, o.Blocks),
 		UnionIn: cmp.Or(n.UnionIn, o.UnionIn), Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events),
 		Everywhere: n.Everywhere || o.Everywhere,
+		Payments:   union(n.Payments, o.Payments), Charged: union(n.Charged, o.Charged), Unrecorded: union(n.Unrecorded, o.Unrecorded),
 	}
 }
 

@@ -24,6 +24,7 @@ type store struct {
 	event    *inventory.Event
 	locks    map[ID]*inventory.Lock
 	bookings map[ID]*holdfast.Booking
+	payments map[ID]*holdfast.Payment
 	ends     map[ID]ending // what ended a lock
 	runID    string        // of the run that changed the event last
 	fences   int           // how often the event was fenced
@@ -43,13 +44,14 @@ func newStore(seats int64) *store {
 			Event:    holdfast.Event{ID: eventID, Name: "Show", TotalSeats: seats, AvailableSeats: seats, Status: holdfast.OnSale},
 			HasTotal: true, Countable: true,
 		},
-		locks: map[ID]*inventory.Lock{}, bookings: map[ID]*holdfast.Booking{}, ends: map[ID]ending{},
+		locks: map[ID]*inventory.Lock{}, bookings: map[ID]*holdfast.Booking{}, ends: map[ID]ending{}, payments: map[ID]*holdfast.Payment{},
 	}
 }
 
 func (s *store) clone() *store {
 	c := *s
 	c.locks, c.bookings, c.ends, c.seats = copies(s.locks), copies(s.bookings), maps.Clone(s.ends), s.seats.clone()
+	c.payments = copies(s.payments)
 	if s.event != nil {
 		c.event = pointer(*s.event)
 	}
@@ -131,6 +133,7 @@ func (s *store) load(n inventory.Needs) inventory.State {
 	s.loadKeys(n, &state)
 	s.loadSums(n, &state)
 	s.loadSeats(n, &state)
+	s.loadPayments(n, &state)
 	return state
 }
 

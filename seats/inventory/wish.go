@@ -9,12 +9,12 @@ import (
 
 // wished is a wish in terms of the event's hall.
 type wished struct {
-	seats   int64
-	named   []seating.Place // in plan order; nil: no named seats
-	best    *seating.Wish
-	general bool // general admission
-	section int  // for general admission
-	byVenue bool // the venue blocks them: the orphan rule is for customers
+	seats     int64
+	named     []seating.Place // in plan order; nil: no named seats
+	best      *seating.Wish
+	general   bool // general admission
+	section   int  // for general admission
+	mayOrphan bool // the orphan rule is for customers who choose: not for the venue, nor for seats that are paid for
 }
 
 // isSeated reports whether the event has a seating plan.

@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+type paymentBody struct {
+	ID              string `json:"id"`
+	Provider        string `json:"provider"`
+	Reference       string `json:"reference" doc:"The provider's."`
+	PaymentPart     string `json:"paymentPart,omitempty" doc:"Of a charge that pays for several bookings."`
+	BookingID       string `json:"bookingId"`
+	EventID         string `json:"eventId,omitempty"`
+	UserID          string `json:"userId,omitempty"`
+	Amount          *int64 `json:"amount,omitempty" doc:"In whole minor units, as the shop has told it."`
+	Currency        string `json:"currency,omitempty" doc:"Of ISO 4217."`
+	Status          string `json:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
+	Reason          string `json:"reason,omitempty" doc:"Why it has to go back."`
+	RefundReference string `json:"refundReference,omitempty"`
+	CreatedAt       string `json:"createdAt" format:"date-time"`
+	UpdatedAt       string `json:"updatedAt,omitempty" format:"date-time"`
+}
+
+func newPaymentBody(p holdfast.Payment) paymentBody {
+	return paymentBody{
+		ID: p.ID.String(), Provider: p.Provider, Reference: p.Reference, PaymentPart: p.Part, BookingID: formatID(p.BookingID),
+		EventID: formatID(p.EventID), UserID: formatID(p.UserID), Amount: p.Amount, Currency: p.Currency, Status: string(p.Status),
+		Reason: string(p.Reason), RefundReference: p.RefundReference, CreatedAt: formatTime(p.CreatedAt), UpdatedAt: formatTime(p.UpdatedAt),
+	}
+}
+
+type paymentFilter struct {
+	PageQuery
+	FilterQuery
+	EventID   string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
+	BookingID string `query:"bookingId" pattern:"^[0-9a-fA-F]{24}$"`
+	Status    string `query:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
+	Reference string `query:"reference" maxLength:"200"`
+}
+
+type refund struct {
+	PathID
+	Body struct {
+		RefundReference string `json:"refundReference" minLength:"1" maxLength:"200" doc:"The provider's ID of the refund or the void."`
+	}
+}
+
+func (a *api) registerPaymentRoutes() {
+	tags := []string{"Payments"}
+	route(a, huma.Operation{
+		OperationID: "list-payments", Method: http.MethodGet, Path: "/api/payments", Tags: tags, Summary: "List payments",
+		Description: "With the filter status ACCEPTED or REFUNDED alone, a page may have fewer items than pageSize although more pages follow.",
+	}, config.ScopeBooking, func(ctx context.Context, in *paymentFilter) (*list[paymentBody], error) {
+		payments, next, err := a.Bookings.ListPayments(ctx, holdfast.PaymentFilter{
+			EventID: parseFilter(in.EventID), BookingID: parseFilter(in.BookingID), Status: holdfast.PaymentStatus(in.Status),
+			Reference: in.Reference,
+		}, in.page())
+		return newList(payments, next, newPaymentBody), err
+	})
+	route(a, huma.Operation{
+		OperationID: "get-payment", Method: http.MethodGet, Path: "/api/payments/{id}", Tags: tags, Summary: "Get a payment",
+		Errors: []int{http.StatusNotFound},
+	}, config.ScopeBooking, func(ctx context.Context, in *PathID) (*found[paymentBody], error) {
+		p, err := a.Bookings.GetPayment(ctx, parseID(in.ID))
+		return &found[paymentBody]{Body: newPaymentBody(p)}, err
+	})
+	route(a, huma.Operation{
+		OperationID: "refund-payment", Method: http.MethodPost, Path: "/api/payments/{id}/refunded", Tags: tags,
+		Summary: "Note that a payment was refunded",
+		Description: "Of a payment that is REFUND_DUE: the shop has given it back, or voided it. " +
+			"The same request again gets the same answer.",
+		Errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, config.ScopeBooking, func(ctx context.Context, in *refund) (*found[paymentBody], error) {
+		p, err := a.Bookings.RefundPayment(ctx, parseID(in.ID), in.Body.RefundReference)
+		return &found[paymentBody]{Body: newPaymentBody(p)}, err
+	})
+}
