@@ -37,7 +37,7 @@ func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger
 		if err := interrupted(ctx); err != nil {
 			return err
 		}
-		purged, err := r.Store.Purge(ctx, lockIDs)
+		purged, err := r.Store.Purge(ctx, lockIDs, now)
 		if err != nil {
 			return err
 		}

@@ -202,7 +202,7 @@ func TestPurge_LeavesLocksThatCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.SweepLocks()
-	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, ids.New()})
+	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, ids.New()}, time.Now())
 	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) ||
 		!exists(t, w, "seatlocks", sold.ID) {
 		t.Errorf("%+v, %v", gone, err)

@@ -165,12 +165,21 @@ func (a *api) registerEventRoutes() {
 		Description: "Changes the fields that are given. The capacity may change during the sale; seats that are taken stay taken. " +
 			"Of an event with a seating plan, the capacities of general admission may change, and the plan, to one that has every seat " +
 			"that is taken or blocked, and the general admission with taken seats. " +
-			"The status CANCELLED is final, but a confirmation in flight may still commit shortly after the answer: " +
-			"list the event's CONFIRMED bookings a minute later, and cancel and refund them.",
+			"The status CANCELLED is final, and ends no lock and no booking by itself: see cancel-event.",
 		Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, config.ScopeAdmin, func(ctx context.Context, in *eventUpdate) (*found[eventBody], error) {
 		e, err := a.Seats.UpdateEvent(ctx, parseID(in.ID), in.change())
 		return &found[eventBody]{Body: newEventBody(e)}, err
+	})
+	route(a, huma.Operation{
+		OperationID: "cancel-event", Method: http.MethodPost, Path: "/api/admin/events/{id}/cancel", Tags: tags,
+		Summary: "Cancel an event and all that it has sold",
+		Description: "The event is CANCELLED at once. A run of the job event-cancel, which the answer names, ends its locks and its bookings, " +
+			"and makes their payments REFUND_DUE. Asked again, the answer is the same run while it lasts.",
+		DefaultStatus: http.StatusAccepted, Errors: []int{http.StatusNotFound},
+	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[runBody], error) {
+		run, err := a.CancelEvent(ctx, parseID(in.ID))
+		return &found[runBody]{Body: newRunBody(run)}, err
 	})
 }
 

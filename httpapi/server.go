@@ -53,6 +53,8 @@ type Services struct {
 	Seats    *seats.Service
 	Bookings *booking.Service
 	Jobs     *jobs.Runner
+	// CancelEvent cancels an event, and returns the run that cancels all that it has.
+	CancelEvent func(ctx context.Context, id holdfast.ID) (jobs.Record, error)
 	Changes  *changes.Log
 	Audit    *audit.Log
 

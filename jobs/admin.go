@@ -80,8 +80,11 @@ func (r *Runner) RunNow(ctx context.Context, name string, timeout time.Duration)
 		return Record{}, holdfast.Refuse(holdfast.CodeUnavailable, "This process is stopping; retry.")
 	}
 	r.manualRuns.Go(func() {
-		result, _ := r.runExclusive(r.manualCtx, job, Manual, exclusive{ // the record has the error
-			runWithoutStore: r.RunWithoutStore, onStart: func(run Record) { started <- run }})
+		o := exclusive{runWithoutStore: r.RunWithoutStore, onStart: func(run Record) { started <- run }}
+		if job.Asked != nil {
+			o.runID, _ = job.Asked(r.manualCtx) // without an answer the run finds nothing to do
+		}
+		result, _ := r.runExclusive(r.manualCtx, job, Manual, o) // the record has the error
 		ended <- result
 	})
 	r.mu.Unlock()
@@ -101,6 +104,12 @@ func (r *Runner) RunNow(ctx context.Context, name string, timeout time.Duration)
 	default: // it is still acquiring its lease
 		return Record{}, holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The job has not started yet, and may start; see its runs.").By(ctx.Err())
 	}
+}
+
+// Await writes the record of a run that was asked for, unless it has one, and returns it. A process that schedules jobs
+// carries it out.
+func (r *Runner) Await(ctx context.Context, job, runID string) Record {
+	return r.History.await(ctx, Record{ID: runID, Job: job, Trigger: Manual, StartedAt: r.Clock().UTC(), Outcome: Running})
 }
 
 // refusal tells the client why its run was skipped.

@@ -53,10 +53,14 @@ type exclusive struct {
 	unneeded        func(context.Context) (bool, error) // asked under the lease; true skips the run
 	onStart         func(Record)                        // called once the run has started
 	needsNoLease    bool                                // run although the lease store rejects the lease
+	runID           string                              // of a run that somebody asked for; "": of a new one
 }
 
 func (r *Runner) runExclusive(ctx context.Context, job Job, t Trigger, o exclusive) (Result, error) {
-	run := r.newRun(job.Name, t)
+	if o.runID != "" {
+		t = Manual
+	}
+	run := r.newRun(job.Name, t, o.runID)
 	o.needsNoLease = job.NeedsNoLease
 	skipped := Result{Record: Record{Job: job.Name, Outcome: Skipped, Trigger: t}}
 	l, err := r.acquire(ctx, run, o)
@@ -172,7 +176,7 @@ func (r *Runner) keep(ctx context.Context, run Run, l runLease, cancel context.C
 // execute runs the job once, in this goroutine, and writes its record.
 func (r *Runner) execute(ctx context.Context, job Job, run Run, l runLease, onStart func(Record)) (Record, error) {
 	start := r.Clock()
-	if !l.local {
+	if !l.local && job.Asked == nil { // what was asked for goes on
 		r.History.failAbandoned(ctx, run)
 	}
 	record := r.History.start(ctx, Record{
@@ -180,6 +184,11 @@ func (r *Runner) execute(ctx context.Context, job Job, run Run, l runLease, onSt
 	})
 	if onStart != nil {
 		onStart(record)
+	}
+	run.Earlier = record.Counts
+	run.report = func(ctx context.Context, c Counts) {
+		record.Counts = c
+		r.History.progress(ctx, record)
 	}
 	runCtx, cancel := withLimit(ctx, job.MaxDuration)
 	defer cancel()
@@ -196,6 +205,11 @@ func (r *Runner) execute(ctx context.Context, job Job, run Run, l runLease, onSt
 		if errors.Is(err, errTimeLimit) {
 			r.Metrics.overran(job.Name)
 		}
+	}
+	if err != nil && job.Asked != nil { // another run goes on with it
+		record.Outcome, record.FinishedAt = Running, time.Time{}
+		r.History.progress(context.WithoutCancel(ctx), record)
+		return record, err
 	}
 	r.Metrics.finished(record, took, r.Clock())
 	return r.History.finish(ctx, record), err

@@ -99,19 +99,47 @@ func (h *History) failAbandoned(ctx context.Context, run Run) {
 func (h *History) start(ctx context.Context, r Record) Record {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()
-	return h.write(ctx, r, bson.D{{Key: "startedAt", Value: "$$NOW"}, {Key: "outcome", Value: string(Running)}})
+	return h.write(ctx, r, bson.D{
+		{Key: "startedAt", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$startedAt", "$$NOW"}}}}, {Key: "outcome", Value: string(Running)},
+	})
+}
+
+// await records that a run was asked for, unless it has a record.
+func (h *History) await(ctx context.Context, r Record) Record {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
+	defer cancel()
+	fields := bson.D{}
+	for _, field := range []bson.E{
+		{Key: "job", Value: r.Job}, {Key: "trigger", Value: string(r.Trigger)}, {Key: "startedAt", Value: "$$NOW"},
+		{Key: "outcome", Value: string(Running)},
+	} {
+		fields = append(fields, bson.E{Key: field.Key, Value: bson.D{{Key: "$ifNull", Value: bson.A{"$" + field.Key, field.Value}}}})
+	}
+	return h.update(ctx, r, fields)
+}
+
+// progress writes the counts of a run that is in progress.
+func (h *History) progress(ctx context.Context, r Record) {
+	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
+	defer cancel()
+	h.write(ctx, r, append(countsOf(r.Counts), bson.E{Key: "outcome", Value: string(Running)}))
+}
+
+func countsOf(c Counts) bson.D {
+	return bson.D{
+		{Key: "found", Value: c.Found}, {Key: "applied", Value: c.Applied}, {Key: "skipped", Value: c.Skipped},
+		{Key: "errors", Value: c.Errors}, {Key: "seatsRestored", Value: c.SeatsRestored},
+	}
 }
 
 // finish records how a run ended.
 func (h *History) finish(ctx context.Context, r Record) Record {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()
-	fields := bson.D{
+	fields := append(countsOf(r.Counts), bson.D{
 		{Key: "finishedAt", Value: "$$NOW"}, {Key: "outcome", Value: string(r.Outcome)},
-		{Key: "found", Value: r.Found}, {Key: "applied", Value: r.Applied}, {Key: "skipped", Value: r.Skipped},
-		{Key: "errors", Value: r.Errors}, {Key: "seatsRestored", Value: r.SeatsRestored},
 		{Key: "startedAt", Value: bson.D{{Key: "$ifNull", Value: bson.A{"$startedAt", r.StartedAt}}}},
-	}
+	}...)
 	if r.Reason != "" {
 		fields = append(fields, bson.E{Key: "reason", Value: bson.D{{Key: "$literal", Value: r.Reason}}})
 	}
@@ -122,6 +150,10 @@ func (h *History) finish(ctx context.Context, r Record) Record {
 func (h *History) write(ctx context.Context, r Record, fields bson.D) Record {
 	fields = append(fields, bson.E{Key: "job", Value: r.Job}, bson.E{Key: "trigger", Value: string(r.Trigger)},
 		bson.E{Key: "pod", Value: bson.D{{Key: "$literal", Value: r.Pod}}})
+	return h.update(ctx, r, fields)
+}
+
+func (h *History) update(ctx context.Context, r Record, fields bson.D) Record {
 	var doc runDoc
 	err := h.runs().FindOneAndUpdate(ctx, mongodb.Is("_id", r.ID), mongo.Pipeline{{{Key: "$set", Value: fields}}},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&doc)

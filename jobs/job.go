@@ -20,6 +20,9 @@ type Job struct {
 	// Resident: a scheduled run lasts as long as this process leads. Interval is how soon another process
 	// takes over.
 	Resident bool
+	// Asked returns the run that somebody has asked for and that has not come to its end; "": there is none. A job with
+	// Asked is scheduled only for such a run, which goes on under its ID if its process ends, and counts on.
+	Asked func(ctx context.Context) (runID string, err error)
 	Do       func(ctx context.Context, run Run) (Counts, error)
 }
 
@@ -30,8 +33,15 @@ type Run struct {
 	Trigger Trigger
 	Log     *slog.Logger // carries correlationId and job
 
+	// Earlier has the counts of a run that goes on, as they were written last.
+	Earlier Counts
+
 	advanced *atomic.Bool
+	report   func(context.Context, Counts)
 }
+
+// Report writes the counts of a run that is in progress.
+func (r Run) Report(ctx context.Context, c Counts) { r.report(ctx, c) }
 
 // Advanced records that the run made progress, though it may have applied nothing.
 func (r Run) Advanced() { r.advanced.Store(true) }
@@ -40,6 +50,14 @@ func (r Run) Advanced() { r.advanced.Store(true) }
 type Counts struct {
 	Found, Applied, Skipped, Errors int
 	SeatsRestored                   int64
+}
+
+// Add sums two counts.
+func (c Counts) Add(o Counts) Counts {
+	return Counts{
+		Found: c.Found + o.Found, Applied: c.Applied + o.Applied, Skipped: c.Skipped + o.Skipped, Errors: c.Errors + o.Errors,
+		SeatsRestored: c.SeatsRestored + o.SeatsRestored,
+	}
 }
 
 // Trigger is what caused a run.

@@ -81,9 +81,11 @@ func (r *Runner) job(name string) (Job, bool) {
 	return Job{}, false
 }
 
-// newRun gives a run its correlation ID and its log.
-func (r *Runner) newRun(job string, t Trigger) Run {
-	id := ids.NewRun(job, r.Clock())
+// newRun gives a run its correlation ID, unless it has one, and its log.
+func (r *Runner) newRun(job string, t Trigger, id string) Run {
+	if id == "" {
+		id = ids.NewRun(job, r.Clock())
+	}
 	log := r.Log.With(slog.String("correlationId", id), slog.String("job", job))
 	return Run{ID: id, Job: job, Trigger: t, Log: log, advanced: new(atomic.Bool)}
 }

@@ -68,7 +68,14 @@ func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) e
 				ctx, stop = r.whileLeading(ctx)
 				defer stop()
 			}
-			_, err := r.runExclusive(ctx, job, Scheduled, exclusive{runWithoutStore: r.RunWithoutStore, unneeded: r.notLeading})
+			o := exclusive{runWithoutStore: r.RunWithoutStore, unneeded: r.notLeading}
+			if job.Asked != nil {
+				var err error
+				if o.runID, err = job.Asked(ctx); err != nil || o.runID == "" {
+					return err
+				}
+			}
+			_, err := r.runExclusive(ctx, job, Scheduled, o)
 			return err
 		}),
 		gocron.WithName(job.Name), gocron.WithContext(ctx),

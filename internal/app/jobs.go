@@ -29,8 +29,45 @@ func (a *App) jobs() []jobs.Job {
 		{Name: "reconcile", Interval: c.ReconcileInterval, MaxDuration: c.ReconcileMaxDuration, Do: a.reconcile},
 		{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain},
 		{Name: "changes", Interval: time.Second, Resident: true, Do: a.numberChanges},
+		{Name: expiry.EventCancel, Interval: time.Second, Asked: a.canceller(jobs.Run{}).Next, Do: a.cancelEvent},
 		a.recoveryJob(),
 	}
+}
+
+// canceller reports its progress to a run.
+func (a *App) canceller(run jobs.Run) *expiry.Canceller {
+	return &expiry.Canceller{Sweeper: a.Sweeper, OnProgress: func(ctx context.Context, report expiry.Report) {
+		run.Report(ctx, run.Earlier.Add(jobs.Counts(report)))
+	}}
+}
+
+// cancelRetryDelay passes after a failure of a run that cancels all of an event.
+const cancelRetryDelay = time.Second
+
+// cancelEvent carries out the wish of a run. It tries again until that is done.
+func (a *App) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+	for {
+		report, err := a.canceller(run).Run(ctx, expiry.Run{Run: inventory.Run{ID: run.ID}, Log: run.Log})
+		run.Earlier = run.Earlier.Add(jobs.Counts(report))
+		if err == nil || ctx.Err() != nil {
+			return run.Earlier, err
+		}
+		run.Log.WarnContext(ctx, "[EVENT CANCEL JOB] Failed; trying again", slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+			return run.Earlier, ctx.Err()
+		case <-time.After(cancelRetryDelay):
+		}
+	}
+}
+
+// CancelEvent cancels an event at once, and asks for the run that cancels all that it has.
+func (a *App) CancelEvent(ctx context.Context, eventID holdfast.ID) (jobs.Record, error) {
+	runID, err := a.canceller(jobs.Run{}).Ask(ctx, eventID)
+	if err != nil {
+		return jobs.Record{}, err
+	}
+	return a.Jobs.Await(ctx, expiry.EventCancel, runID), nil
 }
 
 // RunManually runs a job in this process, under its lease.

@@ -57,6 +57,21 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	return len(found), nil
 }
 
+// defaultLifetime is MongoDB's limit of a transaction.
+const defaultLifetime = time.Minute
+
+// TransactionLifetime is how long a transaction can last, as the server says, or MongoDB's default if it does not.
+func (db *DB) TransactionLifetime(ctx context.Context) time.Duration {
+	var answer struct {
+		Seconds Whole `bson:"transactionLifetimeLimitSeconds"`
+	}
+	err := db.admin().RunCommand(ctx, bson.D{{Key: "getParameter", Value: 1}, {Key: "transactionLifetimeLimitSeconds", Value: 1}}).Decode(&answer)
+	if seconds := answer.Seconds.Or(0); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return defaultLifetime
+}
+
 // admin is for $currentOp, which MongoDB refuses under a client-wide majority read concern.
 func (db *DB) admin() *mongo.Database {
 	return db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))

@@ -39,9 +39,9 @@ func (s *Store) loadFenced(ctx context.Context, eventID ID, n inventory.Needs, f
 }
 
 // canReadEarly reports whether no document can appear among the needed ones without a change
-// of the event. A booking can.
+// of the event. A booking or a payment can.
 func canReadEarly(n inventory.Needs) bool {
-	return len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Sold) == 0
+	return len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Sold) == 0 && !n.NeedsPayments()
 }
 
 // isAsBefore reports whether an early read still held when the fence was written: event is

@@ -31,7 +31,7 @@ type loaded struct {
 	Sold       []soldDoc
 	Taken      []takenDoc
 	Payments   []paymentDoc
-	Unrecorded [][]unrecordedDoc // of each reference
+	Unrecorded []unrecordedDoc
 }
 
 // countable returns an error if the sum of an event's locks was read and is no number that can be relied on.

@@ -171,14 +171,13 @@ func paymentParts(n inventory.Needs) (list []part) {
 		list = append(list, part{"payments", paymentsName, []bson.D{mongodb.Match(mongodb.Is("$or", either))},
 			func(l *loaded) any { return &l.Payments }})
 	}
-	for i, reference := range n.Unrecorded {
-		list = append(list, part{fmt.Sprintf("unrecorded%d", i), bookingsName, []bson.D{
-			mongodb.Match(mongodb.Is(referenceField, reference), mongodb.Is("status", string(holdfast.BookingConfirmed)), absent(paymentID)),
-			mongodb.Sort("_id"), mongodb.Limit(several), mongodb.Only(referenceField),
-		}, func(l *loaded) any {
-			l.Unrecorded = append(l.Unrecorded, nil)
-			return &l.Unrecorded[len(l.Unrecorded)-1]
-		}})
+	if len(n.Unrecorded) > 0 {
+		first := bson.D{{Key: "$slice", Value: bson.A{"$bookings", several}}}
+		list = append(list, part{"unrecorded", bookingsName, []bson.D{
+			mongodb.Match(mongodb.In(referenceField, n.Unrecorded), mongodb.Is("status", string(holdfast.BookingConfirmed)), absent(paymentID)),
+			mongodb.Group("$"+referenceField, bson.E{Key: "bookings", Value: bson.D{{Key: "$push", Value: "$_id"}}}),
+			{{Key: "$set", Value: bson.D{{Key: "bookings", Value: first}}}},
+		}, func(l *loaded) any { return &l.Unrecorded }})
 	}
 	return list
 }
@@ -186,9 +185,10 @@ func paymentParts(n inventory.Needs) (list []part) {
 // several bookings with one reference are enough to know that it is not one.
 const several = 2
 
+// unrecordedDoc are bookings with one reference, the first of them.
 type unrecordedDoc struct {
-	ID        ID           `bson:"_id"`
-	Reference mongodb.Text `bson:"paymentReference"`
+	Reference mongodb.Text `bson:"_id"`
+	Bookings  []ID         `bson:"bookings"`
 }
 
 // fillPayments fills in the payments, and the bookings that have none.
@@ -211,11 +211,8 @@ func (l loaded) fillPayments(s *inventory.State, n inventory.Needs) {
 		p := d.payment()
 		s.Payments[p.ID], s.Charged[inventory.PaymentKey{Reference: p.Reference, Part: p.Part}] = &p, p.ID
 	}
-	for _, docs := range l.Unrecorded {
-		for _, d := range docs {
-			reference := string(d.Reference)
-			s.Unrecorded[reference] = append(s.Unrecorded[reference], d.ID)
-		}
+	for _, d := range l.Unrecorded {
+		s.Unrecorded[string(d.Reference)] = d.Bookings
 	}
 }
 

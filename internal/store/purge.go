@@ -98,14 +98,18 @@ type Purged struct{ Locks, Bookings int }
 
 // Purge removes ended locks together with their ended bookings, in one transaction. A lock
 // stays if it has not ended. It also stays if it has a booking that has not ended: an
-// operator has to check that one.
-func (s *Store) Purge(ctx context.Context, lockIDs []ID) (Purged, error) {
+// operator has to check that one. And it stays if the payment of its booking has to go back, or if a late payment of
+// that could still be accepted at now, by the database's clock.
+func (s *Store) Purge(ctx context.Context, lockIDs []ID, now time.Time) (Purged, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Purged, error) {
 		bookings, err := s.findBookings(ctx, mongodb.In("seatLockId", lockIDs))
 		if err != nil {
 			return Purged{}, err
 		}
-		inUse := map[ID]bool{}
+		inUse, err := s.payable(ctx, bookings, now)
+		if err != nil {
+			return Purged{}, err
+		}
 		for _, b := range bookings {
 			inUse[b.LockID] = inUse[b.LockID] || !b.Status.HasEnded()
 		}
@@ -129,4 +133,43 @@ func (s *Store) Purge(ctx context.Context, lockIDs []ID) (Purged, error) {
 		}
 		return Purged{Locks: int(removedLocks.DeletedCount), Bookings: int(removedBookings.DeletedCount)}, nil
 	})
+}
+
+// payable has the locks of those bookings whose payment has to go back, or that a late payment could still confirm.
+func (s *Store) payable(ctx context.Context, bookings []holdfast.Booking, now time.Time) (map[ID]bool, error) {
+	inUse := map[ID]bool{}
+	if len(bookings) == 0 {
+		return inUse, nil
+	}
+	all, events := make([]ID, 0, len(bookings)), make([]ID, 0, len(bookings))
+	for _, b := range bookings {
+		all, events = append(all, b.ID), append(events, b.EventID)
+	}
+	due, err := mongodb.All[paymentDoc](ctx, s.payments(), mongo.Pipeline{
+		mongodb.Match(mongodb.In("bookingId", all), mongodb.Is("status", string(holdfast.PaymentRefundDue))), mongodb.Only("bookingId"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	hasDue := map[ID]bool{}
+	for _, p := range due {
+		hasDue[p.BookingID] = true
+	}
+	found, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+		mongodb.Match(mongodb.In("_id", events)), mongodb.Only("latePayments", "latePaymentSeconds"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	late := map[ID]time.Duration{}
+	for _, d := range found {
+		late[d.ID] = d.latePayments().Window()
+	}
+	for _, b := range bookings {
+		isExpired := b.Status == holdfast.BookingExpired && !b.PaymentExpiresAt.IsZero()
+		if hasDue[b.ID] || isExpired && now.Before(b.PaymentExpiresAt.Add(late[b.EventID])) {
+			inUse[b.LockID] = true
+		}
+	}
+	return inUse, nil
 }

@@ -24,7 +24,7 @@ func (c Release) decide(d *decision) Result {
 		d.bump(lock)
 		return d.refuse(err, UserKey{})
 	}
-	released := d.release(lock)
+	released := d.release(lock, Run{By: holdfast.EndedByAPI})
 	for _, b := range bookings {
 		d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	}
@@ -85,12 +85,81 @@ func (c Cancel) decide(d *decision) Result {
 	}
 	switch {
 	case hasLock && sales == 0:
-		d.release(lock)
+		d.release(lock, Run{By: holdfast.EndedByAPI})
 	case hasLock && lock.Status == holdfast.LockActive:
 		d.consume(lock, LockWrite{Guard: AtRevision, ClearBooking: lock.BookingID == b.ID})
 	}
 	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	return Result{Booking: &b}
+}
+
+// CancelSale ends what a cancelled event has left: its ACTIVE and CONSUMED locks become RELEASED, their bookings
+// CANCELLED, and the payments of these REFUND_DUE. Bookings are those whose lock takes no seats any more. What
+// has ended meanwhile stays as it is.
+type CancelSale struct {
+	Run
+	LockIDs  []ID
+	Bookings []BookingRef
+	Events   []ID // that the bookings name
+}
+
+func (c CancelSale) decide(d *decision) Result {
+	d.ofEvents(c.Events...)
+	for _, id := range c.LockIDs {
+		d.lock(id)
+		d.liveBookings(id)
+	}
+	for _, ref := range c.Bookings {
+		d.booking(ref.Booking)
+		d.lock(ref.Lock)
+	}
+	d.needs.Seats = d.state.Seats == nil && d.state.Now.IsZero() // in the same read
+	switch {
+	case !d.needs.None():
+		return Result{}
+	case !d.ensureEvent():
+		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
+	case !d.ensureSeats() || !d.ensureCounter():
+		return Result{}
+	}
+	result := Result{}
+	for _, id := range c.LockIDs {
+		lock, exists, _ := d.lock(id)
+		if _, held := lock.Status.Next(holdfast.ReleaseLock); !exists || !held || lock.EventID != d.event.ID || lock.Seats == 0 {
+			continue
+		}
+		ended := Ended{Lock: id, Seats: lock.Seats}
+		for _, b := range d.liveBookings(id) {
+			if c.cancel(d, b) {
+				ended.Booking = b.ID
+			}
+		}
+		d.release(lock, c.Run)
+		result.Ended = append(result.Ended, ended)
+	}
+	for _, ref := range c.Bookings {
+		b, exists, _ := d.booking(ref.Booking)
+		lock, hasLock, _ := d.lock(ref.Lock)
+		if _, held := lock.Status.Next(holdfast.ReleaseLock); exists && (!hasLock || !held) && c.cancel(d, b) {
+			result.Ended = append(result.Ended, Ended{Booking: b.ID, Lock: ref.Lock})
+		}
+	}
+	if len(result.Ended) > 0 {
+		d.writeOfEvent().RunID = c.ID
+	}
+	return result
+}
+
+// cancel ends a booking, open or confirmed.
+func (c CancelSale) cancel(d *decision, b holdfast.Booking) bool {
+	if _, live := b.Status.Next(holdfast.CancelBooking); !live {
+		return false
+	}
+	if b.Status == holdfast.BookingConfirmed {
+		d.returnPayment(b, holdfast.ReasonEventCancelled, c.ID)
+	}
+	d.moveBooking(b, holdfast.CancelBooking, BookingWrite{RunID: c.ID})
+	return true
 }
 
 // endedLock stands in for the lock of a booking, if that lock does not exist.

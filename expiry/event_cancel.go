@@ -1,0 +1,201 @@
+package expiry
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// EventCancel is the name of the job that cancels all of an event.
+const EventCancel = "event-cancel"
+
+// Canceller cancels all of an event: the event at once, its locks and bookings by a run of the job event-cancel. The
+// wish is stored, so that any process can carry it out, and go on after another one was killed.
+type Canceller struct {
+	Sweeper *Sweeper
+	// OnProgress is called at most once a second with what the run has done.
+	OnProgress func(context.Context, Report)
+}
+
+// Ask stores the wish to cancel all of an event, cancels the event, and returns the ID of the run that carries it out:
+// that of an earlier wish, if one is left. It refuses with EVENT_NOT_FOUND. After OUTCOME_UNKNOWN it may be asked again.
+func (c *Canceller) Ask(ctx context.Context, eventID holdfast.ID) (runID string, err error) {
+	s := c.Sweeper.Pipeline.Store()
+	if _, err := s.Event(ctx, eventID); err != nil {
+		return "", err
+	}
+	wish, err := s.AskCancellation(ctx, eventID, ids.NewRun(EventCancel, s.DB().Clock()()))
+	if err != nil {
+		return "", err
+	}
+	return wish.RunID, c.close(ctx, eventID)
+}
+
+// close sets the event's status. No claim on it that begins afterwards succeeds.
+func (c *Canceller) close(ctx context.Context, eventID holdfast.ID) error {
+	cancelled := holdfast.Cancelled
+	_, err := c.Sweeper.Pipeline.Change(ctx, eventID, inventory.ChangeEvent{EventChange: holdfast.EventChange{Status: &cancelled}})
+	return err
+}
+
+// Next is the run of the oldest wish that is not carried out; "": there is none.
+func (c *Canceller) Next(ctx context.Context) (runID string, err error) {
+	wishes, err := c.Sweeper.Pipeline.Store().Cancellations(ctx, 1)
+	if err != nil || len(wishes) == 0 {
+		return "", err
+	}
+	return wishes[0].RunID, nil
+}
+
+// maxWishes bounds the wishes among which a run looks for its own.
+const maxWishes = 1000
+
+// Run carries out the wish of a run. It ends locks and bookings in passes: the last one begins a transaction's lifetime
+// after the event was cancelled, when no transaction can be left that has read it before. Every failure of the database
+// is tried again until ctx ends.
+func (c *Canceller) Run(ctx context.Context, run Run) (Report, error) {
+	s := c.Sweeper.Pipeline.Store()
+	wishes, err := s.Cancellations(ctx, maxWishes)
+	if err != nil {
+		return Report{}, err
+	}
+	for _, wish := range wishes {
+		if wish.RunID == run.ID {
+			return c.carryOut(ctx, run, wish)
+		}
+	}
+	return Report{}, nil
+}
+
+func (c *Canceller) carryOut(ctx context.Context, run Run, wish store.Cancellation) (Report, error) {
+	s := c.Sweeper.Pipeline.Store()
+	run.By = holdfast.EndedByEventCancel
+	p := &progress{Run: run, sweeper: c.Sweeper, lines: cancelLines(wish.EventID)}
+	err := c.close(ctx, wish.EventID)
+	if holdfast.IsNotFound(err) { // other software has removed it
+		return p.report, s.EndCancellation(ctx, wish)
+	}
+	if err != nil {
+		return p.report, err
+	}
+	if wish, err = s.CloseCancellation(ctx, wish); err != nil {
+		return p.report, err
+	}
+	for isLast := false; ; {
+		ended, err := c.pass(ctx, p, wish.EventID)
+		switch {
+		case err != nil:
+			return p.report, err
+		case isLast && ended == 0 && p.report.Errors == 0:
+			p.success(ctx)
+			return p.report, s.EndCancellation(ctx, wish)
+		}
+		p.report.Errors = 0 // the next pass tries again
+		if isLast, err = c.waitForLast(ctx, wish); err != nil {
+			return p.report, err
+		}
+	}
+}
+
+// passInterval is the time between two passes that found nothing to end.
+const passInterval = time.Second
+
+// waitForLast waits until the next pass may be the last, or until it is time for another pass, and reports which.
+func (c *Canceller) waitForLast(ctx context.Context, wish store.Cancellation) (isLast bool, err error) {
+	db := c.Sweeper.Pipeline.Store().DB()
+	now, err := db.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	left := wish.ClosedAt.Add(db.TransactionLifetime(ctx)).Sub(now)
+	select {
+	case <-ctx.Done():
+		return false, interrupted(ctx)
+	case <-time.After(min(max(left, 0), passInterval)):
+		return left <= passInterval, nil
+	}
+}
+
+// pass ends all that the event has, and returns how much that was.
+func (c *Canceller) pass(ctx context.Context, p *progress, eventID holdfast.ID) (ended int, err error) {
+	before, s := p.report.Applied, c.Sweeper.Pipeline.Store()
+	for _, status := range []holdfast.LockStatus{holdfast.LockActive, holdfast.LockConsumed} {
+		err := eachPage(ctx, c, p, func(after holdfast.ID) ([]store.EventLock, error) {
+			return s.TakingLocks(ctx, eventID, status, after, c.Sweeper.Batch)
+		}, func(locks []store.EventLock) error {
+			return endGroup(ctx, p, eventID, locks, func(ctx context.Context, locks []store.EventLock) (int, bool, error) {
+				command := inventory.CancelSale{Run: p.Run.Run}
+				for _, l := range locks {
+					command.LockIDs = append(command.LockIDs, l.ID)
+				}
+				return c.end(ctx, p, eventID, command)
+			})
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	for _, status := range holdfast.LiveStatuses() {
+		for _, foreign := range []bool{false, true} {
+			err := eachPage(ctx, c, p, func(after holdfast.ID) ([]store.EventBooking, error) {
+				return s.BookingsIn(ctx, eventID, foreign, status, after, c.Sweeper.Batch)
+			}, func(bookings []store.EventBooking) error {
+				return endGroup(ctx, p, eventID, bookings, func(ctx context.Context, bookings []store.EventBooking) (int, bool, error) {
+					command := inventory.CancelSale{Run: p.Run.Run}
+					for _, b := range bookings {
+						command.Bookings, command.Events = append(command.Bookings, b.BookingRef), append(command.Events, b.EventID)
+					}
+					return c.end(ctx, p, eventID, command)
+				})
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
+	}
+	return p.report.Applied - before, interrupted(ctx)
+}
+
+func (c *Canceller) end(ctx context.Context, p *progress, eventID holdfast.ID, command inventory.CancelSale) (int, bool, error) {
+	result, err := c.Sweeper.Pipeline.Sweep(ctx, eventID, command)
+	for _, e := range result.Ended {
+		p.ended(ctx, e, eventID)
+	}
+	return len(result.Ended), false, err
+}
+
+// eachPage ends documents page by page.
+func eachPage[T document](
+	ctx context.Context, c *Canceller, p *progress, read func(after holdfast.ID) ([]T, error), end func([]T) error,
+) error {
+	clock := c.Sweeper.Pipeline.Store().DB().Clock()
+	for after, told := (holdfast.ID{}), clock(); ctx.Err() == nil; {
+		page, err := read(after)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			break
+		}
+		p.found(ctx, countNew(p, page, func(T) holdfast.ID { return holdfast.ID{} }))
+		if err := end(page); err != nil {
+			return err
+		}
+		if c.OnProgress != nil && clock.Since(told) >= time.Second {
+			told = clock()
+			c.OnProgress(ctx, p.report)
+			p.Log.InfoContext(ctx, "[EVENT CANCEL JOB] Cancelling", slog.Int("applied", p.report.Applied),
+				slog.Int64("seatsRestored", p.report.SeatsRestored))
+		}
+		if len(page) < c.Sweeper.Batch {
+			break
+		}
+		after = page[len(page)-1].Position().ID
+	}
+	return interrupted(ctx)
+}
