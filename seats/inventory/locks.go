@@ -73,12 +73,8 @@ func (w LockWrite) applyTo(lock Lock) Lock {
 }
 
 // release ends a lock whose seats are taken, and restores its seats.
-func (d *decision) release(lock Lock, run Run) Lock {
+func (d *decision) release(lock Lock, guard LockGuard, run Run) Lock {
 	to, _ := lock.Status.Next(holdfast.ReleaseLock)
-	guard := AtRevision
-	if d.state.Held { // the transaction has read the lock
-		guard = AnyRevision
-	}
 	d.subtractHolding(lock.Lock)
 	d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
 	d.write(lock, LockWrite{To: to, Guard: guard, ClearBooking: true, EndedBy: run.By, RunID: run.ID})

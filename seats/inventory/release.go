@@ -24,7 +24,7 @@ func (c Release) decide(d *decision) Result {
 		d.bump(lock)
 		return d.refuse(err, UserKey{})
 	}
-	released := d.release(lock, Run{By: holdfast.EndedByAPI})
+	released := d.release(lock, AtRevision, Run{By: holdfast.EndedByAPI})
 	for _, b := range bookings {
 		d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	}
@@ -85,7 +85,7 @@ func (c Cancel) decide(d *decision) Result {
 	}
 	switch {
 	case hasLock && sales == 0:
-		d.release(lock, Run{By: holdfast.EndedByAPI})
+		d.release(lock, AtRevision, Run{By: holdfast.EndedByAPI})
 	case hasLock && lock.Status == holdfast.LockActive:
 		d.consume(lock, LockWrite{Guard: AtRevision, ClearBooking: lock.BookingID == b.ID})
 	}
@@ -134,7 +134,7 @@ func (c CancelSale) decide(d *decision) Result {
 				ended.Booking = b.ID
 			}
 		}
-		d.release(lock, c.Run)
+		d.release(lock, c.guard(d), c.Run)
 		result.Ended = append(result.Ended, ended)
 	}
 	for _, ref := range c.Bookings {
@@ -148,6 +148,14 @@ func (c CancelSale) decide(d *decision) Result {
 		d.writeOfEvent().RunID = c.ID
 	}
 	return result
+}
+
+// guard is of its locks: the transaction that holds the event has read them.
+func (c CancelSale) guard(d *decision) LockGuard {
+	if d.state.Held {
+		return AnyRevision
+	}
+	return AtRevision
 }
 
 // cancel ends a booking, open or confirmed.
