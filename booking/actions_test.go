@@ -39,7 +39,7 @@ func TestActions_AnswerByTheBookingsStateAsTheContractSays(t *testing.T) {
 		},
 		"confirm with another reference": {
 			func(id holdfast.ID) (holdfast.Booking, error) {
-				return w.Bookings.ConfirmBooking(w.Ctx(), id, holdfast.Charge{Reference: "other"})
+				return w.Bookings.ConfirmBooking(w.Ctx(), id, holdfast.Charge{Reference: "other-" + id.String()})
 			},
 			[]holdfast.Code{notPayable, "", expired, expired, expired, confirmed, cancelled},
 		},

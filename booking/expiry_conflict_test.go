@@ -41,11 +41,11 @@ func TestExpiredRefusals_WaitForATransactionThatBeganInTime(t *testing.T) {
 			return err
 		}, holdfast.CodeBookingConfirmed},
 		{"confirm", func(b holdfast.Booking) error {
-			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "ref"})
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "ref-" + b.ID.String()})
 			return err
 		}, ""},
 		{"confirm with another reference", func(b holdfast.Booking) error {
-			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "other"})
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "other-" + b.ID.String()})
 			return err
 		}, holdfast.CodeBookingConfirmed},
 		{"cancel", func(b holdfast.Booking) error { _, err := w.Bookings.CancelBooking(w.Ctx(), b.ID); return err }, ""},
@@ -91,11 +91,14 @@ func TestExpiredRefusals_WaitForATransactionThatBeganInTime(t *testing.T) {
 
 // confirmSlowly confirms a booking, with a long delay before its commit.
 func confirmSlowly(w *testenv.Env, b holdfast.Booking, beforeCommit func() error) error {
-	state, err := w.Store.Load(w.Ctx(), holdfast.ID{}, inventory.Needs{Bookings: []holdfast.ID{b.ID}})
+	charge := holdfast.Charge{Reference: "ref-" + b.ID.String()}
+	state, err := w.Store.Load(w.Ctx(), holdfast.ID{}, inventory.Needs{
+		Bookings: []holdfast.ID{b.ID}, Charged: []inventory.PaymentKey{{Reference: charge.Reference}}, Unrecorded: []string{charge.Reference},
+	})
 	if err != nil {
 		return err
 	}
-	plan, result := w.Pipeline.Preview(state, inventory.Confirm{BookingID: b.ID, Charge: holdfast.Charge{Reference: "ref"}})
+	plan, result := w.Pipeline.Preview(state, inventory.Confirm{BookingID: b.ID, Charge: charge})
 	if result.Err != nil {
 		return result.Err
 	}

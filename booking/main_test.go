@@ -41,7 +41,7 @@ func bookingIn(t *testing.T, w *testenv.Env, event holdfast.ID, state string) ho
 		w.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Second)}})
 		w.SweepBookings()
 	case "CONFIRMED":
-		_, err = w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "ref"})
+		_, err = w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "ref-" + b.ID.String()})
 	case "CANCELLED":
 		_, err = w.Bookings.CancelBooking(w.Ctx(), b.ID)
 	}

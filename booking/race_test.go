@@ -69,7 +69,7 @@ func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string 
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
-		_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "r"})
+		_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "r-" + b.ID.String()})
 		note("confirm", err)
 	})
 	all.Go(func() { _, err := other.Seats.ReleaseLock(w.Ctx(), lock.ID); note("release", err) })
@@ -140,7 +140,7 @@ func TestRace_ACustomerCannotCancelWhatIsConfirmedMeanwhile(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() { _, cancelErr = rival.Bookings.CancelOpenBooking(w.Ctx(), b.ID) })
 	<-reached
-	_, err := other.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "r"})
+	_, err := other.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "r-" + b.ID.String()})
 	close(confirmed)
 	all.Wait()
 	wantCode(t, err, "")

@@ -24,6 +24,7 @@ const (
 	UserNotFound         Code = "USER_NOT_FOUND"
 	LockNotFound         Code = "LOCK_NOT_FOUND"
 	BookingNotFound      Code = "BOOKING_NOT_FOUND"
+	PaymentNotFound      Code = "PAYMENT_NOT_FOUND"
 	SeatingPlanNotFound  Code = "SEATING_PLAN_NOT_FOUND"
 	SeatNotFound         Code = "SEAT_NOT_FOUND"
 	JobNotFound          Code = "JOB_NOT_FOUND"
@@ -46,6 +47,10 @@ const (
 	BookingCancelled     Code = "BOOKING_CANCELLED"
 	BookingNotPayable    Code = "BOOKING_NOT_PAYABLE"
 	BookingExpired       Code = "BOOKING_EXPIRED"
+	PaymentReferenceUsed Code = "PAYMENT_REFERENCE_USED" // by another booking
+	PaymentRefundDue     Code = "PAYMENT_REFUND_DUE"     // it was refused before
+	PaymentRefunded      Code = "PAYMENT_REFUNDED"
+	PaymentAccepted      Code = "PAYMENT_ACCEPTED"
 	JobRunning           Code = "JOB_RUNNING"
 	ValidationFailed     Code = "VALIDATION_FAILED" // Error.Fields
 	IdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"

@@ -79,7 +79,7 @@ func TestRules_AreValidAndUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
 		"holdfast.rules.yml": {"HoldfastDown", "HoldfastTargetDown", "HoldfastMongoDBUnavailable", "HoldfastServerErrors", "HoldfastSlow",
-			"HoldfastOversold", "HoldfastPaidAndRefused"},
+			"HoldfastOversold", "HoldfastRefundsDue", "HoldfastRefundsOverdue", "HoldfastManyRefundsDue"},
 		"holdfast-workers.rules.yml":  {"HoldfastJobStale", "HoldfastNoLeader"},
 		"holdfast-cronjobs.rules.yml": {"HoldfastSweepStale", "HoldfastRecoverStale", "HoldfastRetentionStale"},
 	} {
@@ -116,12 +116,12 @@ func TestRules_OfEveryDeploymentNeedNoLeader(t *testing.T) {
 }
 
 // A customer who pays too late is no reason to wake an operator.
-func TestRules_OnePaidAndRefusedIsNoPage(t *testing.T) {
+func TestRules_OneRefundDueIsNoPage(t *testing.T) {
 	t.Parallel()
 	for name, rule := range alerts(t, "holdfast.rules.yml") {
-		if strings.Contains(rule.Expr, "holdfast_paid_and_refused_total") && rule.Labels["severity"] == "page" &&
+		if strings.Contains(rule.Expr, "holdfast_refunds_due") && rule.Labels["severity"] == "page" &&
 			strings.HasSuffix(rule.Expr, "> 0") {
-			t.Errorf("%s is a page for a single refusal", name)
+			t.Errorf("%s is a page for a single refund", name)
 		}
 	}
 }

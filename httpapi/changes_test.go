@@ -110,8 +110,8 @@ func TestChanges_TellWhatRoutesAnswer(t *testing.T) {
 		return a
 	}, "lock.changed", "booking.created")
 	step("pay", post("/api/bookings/"+booking+"/pay", fields{"paymentTtlSeconds": 3600}), "lock.extended", "booking.payment_pending")
-	step("confirm", post("/api/bookings/"+booking+"/confirm", fields{"paymentReference": "p"}), "lock.consumed", "booking.confirmed")
-	step("cancel", post("/api/bookings/"+booking+"/cancel", nil), "lock.released", "booking.cancelled")
+	step("confirm", post("/api/bookings/"+booking+"/confirm", fields{"paymentReference": "p"}), "lock.consumed", "booking.confirmed", "payment.accepted")
+	step("cancel", post("/api/bookings/"+booking+"/cancel", nil), "lock.released", "booking.cancelled", "payment.refund_due")
 	step("rename", func() answer { return s.call("PATCH", "/api/events/"+event, fields{"name": "Other"}) }, "event.changed")
 	step("smaller", func() answer { return s.call("PATCH", "/api/events/"+event, fields{"totalSeats": 1}) }, "event.changed")
 	step("call off", func() answer { return s.call("PATCH", "/api/events/"+event, fields{"status": "CANCELLED"}) }, "event.cancelled")
@@ -228,7 +228,7 @@ func TestChanges_OfSubjectsAndATime(t *testing.T) {
 	s := open(t)
 	event, user := s.event(10), s.user()
 	lock, booking := s.sell(event, user, fields{"seats": 2}, "p")
-	s.sell(event, user, fields{"seats": 2}, "p")
+	s.sell(event, user, fields{"seats": 2}, "q")
 	s.want(s.call("POST", "/api/bookings/"+booking+"/cancel", nil), 200, "")
 	created := s.call("GET", "/api/locks/"+lock, nil).text("createdAt")
 	query := "eventId=" + event + "&subject=locks/" + lock + "&subject=bookings/" + booking + "&since=" + created

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -48,9 +49,9 @@ func TestSales_AreCountedByHourAndDay(t *testing.T) {
 	if of := s.sales(event, "day"); len(of.Buckets) != 0 || of.By != "day" || of.IsCut {
 		t.Errorf("without a sale: %+v", of)
 	}
-	s.sell(event, user, fields{"seats": 3}, "p")
-	s.sell(event, user, fields{"seats": 4}, "p")
-	s.sell(other, user, fields{"seats": 5}, "p")
+	s.sell(event, user, fields{"seats": 3}, "p1")
+	s.sell(event, user, fields{"seats": 4}, "p2")
+	s.sell(other, user, fields{"seats": 5}, "p3")
 	s.want(s.lockSeats(event, user, fields{"seats": 7}), 201, "") // not sold
 	now := time.Now().UTC()
 	s.soldAt(event, now.Add(-50*time.Hour), 11)
@@ -93,8 +94,8 @@ func TestSales_AreBounded(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	event, user := s.event(10), s.user()
-	for range 3 {
-		s.sell(event, user, fields{"seats": 1}, "p")
+	for i := range 3 {
+		s.sell(event, user, fields{"seats": 1}, "p"+strconv.Itoa(i))
 	}
 	for limit, isCut := range map[int]bool{2: true, 3: true, 4: false} {
 		of, err := s.w.Store.SalesOf(t.Context(), mustParse(t, event), "day", 48*time.Hour, limit)

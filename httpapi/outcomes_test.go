@@ -59,6 +59,7 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 		"extend-lock":    `{"ttlSeconds":60}`,
 		"create-booking": `{"eventId":"` + id + `","userId":"` + id + `","lockId":"` + id + `"}`,
 		"pay-booking":    `{"paymentTtlSeconds":60}`,
+		"refund-payment": `{"refundReference":"r"}`,
 		"change-seats":   `{"seatIds":["A-1-1"]}`,
 		"block-seats":    `{"seatIds":["A-1-1"]}`, "unblock-seats": `{"seatIds":["A-1-1"]}`,
 		"release-lock": "", "confirm-booking": "", "cancel-booking": "", "run-job": "", "free-lease": "",

@@ -22,6 +22,8 @@ const (
 	lockByID    = "seatlocks by _id"
 	noBlockByID = "seatlocks by _id, internal.block, status" // blocks are no locks of customers
 	bookingByID = "bookings by _id"
+	// CONFIRMED bookings of earlier versions, which have a reference and no payment.
+	unrecorded = "bookings by internal.paymentId, paymentReference, status"
 )
 
 // sharded is a site whose commands to sharded collections are read.
@@ -99,9 +101,10 @@ func TestShards_RequestsGoToTheShardOfTheirEvent(t *testing.T) {
 	s.ask("get a booking", "GET", path, nil, 200, bookingByID)
 	s.ask("list bookings", "GET", "/api/bookings?eventId="+s.event, nil, 200)
 	s.ask("pay", "POST", path+"/pay", fields{"paymentTtlSeconds": 900}, 200, bookingByID)
-	s.ask("confirm", "POST", path+"/confirm", fields{"paymentReference": "r"}, 200, bookingByID)
+	s.ask("confirm", "POST", path+"/confirm", fields{"paymentReference": "r"}, 200, bookingByID, unrecorded)
 	s.ask("confirm again", "POST", path+"/confirm", nil, 200, bookingByID)
-	s.ask("confirm with another reference", "POST", path+"/confirm", fields{"paymentReference": "x"}, 409, bookingByID, bookingByID)
+	s.ask("confirm with another reference", "POST", path+"/confirm", fields{"paymentReference": "x"}, 409,
+		bookingByID, unrecorded, bookingByID, unrecorded)
 	s.ask("release a sold lock", "DELETE", "/api/locks/"+lock, nil, 409, noBlockByID)
 	s.ask("search for a payment reference", "GET", "/api/admin/search?q=r", nil, 200, "bookings by _id, paymentReference")
 	s.ask("sum up an event", "GET", "/api/admin/events/"+s.event, nil, 200)

@@ -16,7 +16,7 @@ var requestMutations = []mutation{
 		to:    "isLong: isLong}),",
 		tests: "TestShape_QueriesThatShowTooMuchAreRefused"},
 	{name: "the zero ID lists everything", file: "filter.go",
-		from:  "if filter.id != nil && filter.id.IsZero() {",
+		from:  "if id != nil && id.IsZero() {",
 		to:    "if false {",
 		pkg:   "./seats",
 		tests: "TestList_RefusesFiltersThatNothingCanMatch"},

@@ -45,7 +45,7 @@ const idempotencyIndex = "hf_eventId_userId_idempotencyKey_unique_if_idempotency
 func confirm(t *testing.T, env *testenv.Env, event holdfast.ID) holdfast.Booking {
 	t.Helper()
 	b := env.Book(env.Acquire(event, 2, testenv.Soon()), testenv.Soon())
-	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), b.ID, holdfast.Charge{Reference: "ref"}); err != nil {
+	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), b.ID, holdfast.Charge{Reference: "ref-" + b.ID.String()}); err != nil {
 		t.Fatal(err)
 	}
 	return b

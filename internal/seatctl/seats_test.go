@@ -72,7 +72,7 @@ func TestSeats_CountsEachSection(t *testing.T) {
 	take(t, env, event, testenv.Past(), 0, named("A-1-3"))
 	take(t, env, event, testenv.Soon(), 4, holdfast.Wish{Section: "pit"})
 	sold := env.Book(take(t, env, event, testenv.Soon(), 0, named("A-2-1", "A-2-2")), testenv.Soon())
-	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), sold.ID, holdfast.Charge{Reference: "ref"}); err != nil {
+	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), sold.ID, holdfast.Charge{Reference: "ref-" + sold.ID.String()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := env.Seats.BlockSeats(env.Ctx(), event, []string{"A-2-3"}); err != nil {
@@ -142,7 +142,7 @@ func TestSeats_AsAMap(t *testing.T) {
 	take(t, env, event, testenv.Past(), 0, named("A-1-3"))
 	take(t, env, event, testenv.Soon(), 4, holdfast.Wish{Section: "pit"})
 	sold := env.Book(take(t, env, event, testenv.Soon(), 0, named("A-2-1", "A-2-2")), testenv.Soon())
-	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), sold.ID, holdfast.Charge{Reference: "ref"}); err != nil {
+	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), sold.ID, holdfast.Charge{Reference: "ref-" + sold.ID.String()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := env.Seats.BlockSeats(env.Ctx(), event, []string{"A-2-3"}); err != nil {
