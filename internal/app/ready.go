@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
@@ -44,6 +45,7 @@ func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 	}
 	changes, isGood := a.changesState(ctx)
 	ready.Checks["changes"], ready.Degraded = changes, ready.Degraded || !isGood
+	a.measureRefunds(ctx)
 	n, err := a.Store.OversoldEvents(ctx)
 	if err != nil {
 		ready.Checks["oversold"] = "unknown"
@@ -54,6 +56,23 @@ func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 		ready.Degraded = true
 		ready.Checks["oversold"] = strconv.FormatInt(n, 10) + " events"
 	}
+}
+
+// refundsCounted bounds the count of refunds that are due, so that a cancelled event does not slow each check.
+const refundsCounted = 10_000
+
+// measureRefunds sets the gauges of the payments that have to go back. If they can't be read, the gauges keep their values.
+func (a *App) measureRefunds(ctx context.Context) {
+	due, err := a.Store.RefundsDue(ctx, refundsCounted)
+	if err != nil {
+		return
+	}
+	age := time.Duration(0)
+	if !due.Oldest.IsZero() {
+		age = max(clock.System().Sub(due.Oldest), 0)
+	}
+	a.Metrics.RefundsDue.Set(float64(due.Count))
+	a.Metrics.RefundsDueAge.Set(age.Seconds())
 }
 
 // mongoDBIsUp reports whether MongoDB accepts writes, for the metrics.
