@@ -68,7 +68,7 @@ func TestClaim_OfABookingWhoseWindowCannotBeRead(t *testing.T) {
 			lock := w.Acquire(eventID, 1, testenv.Soon())
 			b := w.Book(lock, testenv.Soon())
 			w.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: value}})
-			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "paid"})
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, holdfast.Charge{Reference: "paid-" + b.ID.String()})
 			_, again := w.Bookings.PayBooking(w.Ctx(), b.ID, testenv.Soon())
 			_, extended := w.Seats.ExtendLock(w.Ctx(), lock.ID, testenv.Soon())
 			for _, err := range []error{err, again, extended} {

@@ -32,6 +32,8 @@ func fill(v reflect.Value, n *int) {
 			*value = time.Date(2030, 1, 2, 3, 4, *n, 6_000_000, time.UTC)
 		case *[]string:
 			*value = []string{"A-1", "A-2"}
+		case **int64:
+			*value = new(int64(*n))
 		case *[]holdfast.SectionCapacity:
 			*value = []holdfast.SectionCapacity{{Key: "pit", Capacity: 5}, {Key: "lawn", Capacity: 6}}
 		default:
@@ -103,8 +105,9 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 	var lock holdfast.Lock
 	var booking holdfast.Booking
 	var event holdfast.Event
+	var payment holdfast.Payment
 	n := 0
-	for _, v := range []any{&lock, &booking, &event} {
+	for _, v := range []any{&lock, &booking, &event, &payment} {
 		fill(reflect.ValueOf(v).Elem(), &n)
 	}
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -112,6 +115,7 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 		{Type: holdfast.ChangeLockExtended, Revision: 7, At: at, EventID: lock.EventID, PlanID: ids.New(), Lock: &lock,
 			Origin: holdfast.Origin{Actor: "shop", RequestID: "r", RunID: "run"}},
 		{Type: holdfast.ChangeBookingConfirmed, Revision: booking.Revision, At: at, EventID: booking.EventID, Booking: &booking},
+		{Type: holdfast.ChangePaymentAccepted, Revision: payment.Revision, At: at, EventID: payment.EventID, Payment: &payment},
 		{Type: holdfast.ChangeEventSoldOut, Revision: 9, Repairs: 2, At: at, EventID: event.ID, Event: &event},
 		{Type: holdfast.ChangePlanCreated, At: at, PlanID: ids.New()},
 	}
@@ -121,6 +125,7 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 	}
 	got, _ := list(w, nil, changes.Filter{}, 10)
 	lock.Key, lock.RequestHash, booking.WindowUnreadable = "", "", false
+	booking.PaymentID, payment.Code = holdfast.ID{}, "" // no route answers them
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

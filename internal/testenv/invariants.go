@@ -15,7 +15,7 @@ import (
 
 // CheckInvariants fails the test if the stored documents violate an invariant: the
 // counters and the maps of seats against the locks, CONFIRMED bookings against CONSUMED
-// locks, at most one live booking per lock. It reads all documents at one snapshot.
+// locks, at most one live booking per lock, payments against bookings. It reads all documents at one snapshot.
 func CheckInvariants(t testing.TB, db *mongo.Database) {
 	t.Helper()
 	for _, violation := range Violations(t, db) {
@@ -67,6 +67,10 @@ type bookingDoc struct {
 	ID     holdfast.ID `bson:"_id"`
 	LockID holdfast.ID `bson:"seatLockId"`
 	Status string      `bson:"status"`
+
+	Internal struct {
+		PaymentID holdfast.ID `bson:"paymentId"`
+	} `bson:"internal"`
 }
 
 func readViolations(ctx context.Context, db *mongo.Database) (violations []string, err error) {
@@ -82,6 +86,10 @@ func readViolations(ctx context.Context, db *mongo.Database) (violations []strin
 	if err != nil {
 		return nil, err
 	}
+	payments, err := readAll[paymentDoc](ctx, db, "payments")
+	if err != nil {
+		return nil, err
+	}
 	plans, err := readPlans(ctx, db)
 	if err != nil {
 		return nil, err
@@ -89,6 +97,7 @@ func readViolations(ctx context.Context, db *mongo.Database) (violations []strin
 	report := func(format string, args ...any) { violations = append(violations, fmt.Sprintf(format, args...)) }
 	findViolations(events, locks, bookings, report)
 	findSeatViolations(plans, events, locks, report)
+	findPaymentViolations(payments, bookings, report)
 	return violations, nil
 }
 
