@@ -31,6 +31,9 @@ type Event struct {
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser"`
 	CreatedAt       time.Time `json:"createdAt"`
 	UpdatedAt       time.Time `json:"updatedAt"`
+	// LatePayments says whether a payment may confirm a booking that has expired, until LatePaymentSeconds after its end.
+	LatePayments       string `json:"latePayments"`
+	LatePaymentSeconds int64  `json:"latePaymentSeconds"`
 
 	// Of an event with a seating plan.
 	SeatingPlanID    string `json:"seatingPlanId"` // "": it has none
@@ -47,8 +50,11 @@ type SectionCapacity struct {
 	Capacity int64  `json:"capacity"`
 }
 
-// Values of OrphanRule and AccessiblePolicy of an event.
+// Values of LatePayments, OrphanRule and AccessiblePolicy of an event.
 const (
+	LatePaymentsRefused  = "REFUSE" // the default
+	LatePaymentsAccepted = "ACCEPT"
+
 	OrphansAllowed     = "ALLOW"    // named seats may leave single seats: the default
 	OrphansRefused     = "REFUSE"   // SeatOrphaned, if the same number of seats could leave fewer
 	AccessibleReserved = "RESERVED" // accessible seats are locked only as asked for: the default
@@ -82,6 +88,7 @@ type Booking struct {
 	Status           string    `json:"status"` // INITIATED, PAYMENT_PENDING, CONFIRMED, EXPIRED, CANCELLED
 	PaymentExpiresAt time.Time `json:"paymentExpiresAt"`
 	PaymentReference string    `json:"paymentReference"`
+	Late             bool      `json:"late"` // a payment confirmed it after it had expired; its seats are in a new lock
 	CreatedAt        time.Time `json:"createdAt"`
 	UpdatedAt        time.Time `json:"updatedAt"`
 	// Places are as in the booking's lock.
@@ -137,6 +144,9 @@ type NewEvent struct {
 	SeatingPlanID   string    `json:"seatingPlanId,omitempty"`
 	EventDate       time.Time `json:"eventDate"`
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
+	// "" and nil: the defaults, LatePaymentsRefused and a day.
+	LatePayments       string `json:"latePayments,omitempty"`
+	LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty"`
 	// Of an event with a seating plan; "": the default.
 	OrphanRule       string `json:"orphanRule,omitempty"`
 	AccessiblePolicy string `json:"accessiblePolicy,omitempty"`
@@ -164,6 +174,9 @@ type EventChange struct {
 	EventDate       *time.Time `json:"eventDate,omitempty"`
 	Status          *string    `json:"status,omitempty"`
 	MaxSeatsPerUser *int64     `json:"maxSeatsPerUser,omitempty"`
+
+	LatePayments       *string `json:"latePayments,omitempty"`
+	LatePaymentSeconds *int64  `json:"latePaymentSeconds,omitempty"`
 	// Of an event with a seating plan.
 	OrphanRule       *string `json:"orphanRule,omitempty"`
 	AccessiblePolicy *string `json:"accessiblePolicy,omitempty"`
@@ -276,13 +289,9 @@ func (c *Client) PayBooking(ctx context.Context, id string, until time.Time) (Bo
 }
 
 // ConfirmBooking asserts that the payment was received; the seats are sold.
-// paymentReference is the payment's ID at the payment provider, "" for none.
+// paymentReference is the payment's ID at the payment provider, "" for none. See ConfirmBookingWith.
 func (c *Client) ConfirmBooking(ctx context.Context, id, paymentReference string) (Booking, error) {
-	body := map[string]any{}
-	if paymentReference != "" {
-		body["paymentReference"] = paymentReference
-	}
-	return post[Booking](ctx, c, "/api/bookings/", id, "/confirm", body)
+	return c.ConfirmBookingWith(ctx, id, Charge{Reference: paymentReference})
 }
 
 // CancelBooking cancels a booking. The seats are available again.
@@ -321,10 +330,14 @@ func post[T any](ctx context.Context, c *Client, path, id, action string, body a
 }
 
 func list[T any](ctx context.Context, c *Client, path string, f Filter) iter.Seq2[T, error] {
+	return listBy[T](ctx, c, path, map[string]*string{"eventId": f.EventID, "userId": f.UserID, "status": f.Status})
+}
+
+func listBy[T any](ctx context.Context, c *Client, path string, filters map[string]*string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		const pageSize = 500
 		query := url.Values{"pageSize": {strconv.Itoa(pageSize)}}
-		for name, value := range map[string]*string{"eventId": f.EventID, "userId": f.UserID, "status": f.Status} {
+		for name, value := range filters {
 			if value != nil {
 				query.Set(name, *value)
 			}

@@ -73,6 +73,8 @@ type Error struct {
 	RetryAfter  time.Duration // delay before a retry; 0 if the response gives none
 	RequestID   string        // in the server's log
 	Fields      []FieldError  // with ValidationFailed
+	// Payment is the payment of a refused confirmation; nil: there is none.
+	Payment *RefusedPayment
 }
 
 // FieldError describes one invalid part of a request.
@@ -106,15 +108,16 @@ func Is(err error, codes ...Code) bool {
 
 // problem is the body of an error response (RFC 9457).
 type problem struct {
-	Code        Code         `json:"code"`
-	Detail      string       `json:"detail"`
-	Requested   int64        `json:"requested"`
-	Available   int64        `json:"available"`
-	Unavailable []string     `json:"unavailable"`
-	Orphans     []string     `json:"orphans"`
-	Longest     int64        `json:"longest"`
-	Holder      string       `json:"holder"`
-	Errors      []FieldError `json:"errors"`
+	Code        Code            `json:"code"`
+	Detail      string          `json:"detail"`
+	Requested   int64           `json:"requested"`
+	Available   int64           `json:"available"`
+	Unavailable []string        `json:"unavailable"`
+	Orphans     []string        `json:"orphans"`
+	Longest     int64           `json:"longest"`
+	Holder      string          `json:"holder"`
+	Payment     *RefusedPayment `json:"payment"`
+	Errors      []FieldError    `json:"errors"`
 }
 
 // newError reads an error response. If a proxy answered instead of the API, the
@@ -136,6 +139,7 @@ func newError(response *http.Response, body []byte) *Error {
 		Holder:      p.Holder,
 		RequestID:   response.Header.Get("X-Request-Id"),
 		Fields:      p.Errors,
+		Payment:     p.Payment,
 	}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(seconds) * time.Second

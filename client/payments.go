@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Charge is what a shop took for a booking, for ConfirmBookingWith.
+type Charge struct {
+	Reference string `json:"paymentReference,omitempty"` // the payment's ID at the provider; "": none
+	Provider  string `json:"provider,omitempty"`         // "": the provider "default"
+	Part      string `json:"paymentPart,omitempty"`      // tells the bookings apart that one charge pays for
+	Amount    *int64 `json:"amount,omitempty"`           // in whole minor units; nil: not told
+	Currency  string `json:"currency,omitempty"`         // of ISO 4217; "": not told
+}
+
+// Payment is a charge that Holdfast was told of.
+type Payment struct {
+	ID              string    `json:"id"`
+	Provider        string    `json:"provider"`
+	Reference       string    `json:"reference"`
+	Part            string    `json:"paymentPart"`
+	BookingID       string    `json:"bookingId"`
+	EventID         string    `json:"eventId"`
+	UserID          string    `json:"userId"`
+	Amount          *int64    `json:"amount"`
+	Currency        string    `json:"currency"`
+	Status          string    `json:"status"` // ACCEPTED, REFUND_DUE, REFUNDED
+	Reason          string    `json:"reason"` // why it has to go back
+	RefundReference string    `json:"refundReference"`
+	CreatedAt       time.Time `json:"createdAt"`
+	UpdatedAt       time.Time `json:"updatedAt"`
+}
+
+// RefusedPayment is the payment of a refused confirmation.
+type RefusedPayment struct {
+	ID     string `json:"id"`
+	Status string `json:"status"` // REFUND_DUE: void or refund the charge; or REFUNDED
+	Reason string `json:"reason"`
+}
+
+// ConfirmBookingWith asserts that the charge was taken, or authorised; the seats are sold. If the confirmation is refused,
+// the Error's Payment says that the charge has to go back. It is nil after BookingNotFound, BookingNotPayable,
+// ValidationFailed and PaymentReferenceUsed: these record nothing.
+func (c *Client) ConfirmBookingWith(ctx context.Context, id string, charge Charge) (Booking, error) {
+	return post[Booking](ctx, c, "/api/bookings/", id, "/confirm", charge)
+}
+
+// GetPayment returns a payment.
+func (c *Client) GetPayment(ctx context.Context, id string) (Payment, error) {
+	return get[Payment](ctx, c, "/api/payments/", id)
+}
+
+// PaymentFilter selects payments of ListPayments. A nil field does not filter.
+type PaymentFilter struct{ EventID, BookingID, Status, Reference *string }
+
+// ListPayments iterates over the payments that match the filter, as ListEvents does.
+func (c *Client) ListPayments(ctx context.Context, f PaymentFilter) iter.Seq2[Payment, error] {
+	return listBy[Payment](ctx, c, "/api/payments", map[string]*string{
+		"eventId": f.EventID, "bookingId": f.BookingID, "status": f.Status, "reference": f.Reference,
+	})
+}
+
+// RefundPayment notes that a payment that is REFUND_DUE was refunded or voided. refundReference is the provider's ID
+// of that. It fails with PaymentAccepted, or with PaymentRefunded if it was noted with another reference.
+func (c *Client) RefundPayment(ctx context.Context, id, refundReference string) (Payment, error) {
+	return post[Payment](ctx, c, "/api/payments/", id, "/refunded", map[string]string{"refundReference": refundReference})
+}
