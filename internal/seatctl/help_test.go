@@ -40,6 +40,7 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"events":   database,
 		"locks":    database,
 		"bookings": database,
+		"payments": database,
 		"export":   database,
 		// A check uses no database.
 		"plans":        database,

@@ -1,0 +1,116 @@
+package seatctl_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// pay tells of a charge for a booking of an event, which is due or not.
+func pay(t *testing.T, env *testenv.Env, event holdfast.ID, window holdfast.Until, charge holdfast.Charge) (payment holdfast.ID) {
+	t.Helper()
+	b := env.Book(env.Acquire(event, 1, testenv.Soon()), window)
+	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), b.ID, charge); err != nil && !holdfast.HasCode(err, holdfast.CodeBookingExpired) {
+		t.Fatal(err)
+	}
+	return charge.PaymentID()
+}
+
+func TestPayments_AreListedAndSummedUp(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	event, other := env.Event(100), env.Event(100)
+	accepted := pay(t, env, event, testenv.Soon(), holdfast.Charge{Reference: "a", Provider: "acme", Amount: new(int64(1250)), Currency: "EUR"})
+	due := pay(t, env, event, testenv.Past(), holdfast.Charge{Reference: "b", Amount: new(int64(500)), Currency: "EUR"})
+	older := pay(t, env, event, testenv.Past(), holdfast.Charge{Reference: "c", Amount: new(int64(700)), Currency: "EUR"})
+	refunded := pay(t, env, other, testenv.Past(), holdfast.Charge{Reference: "d"})
+	for id, age := range map[holdfast.ID]time.Duration{due: 5 * time.Hour, older: 6 * time.Hour} {
+		env.Set("payments", id, bson.D{{Key: "updatedAt", Value: time.Now().Add(-age)}})
+	}
+	if _, err := env.Bookings.RefundPayment(env.Ctx(), refunded, "back-1"); err != nil {
+		t.Fatal(err)
+	}
+	p, err := env.Bookings.GetPayment(env.Ctx(), accepted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args     []string
+		want     []holdfast.ID // in any order, unless isSorted
+		isSorted bool
+	}{
+		{nil, []holdfast.ID{accepted, due, older, refunded}, false},
+		{[]string{"--status", "REFUND_DUE"}, []holdfast.ID{due, older}, false},
+		{[]string{"--status", "REFUND_DUE", "--older-than", "4h"}, []holdfast.ID{older, due}, true},
+		{[]string{"--older-than", "330m"}, []holdfast.ID{older}, true},
+		{[]string{"--older-than", "4h", "--limit", "1"}, []holdfast.ID{older}, true},
+		{[]string{"--event", other.String()}, []holdfast.ID{refunded}, false},
+		{[]string{"--event", event.String(), "--status", "ACCEPTED"}, []holdfast.ID{accepted}, false},
+		{[]string{"--reference", "a"}, []holdfast.ID{accepted}, false},
+		{[]string{"--booking", p.BookingID.String()}, []holdfast.ID{accepted}, false},
+		{[]string{"--booking", ids.New().String()}, nil, false},
+		{[]string{accepted.String()}, []holdfast.ID{accepted}, false},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			code, out, errs := ctl(env, "", append([]string{"-o", "json", "payments"}, c.args...)...)
+			var listed []struct{ ID string }
+			if err := json.Unmarshal([]byte(out), &listed); err != nil || code != 0 {
+				t.Fatal(code, out, errs)
+			}
+			var got, want []string
+			for _, l := range listed {
+				got = append(got, l.ID)
+			}
+			for _, id := range c.want {
+				want = append(want, id.String())
+			}
+			if !c.isSorted {
+				slices.Sort(got)
+				slices.Sort(want)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{accepted.String()}, 0, []string{"acme a", p.BookingID.String(), event.String(), "1250 EUR", "ACCEPTED"}},
+		{[]string{refunded.String()}, 0, []string{"default d", "REFUNDED", "late", "back-1"}},
+		{[]string{"--totals"}, 0, []string{event.String(), "ACCEPTED", "1250 EUR", "REFUND_DUE", "1200 EUR", other.String(), "REFUNDED"}},
+		{[]string{"--totals", "--event", other.String(), "-o", "json"}, 0, []string{`"payments": 1`, `"reason": "late"`}},
+		{[]string{"--totals", "--status", "REFUND_DUE", "-o", "json"}, 0, []string{`"payments": 2`, `"amount": 1200`, `"currency": "EUR"`}},
+		{[]string{"--totals", "--reference", "none", "-o", "json"}, 0, []string{"[]"}},
+		{[]string{ids.New().String()}, 1, nil},
+		{[]string{"x"}, 2, nil},
+		{[]string{accepted.String(), "--totals"}, 2, nil},
+		{[]string{"--totals", "--older-than", "1h"}, 2, nil},
+		{[]string{"--older-than", "-1h"}, 2, nil},
+		{[]string{"--status", "PAID"}, 2, nil},
+		{[]string{"--reference", ""}, 2, nil},
+		{[]string{"--event", "x"}, 2, nil},
+	} {
+		t.Run("prints "+strings.Join(c.args, " "), func(t *testing.T) {
+			code, out, errs := ctl(env, "", append([]string{"payments"}, c.args...)...)
+			if code != c.code {
+				t.Fatal(code, out, errs)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%s lacks %s", out, want)
+				}
+			}
+		})
+	}
+}
