@@ -57,13 +57,17 @@ func bookingLines(by holdfast.EndedBy) lines {
 // cancelLines are the lines of a run that cancels all of an event.
 func cancelLines(event holdfast.ID) lines {
 	return lines{
-		found: func(n int) string { return fmt.Sprintf("[EVENT CANCEL JOB] Found %d locks or bookings of event %s", n, event) },
+		found: func(n int) string {
+			return fmt.Sprintf("[EVENT CANCEL JOB] Found %d locks or bookings of event %s", n, event)
+		},
 		ended: func(e inventory.Ended, _ holdfast.ID) string {
 			if e.Booking.IsZero() {
 				return fmt.Sprintf("[EVENT CANCEL JOB] Released lock %s, restored %d seats", e.Lock, e.Seats)
 			}
 			return fmt.Sprintf("[EVENT CANCEL JOB] Cancelled booking %s, released lock %s, restored %d seats", e.Booking, e.Lock, e.Seats)
 		},
-		success: func(n int) string { return fmt.Sprintf("[EVENT CANCEL JOB] Successfully cancelled %d locks or bookings of event %s", n, event) },
+		success: func(n int) string {
+			return fmt.Sprintf("[EVENT CANCEL JOB] Successfully cancelled %d locks or bookings of event %s", n, event)
+		},
 	}
 }
