@@ -102,6 +102,7 @@ func routeAccess(id string) []struct {
 		{"POST /api/bookings/{id}/pay", all, fields{"paymentTtlSeconds": 5}},
 		{"POST /api/bookings/{id}/confirm", backEnd, nil},
 		{"POST /api/bookings/{id}/cancel", all, nil},
+		{"POST /api/admin/events/{id}/cancel", admin, nil},
 		{"GET /api/payments", backEnd, nil},
 		{"GET /api/payments/{id}", backEnd, nil},
 		{"POST /api/payments/{id}/refunded", backEnd, fields{"refundReference": "r"}},

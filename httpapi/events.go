@@ -165,7 +165,8 @@ func (a *api) registerEventRoutes() {
 		Description: "Changes the fields that are given. The capacity may change during the sale; seats that are taken stay taken. " +
 			"Of an event with a seating plan, the capacities of general admission may change, and the plan, to one that has every seat " +
 			"that is taken or blocked, and the general admission with taken seats. " +
-			"The status CANCELLED is final, and ends no lock and no booking by itself: see cancel-event.",
+			"The status CANCELLED is final, but a confirmation in flight may still commit shortly after the answer, and it ends no lock and " +
+			"no booking by itself: use cancel-event, or list the event's CONFIRMED bookings a minute later, and cancel and refund them.",
 		Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, config.ScopeAdmin, func(ctx context.Context, in *eventUpdate) (*found[eventBody], error) {
 		e, err := a.Seats.UpdateEvent(ctx, parseID(in.ID), in.change())

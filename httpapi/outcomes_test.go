@@ -62,7 +62,7 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 		"refund-payment": `{"refundReference":"r"}`,
 		"change-seats":   `{"seatIds":["A-1-1"]}`,
 		"block-seats":    `{"seatIds":["A-1-1"]}`, "unblock-seats": `{"seatIds":["A-1-1"]}`,
-		"release-lock": "", "confirm-booking": "", "cancel-booking": "", "run-job": "", "free-lease": "",
+		"release-lock": "", "confirm-booking": "", "cancel-booking": "", "run-job": "", "free-lease": "", "cancel-event": "",
 	}
 	for path, item := range a.huma.OpenAPI().Paths {
 		for method, op := range map[string]*huma.Operation{

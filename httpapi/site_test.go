@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -82,6 +84,13 @@ func openOn(t testing.TB, w *testenv.Env, change func(*httpapi.Services, *core.S
 	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), clock.System, metrics, s.serving.Load
 	services.Ready = func(context.Context) httpapi.Readiness {
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
+	}
+	services.CancelEvent = func(ctx context.Context, id holdfast.ID) (jobs.Record, error) {
+		runID, err := (&expiry.Canceller{Sweeper: w.Sweeper}).Ask(ctx, id)
+		if err != nil {
+			return jobs.Record{}, err
+		}
+		return s.jobs.Await(ctx, expiry.EventCancel, runID), nil
 	}
 	services.Lines = s.recent.Lines
 	if services.Plan == nil {
