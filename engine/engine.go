@@ -98,6 +98,19 @@ func (e *Engine) Recover(ctx context.Context) (recovery.Report, error) {
 	return e.core.Recovery.Run(ctx, id, e.log.With(slog.String("correlationId", id), slog.String("job", "recovery")))
 }
 
+// CancelEvent cancels an event at once, then ends its locks and bookings and makes their payments REFUND_DUE, and returns
+// when that is done: at least a transaction's lifetime of MongoDB later, which is a minute by default. It refuses with
+// EVENT_NOT_FOUND. After any other error call it again; a worker of Holdfast carries it out too.
+func (e *Engine) CancelEvent(ctx context.Context, id holdfast.ID) (expiry.Report, error) {
+	canceller := &expiry.Canceller{Sweeper: e.core.Sweeper}
+	run := e.run(holdfast.EndedByEventCancel)
+	var err error
+	if run.ID, err = canceller.Ask(ctx, id); err != nil {
+		return expiry.Report{}, err
+	}
+	return canceller.Run(ctx, run)
+}
+
 func (e *Engine) run(job holdfast.EndedBy) expiry.Run {
 	id := ids.NewRun(string(job), clock.System())
 	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))}

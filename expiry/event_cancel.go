@@ -183,8 +183,12 @@ func eachPage[T document](
 			break
 		}
 		p.found(ctx, countNew(p, page, func(T) holdfast.ID { return holdfast.ID{} }))
+		began := clock()
 		if err := end(page); err != nil {
 			return err
+		}
+		if len(page) == c.Sweeper.Batch { // other events sell meanwhile: they get half of the time
+			sleep(ctx, clock.Since(began))
 		}
 		if c.OnProgress != nil && clock.Since(told) >= time.Second {
 			told = clock()

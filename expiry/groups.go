@@ -152,8 +152,10 @@ func knownOf[T document](p *progress, event holdfast.ID, items []T) (n int) {
 	return n
 }
 
-func pause(ctx context.Context) {
-	timer := time.NewTimer(busyDelay)
+func pause(ctx context.Context) { sleep(ctx, busyDelay) }
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
