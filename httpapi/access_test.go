@@ -106,6 +106,7 @@ func routeAccess(id string) []struct {
 		{"GET /api/payments", backEnd, nil},
 		{"GET /api/payments/{id}", backEnd, nil},
 		{"POST /api/payments/{id}/refunded", backEnd, fields{"refundReference": "r"}},
+		{"GET /api/admin/refunds-due", admin, nil},
 		{"GET /api/changes", admin, nil},
 		{"GET /api/admin/jobs", admin, nil},
 		{"POST /api/admin/jobs/{job}/run", admin, nil},

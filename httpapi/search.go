@@ -20,6 +20,7 @@ const (
 	kindUser    = "user"
 	kindLock    = "lock"
 	kindBooking = "booking"
+	kindPayment = "payment"
 	kindPlan    = "seating-plan"
 	kindSeat    = "seat"
 )
@@ -32,29 +33,29 @@ type searchQuery struct {
 
 // hitBody is a document that a search has found. What its kind does not have is absent.
 type hitBody struct {
-	Kind      string `json:"kind" enum:"event,user,lock,booking,seating-plan,seat"`
+	Kind      string `json:"kind" enum:"event,user,lock,booking,payment,seating-plan,seat"`
 	ID        string `json:"id" doc:"24 hex digits; of a seat, its ID in the plan."`
 	MatchedBy string `json:"matchedBy" enum:"id,email,paymentReference,seat"`
 	Name      string `json:"name,omitempty" doc:"Of an event, a user or a plan; of a seat, its section, row and label."`
-	Status    string `json:"status,omitempty" doc:"Of an event, a lock or a booking; of a seat, its state."`
+	Status    string `json:"status,omitempty" doc:"Of an event, a lock, a booking or a payment; of a seat, its state."`
 	Seats     int64  `json:"seats,omitempty" doc:"Of a lock or a booking."`
 	EventID   string `json:"eventId,omitempty"`
 	UserID    string `json:"userId,omitempty"`
 	LockID    string `json:"lockId,omitempty" doc:"Of a seat: the lock that has it."`
-	BookingID string `json:"bookingId,omitempty" doc:"Of a seat or a lock."`
+	BookingID string `json:"bookingId,omitempty" doc:"Of a seat, a lock or a payment."`
 }
 
 type searchBody struct {
 	Items []hitBody `json:"items" nullable:"false"`
-	More  bool      `json:"more" doc:"Whether further bookings have the payment reference."`
+	More  bool      `json:"more" doc:"Whether further bookings or payments have the payment reference."`
 }
 
 func (a *api) registerSearchRoutes() {
 	route(a, huma.Operation{
 		OperationID: "search", Method: http.MethodGet, Path: "/api/admin/search", Tags: []string{"Operators"}, Summary: "Look something up",
-		Description: "Finds what matches the whole text: an event, a user, a lock, a booking or a seating plan by its ID, " +
-			"a user by the email address in any case, the bookings with a payment reference, and, with eventId, a seat. " +
-			"An empty list is the answer if nothing matches. At most 50 bookings.",
+		Description: "Finds what matches the whole text: an event, a user, a lock, a booking, a payment or a seating plan by its ID, " +
+			"a user by the email address in any case, the bookings and payments with a payment reference, and, with eventId, a seat. " +
+			"An empty list is the answer if nothing matches. At most 50 bookings and 50 payments.",
 	}, config.ScopeAdmin, a.search)
 }
 
@@ -79,7 +80,11 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 	for _, b := range paid[:min(len(paid), maxHits)] {
 		hits = append(hits, bookingHit(b, "paymentReference"))
 	}
-	return &found[searchBody]{Body: searchBody{Items: hits, More: hasMore}}, nil
+	payments, hasMorePayments, err := a.findPayments(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return &found[searchBody]{Body: searchBody{Items: append(hits, payments...), More: hasMore || hasMorePayments}}, nil
 }
 
 // findByID looks for the ID in each collection.
@@ -97,6 +102,10 @@ func (a *api) findByID(ctx context.Context, text string, _ holdfast.ID) (hits []
 		func() (hitBody, error) {
 			b, err := a.Bookings.GetBooking(ctx, id)
 			return bookingHit(b, byID), err
+		},
+		func() (hitBody, error) {
+			p, err := a.Bookings.GetPayment(ctx, id)
+			return paymentHit(p, byID), err
 		},
 		func() (hitBody, error) {
 			l, err := a.Seats.GetLock(ctx, id)

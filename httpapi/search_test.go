@@ -10,6 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 )
 
@@ -61,7 +62,11 @@ func TestSearch_FindsByIDEmailReferenceAndSeat(t *testing.T) {
 	s.wantHits(of(booking), "booking "+booking+" by id:  CONFIRMED")
 	s.wantHits(of(plan), "seating-plan "+plan+" by id: Small hall")
 	s.wantHits(of("ADA@EXAMPLE.COM"), "user "+user+" by email: Ada")
-	s.wantHits(of("pay 1/ä&b"), "booking "+booking+" by paymentReference:  CONFIRMED")
+	payment := holdfast.Charge{Reference: "pay 1/ä&b"}.PaymentID().String()
+	s.wantHits(of("pay 1/ä&b"), "booking "+booking+" by paymentReference:  CONFIRMED", "payment "+payment+" by paymentReference:  ACCEPTED")
+	s.wantHits(of(payment), "payment "+payment+" by id:  ACCEPTED")
+	s.want(s.confirm(booking, fields{"paymentReference": "second"}), 409, "BOOKING_CONFIRMED")
+	s.wantHits(of("second"), "payment "+holdfast.Charge{Reference: "second"}.PaymentID().String()+" by paymentReference:  REFUND_DUE")
 	inEvent := url.Values{"q": {"A-1-1"}, "eventId": {event}}
 	s.wantHits(inEvent, "seat A-1-1 by seat: A, 1, 1 SOLD")
 	a := s.call("GET", "/api/admin/search?"+inEvent.Encode(), nil)

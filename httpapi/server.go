@@ -41,6 +41,8 @@ type OverviewReader interface {
 	SalesOf(ctx context.Context, event holdfast.ID, unit string, span time.Duration, limit int) (store.Sales, error)
 	BookingsByReference(ctx context.Context, reference string, limit int) ([]holdfast.Booking, error)
 	Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error)
+	RefundsDue(ctx context.Context, limit int64) (store.RefundsDue, error)
+	OldestRefundsDue(ctx context.Context, limit int) ([]holdfast.Payment, error)
 	CountDueLocks(ctx context.Context, limit int64) (int64, error)
 	CountBookings(ctx context.Context, status holdfast.BookingStatus, limit int64) (int64, error)
 }
@@ -158,6 +160,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerLockRoutes()
 	a.registerBookingRoutes()
 	a.registerPaymentRoutes()
+	a.registerRefundRoutes()
 	a.registerJobRoutes()
 	a.registerChangeRoutes()
 	a.registerOverviewRoutes()

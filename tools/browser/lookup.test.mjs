@@ -43,12 +43,12 @@ test("the search finds a booking, a lock, a user, an e-mail address, a payment r
   const box = page.getByRole("search").getByRole("searchbox");
   const results = page.getByRole("table", { name: "What was found" });
   const asked = card(page, "Search").getByLabel("ID, e-mail, payment reference or seat");
-  for (const [text, kind] of [[booking.id, "booking"], [lock.id, "lock"], [user.id, "user"], [user.email.toUpperCase(), "user"], ["pay-search-1", "booking"], [event.id, "event"]]) {
+  for (const [text, kind, n = 1] of [[booking.id, "booking"], [lock.id, "lock"], [user.id, "user"], [user.email.toUpperCase(), "user"], ["pay-search-1", "booking", 2], [event.id, "event"]]) {
     await box.fill(text);
     await box.press("Enter");
     await until(`${text} is looked for`, async () => (await asked.inputValue()) === text);
     await until(`${text} is found`, async () => new RegExp(`^\\s*${kind}\\b`).test(await results.locator("tbody tr").first().innerText()));
-    assert.equal(await results.locator("tbody tr").count(), 1);
+    assert.equal(await results.locator("tbody tr").count(), n); // a payment reference is also that of the payment
   }
   await box.fill("nothing like it");
   await box.press("Enter");
@@ -78,14 +78,16 @@ test("a booking's page has its history, which says who did what", async () => {
   await until("the history is there", async () => {
     await page.reload();
     await page.getByText(/changes?, oldest first|beginning is missing/).waitFor();
-    return (await rows.count()) === 7;
+    return (await rows.count()) === 9;
   });
   const text = await rows.allInnerTexts();
   assert.match(text[0], /lock created/);
   assert.match(text[2], /booking created/);
   assert.match(text[4], /booking confirmed[^]*PAYMENT_PENDING → CONFIRMED[^]*pay-history[^]*no key/);
-  assert.match(text[6], /booking cancelled[^]*CONFIRMED → CANCELLED/);
-  await page.getByText("7 changes, oldest first.").waitFor();
+  assert.match(text[5], /payment accepted[^]*ACCEPTED/);
+  assert.match(text[7], /booking cancelled[^]*CONFIRMED → CANCELLED/);
+  assert.match(text[8], /payment refund due[^]*ACCEPTED → REFUND_DUE/);
+  await page.getByText("9 changes, oldest first.").waitFor();
   await card(page, "Booking").getByRole("link", { name: lock.id.slice(-8) }).click();
   await shows(page, "Lock", /RELEASED/);
   await page.getByText("changes, oldest first.").waitFor();

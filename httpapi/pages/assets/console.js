@@ -6,6 +6,7 @@ import { bookingPage, bookingsPage } from "./console/bookings.js";
 import { eventPage } from "./console/event.js";
 import { lockPage, locksPage } from "./console/locks.js";
 import { refreshHealth, refreshOverview } from "./console/overview.js";
+import { paymentPage, refundsPage } from "./console/payments.js";
 import { planPage, plansPage } from "./console/plans.js";
 import { startRouter } from "./console/router.js";
 import { searchPage } from "./console/search.js";
@@ -30,6 +31,8 @@ startRouter({
   "locks": locksPage,
   "locks/:id": lockPage,
   "users/:id": userPage,
+  "refunds": refundsPage,
+  "payments/:id": paymentPage,
   "plans": plansPage,
   "plans/:id": planPage,
   "audit": auditPage,

@@ -13,6 +13,7 @@ const actions = [
   ["POST", "/api/events/*/seats/block", ([, body]) => `blocked ${seatsIn(body)}`],
   ["POST", "/api/events/*/seats/unblock", ([, body]) => `unblocked ${seatsIn(body)}`],
   ["DELETE", "/api/locks/*", () => "released the lock"],
+  ["POST", "/api/payments/*/refunded", () => "noted the refund of the payment"],
   ["POST", "/api/seating-plans", ([body]) => `created the seating plan ${typeof body.name === "string" ? body.name : ""}`],
   ["POST", "/api/admin/jobs/*/run", ([job]) => `ran the job ${job}`],
   ["DELETE", "/api/admin/jobs/*/lease", ([job]) => `freed the lease of ${job}`],
@@ -42,7 +43,7 @@ function describe(entry) {
   return `${entry.method} ${entry.path}`;
 }
 
-const pages = { events: "events", locks: "locks", bookings: "bookings", "seating-plans": "plans", users: "users" };
+const pages = { events: "events", locks: "locks", bookings: "bookings", payments: "payments", "seating-plans": "plans", users: "users" };
 
 function targetLink(entry) {
   const path = pages[entry.path.split("/")[2]];

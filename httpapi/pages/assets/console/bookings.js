@@ -6,6 +6,7 @@ import { badge, eventLink, idLink, lines, seats, time } from "./format.js";
 import { showHistory } from "./history.js";
 import { bookingColumns, listPage } from "./lists.js";
 import { card, load } from "./parts.js";
+import { paymentsCard, paymentsOf } from "./payments.js";
 import { setTitle } from "./router.js";
 
 export function bookingsPage(page) {
@@ -32,7 +33,7 @@ export async function bookingPage(page) {
   setTitle("Booking");
   await load(page, async () => {
     const booking = await call("GET", `/api/bookings/${page.id}`);
-    const lock = await lockOf(booking);
+    const [lock, payments] = await Promise.all([lockOf(booking), paymentsOf(booking)]);
     if (page.signal.aborted) return;
     page.root.append(card("Booking", [badge(booking.status)], lines(
       ["ID", el("code", { textContent: booking.id })],
@@ -40,14 +41,19 @@ export async function bookingPage(page) {
       ["User", idLink("users", booking.userId)],
       ["Lock", el("span", {}, idLink("locks", booking.lockId), " ", lock === null ? "was removed" : badge(lock.status))],
       ["Seats", seats(booking)],
-      ["Payment reference", booking.paymentReference ?? "none"],
+      ["Payment reference", (booking.paymentReference ?? "none") + (booking.late ? " (a late payment)" : "")],
       ["Payment until", time(booking.paymentExpiresAt)],
       ["Created", time(booking.createdAt)],
-      ["Changed", time(booking.updatedAt)])));
-    // What is over was changed last at updatedAt; its lock was changed with it.
+      ["Changed", time(booking.updatedAt)])), paymentsCard(payments));
+    // What is over was changed last at updatedAt; its lock was changed with it. The lock of a late payment is newer than the booking.
+    const begins = [booking.createdAt, ...(lock?.createdAt ? [lock.createdAt] : [])].sort()[0];
+    const ends = [booking.updatedAt, ...payments.map((p) => p.updatedAt)].filter(Boolean).sort().at(-1);
     showHistory(page, {
-      eventId: booking.eventId, subjects: [`bookings/${booking.id}`, ...(booking.lockId ? [`locks/${booking.lockId}`] : [])],
-      since: lock?.createdAt || booking.createdAt, until: isOver(booking.status) ? booking.updatedAt : "", first: "holdfast.booking.created",
+      // A list of changes has ten subjects at most.
+      eventId: booking.eventId, subjects: [
+        `bookings/${booking.id}`, ...(booking.lockId ? [`locks/${booking.lockId}`] : []), ...payments.slice(0, 8).map((p) => `payments/${p.id}`),
+      ],
+      since: begins, until: isOver(booking.status) ? ends : "", first: "holdfast.booking.created",
     });
   });
 }

@@ -18,6 +18,7 @@ export function time(text) {
 const tones = {
   ON_SALE: "good", CLOSED: "warn", CANCELLED: "bad", ACTIVE: "warn", CONSUMED: "good", CONFIRMED: "good", PAYMENT_PENDING: "warn", INITIATED: "warn",
   AVAILABLE: "good", LOCKED: "warn", SOLD: "good", BLOCKED: "bad",
+  ACCEPTED: "good", REFUND_DUE: "bad",
 };
 
 export const badge = (status) => el("span", { className: `badge ${tones[status] ?? ""}`, textContent: status });

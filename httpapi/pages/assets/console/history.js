@@ -11,7 +11,7 @@ const partsAtOnce = 200;
 
 const shown = {
   status: "status", seats: "seats", expiresAt: "expires", paymentExpiresAt: "payment until", paymentReference: "payment reference", bookingId: "booking",
-  name: "name", totalSeats: "total", availableSeats: "available", maxSeatsPerUser: "seats per user", blockedSeats: "blocked",
+  amount: "amount", reason: "reason", refundReference: "refund", name: "name", totalSeats: "total", availableSeats: "available", maxSeatsPerUser: "seats per user", blockedSeats: "blocked",
 };
 
 function write(value) {
@@ -40,7 +40,7 @@ const columns = [
 ];
 
 // showHistory adds a card with the changes of some subjects, from a time on. first is the type that the history
-// begins with: if it is not there, the beginning was removed.
+// begins with, or several types: if none is there, the beginning was removed.
 export function showHistory(page, { eventId, subjects, since, until, first }) {
   const progress = el("p", { className: "soft small", role: "status" });
   const list = el("div");
@@ -80,7 +80,7 @@ export function showHistory(page, { eventId, subjects, since, until, first }) {
     again.hidden = false;
   };
   const finish = () => {
-    const isWhole = found.some((c) => c.type === first);
+    const isWhole = found.some((c) => [first].flat().includes(c.type));
     progress.textContent = isWhole ? `${count(found.length, "change")}, oldest first.`
       : `${count(found.length, "change")}. The beginning is missing: it is older than the server keeps changes (CHANGES_RETENTION), or was not recorded.`;
     if (found.length > 0) list.replaceChildren(table("History", columns, found));

@@ -7,7 +7,7 @@ import { query } from "./lists.js";
 import { card, field, form, load, table } from "./parts.js";
 import { goTo, link, setTitle } from "./router.js";
 
-const paths = { event: "events", user: "users", lock: "locks", booking: "bookings", "seating-plan": "plans" };
+const paths = { event: "events", user: "users", lock: "locks", booking: "bookings", payment: "payments", "seating-plan": "plans" };
 const how = { id: "its ID", email: "the e-mail address", paymentReference: "the payment reference", seat: "the seat's ID" };
 
 function target(hit) {
@@ -45,7 +45,7 @@ export async function searchPage(page) {
     const { items, more } = await call("GET", `/api/admin/search?${query({ q, eventId })}`);
     if (page.signal.aborted) return;
     if (items.length === 0) return result.replaceChildren(el("p", { textContent: "Nothing matches." }));
-    result.replaceChildren(el("p", { className: "small", textContent: `${count(items.length, "match", "matches")}${more ? ", and more bookings with this payment reference" : ""}.` }),
+    result.replaceChildren(el("p", { className: "small", textContent: `${count(items.length, "match", "matches")}${more ? ", and more with this payment reference" : ""}.` }),
       table("What was found", columns, items));
   });
 }
