@@ -140,13 +140,15 @@ function parse(block) {
   return message;
 }
 
-/** pause waits, and ends early with the signal. */
+/** pause waits, and ends early with the signal, or when the browser is online again. */
 export const pause = (ms, signal) => new Promise((resolve) => {
   const end = () => {
     clearTimeout(timer);
     signal?.removeEventListener("abort", end);
+    removeEventListener("online", end);
     resolve();
   };
   const timer = setTimeout(end, ms);
   signal?.addEventListener("abort", end);
+  addEventListener("online", end);
 });

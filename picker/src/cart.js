@@ -15,7 +15,8 @@ export class Cart {
 
   /**
    * @param options has `event`, `userId`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`
-   * @param on has `changed()`, `selected(seat, isChosen)`, `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
+   * @param on has `changed()`, `selected(seat, isChosen)`, `placed(section)` (another number of its
+   * places), `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
    * `said(text)`, `hinted(seats)`, `refused(refusal)` and `waiting(refusal)`
    */
   constructor(api, hall, seats, options, words, on) {
@@ -24,6 +25,7 @@ export class Cart {
       changed: () => this.#takeLock(),
       refused: (refusal) => this.#refused(refusal),
       ended: (refusal, lock) => this.#ended(refusal, lock),
+      sold: () => on.said(words.sold),
       waiting: on.waiting,
       wishOf: (lock) => this.#named(this.#seatsOf(lock)),
     });
@@ -73,7 +75,7 @@ export class Cart {
     for (const h of this.#holds()) h.forget();
     this.#drop([...this.chosen]);
     this.held.clear();
-    this.areas.clear();
+    this.#placeNone();
     this.on.held();
     this.on.changed();
   }
@@ -158,10 +160,20 @@ export class Cart {
       this.on.said(this.words.most(this.options.most));
       n = Math.max(0, this.options.most - others);
     }
-    if (n > 0) this.areas.set(section.number, n);
-    else this.areas.delete(section.number);
+    this.#place(section, n);
     if (this.options.holdsAtOnce) this.#wishPlaces(section);
     this.on.changed();
+  }
+
+  #place(section, n) {
+    if (n === (this.areas.get(section.number) ?? 0)) return;
+    if (n > 0) this.areas.set(section.number, n);
+    else this.areas.delete(section.number);
+    this.on.placed(section);
+  }
+
+  #placeNone() {
+    for (const number of [...this.areas.keys()]) this.#place(this.hall.sections[number], 0);
   }
 
   #wishPlaces(section) {
@@ -173,15 +185,12 @@ export class Cart {
   #areaHold(section) {
     let hold = this.#areaHolds.get(section.number);
     if (hold !== undefined) return hold;
-    const restore = () => { // what is wanted, if it can be had: there may have been further clicks
-      const n = hold.wanted?.seats ?? 0;
-      if (n > 0) this.areas.set(section.number, n);
-      else this.areas.delete(section.number);
-    };
+    const restore = () => this.#place(section, hold.wanted?.seats ?? 0); // if it can be had: there may have been further clicks
     hold = new Hold(this.api, this.#request(), {
       changed: () => { restore(); this.on.held(); this.on.changed(); },
       refused: (refusal) => { restore(); this.#tell(refusal); this.on.changed(); },
       ended: (refusal, lock) => { restore(); this.on.ended(refusal, lock); this.on.held(); this.on.changed(); },
+      sold: () => this.on.said(this.words.sold),
       waiting: this.on.waiting,
       wishOf: (lock) => ({ section: section.key, seats: lock.seats }),
     });
@@ -221,12 +230,17 @@ export class Cart {
 
   /** clear gives everything up, even what is being paid for: that cancels its booking. */
   async clear() {
-    this.areas.clear();
+    this.#placeNone();
     this.#drop([...this.chosen]);
     await Promise.all(this.#holds().map((h) => {
       h.isForced = true;
       return h.want(null);
     }));
+  }
+
+  /** poll looks whether the shop has sold the locks, or another tab or device changed them. */
+  poll() {
+    for (const h of this.#holds()) h.poll();
   }
 
   /** seatsChanged tells of seats that others have taken while they were chosen, or that a lock has lost. */

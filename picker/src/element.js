@@ -19,6 +19,8 @@ let sheet;
 const toastTime = 7000; // ms
 const defaultMost = 10; // seats
 const mostSeats = 50; // that one lock may have
+const pollInterval = 30_000; // ms, of the locks: they may be bought on another device
+const numbers = new Set(); // of the maps on the page
 
 /** The custom element. README.md has its attributes, properties, methods, events, parts and custom properties. */
 export class HoldfastSeats extends HTMLElement {
@@ -37,8 +39,9 @@ export class HoldfastSeats extends HTMLElement {
   #toastTimer = 0;
   #left = Infinity; // ms of the locks, when the time was shown last
   #money = undefined;
-  #scheme = matchMedia("(prefers-color-scheme: dark)");
-  #recolor = () => this.#setColors();
+  #wasToldOfWheel = false;
+  #number = 0; // among the maps on the page
+  #connected = new AbortController();
 
   constructor() {
     super();
@@ -87,7 +90,7 @@ export class HoldfastSeats extends HTMLElement {
     const p = this.#parts;
     if (p === undefined) return [];
     return [...[...p.cart.chosen].sort((a, b) => a - b).map((i) => this.#seat(i)),
-      ...[...p.cart.areas].map(([n, places]) => ({ section: p.hall.sections[n].key, category: p.hall.categories[p.hall.sections[n].category].key, seats: places, held: p.cart.areaIsHeld(n) }))];
+      ...[...p.cart.areas.keys()].map((n) => this.#places(p.hall.sections[n]))];
   }
 
   /** locks are the locks that hold the selection, as the server answered them. */
@@ -133,12 +136,27 @@ export class HoldfastSeats extends HTMLElement {
   }
 
   connectedCallback() {
-    this.#scheme.addEventListener("change", this.#recolor);
+    for (this.#number = 1; numbers.has(this.#number);) this.#number++;
+    numbers.add(this.#number);
+    this.#connected = new AbortController();
+    const listen = (target, type, listener) => target.addEventListener(type, listener, { signal: this.#connected.signal });
+    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) listen(matchMedia(query), "change", () => this.#setColors());
+    listen(window, "offline", () => {
+      if (this.#parts === undefined || this.#isGone) return;
+      this.#setOffline(true);
+      this.#parts.feed.reconnect(); // its next message says that it is not so
+    });
+    const poll = () => document.visibilityState === "visible" && !this.#isOffline && this.#parts?.cart.poll();
+    listen(document, "visibilitychange", poll);
+    listen(window, "focus", poll);
+    const timer = setInterval(poll, pollInterval);
+    this.#connected.signal.addEventListener("abort", () => clearInterval(timer));
     this.#reload();
   }
 
   disconnectedCallback() {
-    this.#scheme.removeEventListener("change", this.#recolor);
+    numbers.delete(this.#number);
+    this.#connected.abort();
     this.#end();
   }
 
@@ -215,6 +233,7 @@ export class HoldfastSeats extends HTMLElement {
     parts.cart = new Cart(api, hall, seats, { event, userId, ...this.#options() }, w, {
       changed: () => this.#showAll(),
       selected: (seat, isChosen) => this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
+      placed: (section) => this.#parts === parts && this.#tell("placesselected", { places: this.#places(section), selection: this.selection }),
       held: () => this.#parts === parts && this.#tell("holdchanged", { locks: this.locks, selection: this.selection, expiresAt: this.#deadline() }),
       ended: (refusal, lock) => {
         this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired);
@@ -258,14 +277,14 @@ export class HoldfastSeats extends HTMLElement {
     parts.map = new SeatMap(hall, look, {
       seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s),
       hover: (i, at) => this.#hover(i, at), left: () => this.root.querySelector(".toolbar button").focus(),
-      moved: (sections) => this.#follow(sections),
+      moved: (sections) => this.#follow(sections), scrolled: () => this.#tellOfWheel(),
     }, w);
     parts.list = new SeatList(hall, look, {
       seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections),
     }, w);
     parts.panel = new Panel(hall, seats, parts.cart, {
       most: parts.cart.options.most, describe: (i) => this.#describe(i), color: (c) => parts.map.painter.fills?.[c] ?? hall.categories[c].color,
-      price: (c) => this.#price(c), total: (list, areas) => this.#total(list, areas),
+      label: (text) => (this.#number === 1 ? text : w.another(text, this.#number)), price: (c) => this.#price(c), total: (list, areas) => this.#total(list, areas),
       timeLeft: () => (parts.cart.deadline === undefined ? undefined : parts.cart.deadline - api.now()),
     }, {
       best: (n, category) => this.best(n, category === "" ? {} : { categories: [category] }).catch(() => {}), // it has been said
@@ -323,8 +342,8 @@ export class HoldfastSeats extends HTMLElement {
       this.#follow(isList ? list.sections : []);
       if (!isList) map.draw();
     } });
-    return el("div", { className: "toolbar", part: "toolbar" }, toggle, floors, el("span", { className: "spring" }),
-      button("−", w.zoomOut, () => map.zoomOut()), button("+", w.zoomIn, () => map.zoomIn()), button("⤢", w.whole, () => map.whole()));
+    return el("div", { className: "toolbar", part: "toolbar" }, toggle, floors, el("span", { className: "spring" }), el("span", { className: "zoom" },
+      button("−", w.zoomOut, () => map.zoomOut()), button("+", w.zoomIn, () => map.zoomIn()), button("⤢", w.whole, () => map.whole())));
   }
 
   // #checkPlan shows the event anew if it has another plan.
@@ -394,17 +413,29 @@ export class HoldfastSeats extends HTMLElement {
   #describeSection(s) {
     const { hall, seats } = this.#parts;
     const free = seats.available[s.number];
-    const prices = [...new Set(s.categories.map((c) => this.#price(c)).filter(Boolean))];
-    return this.words.section({ name: s.name, category: hall.categories[s.category].name, free: free === 0 ? this.words.soldOut : this.words.free(free), price: prices.join(" – ") });
+    const prices = s.categories.map((c) => priceOf(this.prices, hall.categories[c].key)).filter((p) => p !== undefined);
+    const amounts = prices.filter((p) => typeof p === "number");
+    const range = amounts.length === 0 ? [] : [...new Set([Math.min(...amounts), Math.max(...amounts)].map((p) => this.#format(p)))];
+    const price = [range.join(" – "), ...new Set(prices.filter((p) => typeof p !== "number").map(String))].filter(Boolean).join(", ");
+    return this.words.section({ name: s.name, category: hall.categories[s.category].name, free: free === 0 ? this.words.soldOut : this.words.free(free), price });
   }
 
   #seat(i) {
     const { hall, cart } = this.#parts;
-    const category = hall.categories[hall.category[i]].key;
     return {
-      id: hall.ids[i], section: hall.section(i).key, row: hall.row(i).label, label: hall.labels[i], category, price: priceOf(this.prices, category),
+      id: hall.ids[i], ...this.#where(hall.section(i), hall.category[i]), row: hall.row(i).label, label: hall.labels[i],
       accessible: (hall.kind[i] & accessible) > 0, held: cart.held.has(i),
     };
+  }
+
+  #places(section) {
+    const { cart } = this.#parts;
+    return { ...this.#where(section, section.category), seats: cart.areas.get(section.number) ?? 0, held: cart.areaIsHeld(section.number) };
+  }
+
+  #where(section, c) {
+    const category = this.#parts.hall.categories[c];
+    return { section: section.key, sectionName: section.name, category: category.key, categoryName: category.name, price: priceOf(this.prices, category.key) };
   }
 
   #price(category) {
@@ -495,9 +526,20 @@ export class HoldfastSeats extends HTMLElement {
     if (!is) this.#say(this.words.back);
   }
 
+  // #tellOfWheel says once how the wheel zooms.
+  #tellOfWheel() {
+    if (this.#wasToldOfWheel) return;
+    this.#wasToldOfWheel = true;
+    this.#showToast(this.words.scrolled);
+  }
+
   // #say tells everybody: screen readers by the live region, others by a text on the map.
   #say(text) {
     this.live.replaceChildren(el("span", { textContent: text })); // a new one, so that the same text is read again
+    this.#showToast(text);
+  }
+
+  #showToast(text) {
     if (this.#toast === undefined) return;
     this.#toast.textContent = text;
     this.#toast.hidden = false;

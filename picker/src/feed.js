@@ -39,6 +39,9 @@ export class Feed {
     this.#connection.abort();
   }
 
+  /** reconnect tries whether the server can still be reached. */
+  reconnect() { this.#connection.abort(); }
+
   /** follow says which sections are in view, by their keys, the most wanted first. */
   follow(keys) {
     this.#view = keys;

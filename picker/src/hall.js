@@ -10,7 +10,8 @@ export const restricted = 4;
 
 /**
  * Hall has seats, numbered in the plan's order, and sections. A section has `first` and `end` (its seats), `rows`,
- * a `box`, an `outline` (x, y, x, y …) and, for general admission, a `capacity`.
+ * a `box`, an `outline` (x, y, x, y …), `main` (the category of most of its seats) and, for general admission, a
+ * `capacity`.
  */
 export class Hall {
   /** @param plan as GET /api/seating-plans/{id} answers it: written out */
@@ -43,8 +44,9 @@ export class Hall {
       s.outline ??= around(this, s);
       s.middle = middle(s.outline);
     }
-    this.stage = stage(this, plan.focalPoint);
-    this.box = union([...this.sections.map((s) => s.box), ...(this.stage ? [this.stage] : [])]);
+    const box = union(this.sections.map((s) => s.box));
+    this.stage = plan.focalPoint ? stage(this, box, plan.focalPoint) : undefined;
+    this.box = union([box, ...(this.stage ? [this.stage] : [])]);
     this.grid = new Grid(this.x, this.y, this.box, this.spacing * 4);
     this.floors = [...new Set(this.sections.map((s) => s.floor))];
     /** floorsMeet: floors lie on each other, so that only one can be shown. */
@@ -56,7 +58,7 @@ export class Hall {
   #section(s, number, numberOf) {
     const section = {
       number, key: s.key, name: s.name, floor: s.floor ?? "", entrance: s.entrance ?? "", category: numberOf.get(s.category),
-      capacity: s.capacity ?? 0, first: this.#filled, end: 0, rows: [], categories: [], outline: undefined,
+      capacity: s.capacity ?? 0, first: this.#filled, end: 0, rows: [], categories: [], main: numberOf.get(s.category), outline: undefined,
       given: s.outline?.length > 2 ? Float64Array.from(s.outline.flat()) : undefined,
     };
     for (const row of s.rows ?? []) {
@@ -80,8 +82,10 @@ export class Hall {
       this.rows.push(r);
     }
     section.end = this.#filled;
-    const has = new Set(section.capacity > 0 ? [section.category] : this.category.subarray(section.first, section.end));
-    section.categories = [...has].sort((a, b) => a - b);
+    const seats = new Map();
+    for (const c of section.capacity > 0 ? [section.category] : this.category.subarray(section.first, section.end)) seats.set(c, (seats.get(c) ?? 0) + 1);
+    section.categories = [...seats.keys()].sort((a, b) => a - b);
+    for (const c of section.categories) if (seats.get(c) > (seats.get(section.main) ?? 0)) section.main = c;
     return section;
   }
 
@@ -179,17 +183,20 @@ export function union(boxes) {
   }));
 }
 
-// stage is a box at what the hall looks at; undefined if there is nothing, or seats are there.
-function stage(hall, at) {
-  if (!at) return undefined;
-  const [width, height] = [8 * hall.spacing, 2 * hall.spacing];
-  const box = { x0: at.x - width / 2, y0: at.y - height / 2, x1: at.x + width / 2, y1: at.y + height / 2 };
-  const isOn = hall.sections.some((s) => s.given && isInside(s.given, at.x, at.y));
+// stage is a box at what the hall looks at; undefined if seats are there. What is far from the seats is drawn at their
+// edge, in its direction: the map fits the seats. It is as wide as the hall lets it be.
+function stage(hall, seats, focus) {
+  const [width, height] = [seats.x1 - seats.x0, seats.y1 - seats.y0];
+  const reach = Math.max(8 * hall.spacing, Math.max(width, height) / 4);
+  const within = (v, from, to) => Math.min(Math.max(v, from - reach), to + reach);
+  const at = { x: within(focus.x, seats.x0, seats.x1), y: within(focus.y, seats.y0, seats.y1) };
+  const boxOfWidth = (w) => ({ x0: at.x - w / 2, y0: at.y - w / 8, x1: at.x + w / 2, y1: at.y + w / 8 });
+  const least = boxOfWidth(8 * hall.spacing);
+  const wide = boxOfWidth(Math.max(8 * hall.spacing, width / 7));
   const r = hall.spacing / 2;
-  for (let i = 0; i < hall.seats; i++) {
-    if (hall.x[i] > box.x0 - r && hall.x[i] < box.x1 + r && hall.y[i] > box.y0 - r && hall.y[i] < box.y1 + r) return undefined;
-  }
-  return isOn ? undefined : box;
+  for (let i = 0; i < hall.seats; i++) if (holds(least, hall.x[i], hall.y[i], r)) return undefined;
+  if (hall.sections.some((s) => s.given && isInside(s.given, at.x, at.y))) return undefined;
+  return hall.sections.some((s) => meets(s.box, wide)) ? least : wide;
 }
 
 // middle is the centre of an outline's area.
@@ -230,7 +237,10 @@ function around(hall, s) {
 
 const turn = (o, a, b) => (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
 
-const holds = (box, x, y) => x >= box.x0 && x <= box.x1 && y >= box.y0 && y <= box.y1;
+const holds = (box, x, y, by = 0) => x >= box.x0 - by && x <= box.x1 + by && y >= box.y0 - by && y <= box.y1 + by;
+
+/** meets reports whether two boxes touch. */
+export const meets = (a, b) => a.x1 >= b.x0 && a.x0 <= b.x1 && a.y1 >= b.y0 && a.y0 <= b.y1;
 
 // isInside is the rule of even and odd crossings.
 function isInside(outline, x, y) {
@@ -240,4 +250,44 @@ function isInside(outline, x, y) {
     if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
   }
   return inside;
+}
+
+// inside are the stretches of a horizontal line that are inside of an outline, as [from, to].
+function inside(outline, y) {
+  const at = [];
+  for (let i = 0, j = outline.length - 2; i < outline.length; j = i, i += 2) {
+    const [xi, yi, xj, yj] = [outline[i], outline[i + 1], outline[j], outline[j + 1]];
+    if (yi > y !== yj > y) at.push(((xj - xi) * (y - yi)) / (yj - yi) + xi);
+  }
+  at.sort((a, b) => a - b);
+  return Array.from({ length: at.length / 2 }, (_, n) => [at[2 * n], at[2 * n + 1]]);
+}
+
+/**
+ * roomIn is where a text of a height has the most room in a section's outline: the middle of the text, and the width.
+ * Of places that are about as wide, the one nearest to the section's middle.
+ */
+export function roomIn(section, height) {
+  const { outline, box, middle } = section;
+  const lines = 8;
+  let [best, most] = [undefined, -Infinity];
+  for (let n = 0; n <= lines; n++) {
+    const y = n === 0 ? middle.y : box.y0 + height / 2 + ((box.y1 - box.y0 - height) * (n - 0.5)) / lines;
+    const [top, centre, bottom] = [y - height / 2, y, y + height / 2].map((line) => inside(outline, line));
+    for (const [a0, a1] of top) for (const [b0, b1] of centre) for (const [c0, c1] of bottom) {
+      const [from, to] = [Math.max(a0, b0, c0), Math.min(a1, b1, c1)];
+      const x = Math.min(Math.max(middle.x, from + (to - from) * 0.35), to - (to - from) * 0.35);
+      const width = 2 * Math.min(x - from, to - x);
+      const worth = width - Math.abs(y - middle.y) / 2;
+      if (width > 0 && worth > most) [best, most] = [{ x, y, width }, worth];
+    }
+  }
+  return best;
+}
+
+/** topOf is where an outline's upper and lower edges are, above and below its middle. */
+export function topOf({ outline, middle, box }) {
+  const turned = Float64Array.from(outline, (_, i) => outline[i ^ 1]);
+  const stretches = inside(turned, middle.x);
+  return stretches.length === 0 ? [box.y0, box.y1] : [stretches[0][0], stretches.at(-1)[1]];
 }

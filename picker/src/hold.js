@@ -19,7 +19,7 @@ export class Hold {
   /**
    * @param request has `eventId`, `userId` and, optionally, `ttlSeconds`
    * @param on has `changed()`, `refused(refusal)` (the lock stays as it is), `ended(refusal, lock)` (the lock is gone),
-   * `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
+   * `sold()` (the lock was bought, and is not changed any more), `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
    */
   constructor(api, request, on) {
     Object.assign(this, { api, request, on });
@@ -71,6 +71,7 @@ export class Hold {
         }
         if (isSame(this.#wanted, wish)) this.#wanted = this.#held; // the listener may wish for something else
         this.on.refused(error);
+        if (error.code === "LOCK_CONSUMED" && this.lock?.status === "ACTIVE") await this.check(true); // bought elsewhere
       }
     }
   }
@@ -144,10 +145,23 @@ export class Hold {
     this.on.ended(refusal, lock);
   }
 
+  /** poll checks the lock if one request, which may fail, says that it has changed. */
+  async poll() {
+    const { lock } = this;
+    if (lock?.status !== "ACTIVE" || this.#running !== undefined) return;
+    try {
+      const present = await this.api.call("GET", `/api/locks/${lock.id}`, undefined, this.#stop.signal);
+      if (present.status === "ACTIVE" && said(present) === said(lock)) return;
+    } catch (error) {
+      if (error.status !== 404) return;
+    }
+    if (this.lock === lock) await this.check();
+  }
+
   /** check asks what has become of the lock: the shop may have extended or sold it, or another tab changed it. */
-  async check() {
+  async check(isKnownAsSold = false) {
     const [lock, epoch] = [this.lock, this.#epoch];
-    if (lock === null) return;
+    if (lock?.status !== "ACTIVE") return;
     let present;
     try {
       present = await this.#repeat(epoch, () => this.api.call("GET", `/api/locks/${lock.id}`, undefined, this.#stop.signal));
@@ -160,6 +174,7 @@ export class Hold {
     if (present.status === "CONSUMED") {
       clearTimeout(this.#timer);
       this.lock = present;
+      if (!isKnownAsSold) this.on.sold();
       return this.on.changed();
     }
     if (present.status !== "ACTIVE" || Date.parse(present.expiresAt) <= this.api.now()) {
@@ -168,9 +183,12 @@ export class Hold {
     const isIdle = this.isSettled;
     const held = this.#take(present, this.on.wishOf(present));
     if (isIdle) this.#wanted = held;
-    return this.on.changed();
+    return said(present) === said(lock) ? undefined : this.on.changed();
   }
 }
+
+// said is what of a lock the page is told.
+const said = ({ expiresAt, seats, places }) => JSON.stringify([expiresAt, seats, places]);
 
 const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 

@@ -1,4 +1,5 @@
-// The same seats as a list: sections, their rows, their seats. It is built as it is opened.
+// The same seats as a list: sections, their rows, their seats. It is built as it is opened. The seats of a section are a
+// grid with one stop of the Tab key, in which the arrow keys move.
 
 import { el, setText } from "./dom.js";
 
@@ -35,7 +36,8 @@ export class SeatList {
     if (s.capacity > 0) {
       return el("div", { className: "area" }, el("button", { type: "button", onclick: () => this.on.area(s) }, summary));
     }
-    const rows = el("ul", {});
+    const rows = el("div", { role: "grid", "aria-label": s.name, onkeydown: (event) => this.#key(event, rows),
+      onfocusin: ({ target }) => this.#stopAt(rows, target) });
     const details = el("details", { ontoggle: () => {
       if (details.open) this.#open.add(s);
       else this.#open.delete(s);
@@ -45,25 +47,52 @@ export class SeatList {
     return details;
   }
 
-  #addRows(s, list, from) {
+  #addRows(s, grid, from) {
     const rows = s.rows.slice(from, from + rowsAtOnce);
     for (const row of rows) {
-      const seats = el("div", { className: "row", role: "group", "aria-label": this.words.row(row.label) });
-      for (let i = row.first; i < row.end; i++) seats.append(this.#seat(i));
-      list.append(el("li", {}, el("span", { className: "label", textContent: this.words.row(row.label), "aria-hidden": "true" }), seats));
+      const seats = el("span", { className: "seats", role: "presentation" });
+      for (let i = row.first; i < row.end; i++) seats.append(el("span", { role: "gridcell" }, this.#seat(i)));
+      grid.append(el("div", { className: "row", role: "row" }, el("span", { className: "label", role: "rowheader", textContent: this.words.row(row.label) }), seats));
     }
+    if (from === 0) this.#stopAt(grid, grid.querySelector("button"));
     const next = from + rows.length;
     if (next === s.rows.length) return;
-    const more = el("li", {}, el("button", { type: "button", textContent: this.words.moreRows, onclick: () => {
+    const more = el("button", { type: "button", textContent: this.words.moreRows, onclick: () => {
       more.remove();
-      this.#addRows(s, list, next);
-      list.children[next].querySelector("button")?.focus();
-    } }));
-    list.append(more);
+      this.#addRows(s, grid, next);
+      grid.children[next].querySelector("button")?.focus();
+    } });
+    grid.after(more);
+  }
+
+  // #stopAt makes a seat the one that the Tab key stops at.
+  #stopAt(grid, button) {
+    for (const other of grid.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
+    if (button !== null) button.tabIndex = 0;
+  }
+
+  // #key moves in a row by its ends and the arrows, and to the seat of the next row that is nearest on the screen.
+  #key(event, grid) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName !== "BUTTON") return;
+    const row = event.target.closest(".row");
+    const seats = [...row.querySelectorAll("button")];
+    const at = seats.indexOf(event.target);
+    const nearest = (rowAt) => {
+      const left = (b) => b.getBoundingClientRect().left;
+      const far = (b) => Math.abs(left(b) - left(event.target));
+      return [...(rowAt?.querySelectorAll("button") ?? [])].reduce((a, b) => (a === undefined || far(b) < far(a) ? b : a), undefined);
+    };
+    const to = {
+      ArrowLeft: () => seats[at - 1], ArrowRight: () => seats[at + 1], Home: () => seats[0], End: () => seats.at(-1),
+      ArrowUp: () => nearest(row.previousElementSibling), ArrowDown: () => nearest(row.nextElementSibling),
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    to()?.focus();
   }
 
   #seat(i) {
-    const button = el("button", { type: "button", textContent: this.hall.labels[i], onclick: () => this.on.seat(i) });
+    const button = el("button", { type: "button", textContent: this.hall.labels[i], tabIndex: -1, onclick: () => this.on.seat(i) });
     this.#buttons.set(i, button);
     this.#show(i);
     return button;

@@ -3,11 +3,12 @@
 import { Camera } from "./camera.js";
 import { el, setText } from "./dom.js";
 import { union } from "./hall.js";
-import { Painter, free } from "./painter.js";
+import { Painter, free, seatsFrom } from "./painter.js";
 
 const dragFrom = 6; // pixels, from which on a press moves the map
 const finger = 16; // pixels around a touch in which a seat is meant
 const doubleTap = 300; // ms
+const oneTurn = 400; // ms between two events of a wheel that is still being turned
 const settle = 120; // ms after the last movement, until the picture is drawn sharp
 const step = Math.SQRT2; // of the zoom buttons
 const seatSize = 24; // pixels between two seats after zooming to one
@@ -15,7 +16,8 @@ const seatSize = 24; // pixels between two seats after zooming to one
 /**
  * SeatMap shows a hall. `look` is the painter's, with `describe(seat)` and `describeSection(section)` for the
  * keyboard's button; `on` has `seat(seat)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
- * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats)`.
+ * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats)`; optionally `scrolled()`, when
+ * the wheel has moved the page and not the map.
  */
 export class SeatMap {
   #camera = new Camera();
@@ -46,8 +48,14 @@ export class SeatMap {
   #isDrawn = false;
   #rectangle = undefined; // of the screen, while it is drawn
 
+  #drawsRectangles = false;
+
   /** drawsRectangles: a drag draws a rectangle around seats in place of moving the map. */
-  drawsRectangles = false;
+  get drawsRectangles() { return this.#drawsRectangles; }
+  set drawsRectangles(draws) {
+    this.#drawsRectangles = draws;
+    this.#setGestures();
+  }
 
   stop() {
     this.#size.disconnect();
@@ -103,9 +111,12 @@ export class SeatMap {
   zoomIn() { this.zoom(step); }
   zoomOut() { this.zoom(1 / step); }
 
-  /** showSection zooms to a section. */
-  showSection(section) {
-    this.#goTo(this.#camera.fitting(section.box));
+  /** showSection zooms to a section: to all of it or, if no seats were drawn then, to what is around a point of the plan. */
+  showSection(section, at = section.middle) {
+    const c = this.#camera;
+    const whole = c.fitting(section.box);
+    const scale = (1.2 * seatsFrom) / this.hall.spacing;
+    this.#goTo(whole.scale >= scale ? whole : { scale, dx: c.width / 2 - at.x * scale, dy: c.height / 2 - at.y * scale });
   }
 
   /** focusSeat brings the keyboard to a seat, and the seat into view. */
@@ -130,7 +141,7 @@ export class SeatMap {
     if (width === 0 || height === 0) return;
     const c = this.#camera;
     const isFirst = c.width <= 1;
-    const wasWhole = !isFirst && Math.abs(c.scale / c.fitting(this.#box).scale - 1) < 0.001;
+    const wasWhole = !isFirst && Math.abs(c.scale / this.#fit - 1) < 0.001;
     const middle = { x: c.planX(c.width / 2), y: c.planY(c.height / 2) };
     Object.assign(c, { width, height });
     this.painter.resize(width, height, Math.min(devicePixelRatio || 1, 2));
@@ -140,8 +151,19 @@ export class SeatMap {
     else this.#set({ scale: c.scale, dx: width / 2 - middle.x * c.scale, dy: height / 2 - middle.y * c.scale });
   }
 
+  get #fit() { return this.#camera.fitting(this.#box).scale; }
+
+  /** isWhole reports whether the map is zoomed in no further than to the whole hall: swipes and the wheel are the page's then. */
+  get isWhole() { return this.#camera.scale <= this.#fit * 1.001; }
+
+  #setGestures() {
+    const action = this.isWhole && !this.#drawsRectangles ? "pan-y" : "none";
+    if (this.canvas.style.touchAction !== action) this.canvas.style.touchAction = action;
+  }
+
   #set(position) {
     this.#camera.set(position, this.#box);
+    this.#setGestures();
     clearTimeout(this.#moving);
     this.#moving = setTimeout(() => {
       this.#moving = 0;
@@ -189,16 +211,14 @@ export class SeatMap {
       return { x: event.clientX - left, y: event.clientY - top };
     };
     const { canvas, node } = this;
-    node.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.#animation = undefined;
-      const { x, y } = at(event);
-      const lines = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? event.deltaY / 100 : event.deltaY / 3;
-      this.#set(this.#camera.zoomed(2 ** (-Math.max(-1, Math.min(1, lines)) / 3), x, y));
-    }, { passive: false });
+    node.addEventListener("wheel", (event) => this.#wheel(event, at(event)), { passive: false });
+    for (const type of ["touchstart", "touchmove"]) { // two fingers zoom, where the browser would scroll
+      canvas.addEventListener(type, (event) => { if (event.touches.length > 1 && event.cancelable) event.preventDefault(); }, { passive: false });
+    }
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button > 0) return;
       event.preventDefault(); // the focus stays
+      this.#isMeant = true;
       canvas.setPointerCapture(event.pointerId);
       this.#animation = undefined;
       this.#pointers.set(event.pointerId, at(event));
@@ -231,10 +251,33 @@ export class SeatMap {
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("pointerleave", (event) => this.on.hover(-1, at(event)));
+    canvas.addEventListener("pointerleave", (event) => {
+      this.#isMeant = false;
+      this.on.hover(-1, at(event));
+    });
     node.addEventListener("keydown", (event) => this.#key(event));
     node.addEventListener("focusin", () => this.draw());
     node.addEventListener("focusout", () => this.draw());
+  }
+
+  #isMeant = false; // the map was clicked, and the pointer has not left it since
+  #wheeled = -Infinity; // when the wheel zoomed
+
+  // #wheel zooms, if that can be meant: with Ctrl (a pinch of a touchpad has it, too) or ⌘, or on a map that is zoomed in,
+  // clicked or focused. Else the page scrolls, as it does when there is no further to zoom; but not at the end of a turn.
+  #wheel(event, { x, y }) {
+    if (!event.cancelable) return undefined; // the page is being scrolled
+    const c = this.#camera;
+    const isMeant = event.ctrlKey || event.metaKey || this.#isMeant || this.#hasFocus || !this.isWhole;
+    const lines = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? event.deltaY / 100 : event.deltaY / 3;
+    const to = c.zoomed(2 ** (-Math.max(-1, Math.min(1, lines)) / 3), x, y);
+    const zooms = isMeant && to.scale !== c.scale;
+    if (!zooms && !event.ctrlKey && event.timeStamp - this.#wheeled > oneTurn) return isMeant ? undefined : this.on.scrolled?.();
+    event.preventDefault();
+    this.#wheeled = event.timeStamp;
+    if (!zooms) return undefined;
+    this.#animation = undefined;
+    return this.#set(to);
   }
 
   #drag(id, last, now) {
@@ -265,33 +308,37 @@ export class SeatMap {
 
   #tap(p) {
     const again = performance.now() - this.#tapped.at < doubleTap && Math.hypot(p.x - this.#tapped.x, p.y - this.#tapped.y) < 2 * finger;
-    const last = this.#tapped.seat;
+    const last = this.#tapped;
     this.#tapped = { at: performance.now(), x: p.x, y: p.y };
+    if (again && last.section !== undefined) return undefined; // a double click goes into a section, and chooses no seat of it
     const c = this.#camera;
     const size = this.hall.spacing * c.scale;
     const seat = this.showsSeats ? this.#seatAt(p, p.isTouch ? Math.min(finger, size) : 2) : -1;
     if (seat >= 0 && p.isTouch && size < seatSize * 0.6) return this.#goTo(c.zoomed(seatSize / size, p.x, p.y)); // too small to hit
     if (seat >= 0) {
       this.#tapped.seat = seat;
-      if (again && last === seat) return undefined; // a double click chooses once
+      if (again && last.seat === seat) return undefined; // a double click chooses once
       this.#setFocus({ seat }, true);
       return this.on.seat(seat);
     }
     const section = this.hall.sectionAt(c.planX(p.x), c.planY(p.y), (s) => this.painter.isShown(s));
     if (section !== undefined && (!this.showsSeats || section.capacity > 0)) {
       this.#setFocus({ section }, true);
-      return this.#enter(section);
+      if (section.capacity > 0) return this.on.area(section);
+      this.#tapped.section = section;
+      return this.showSection(section, { x: c.planX(p.x), y: c.planY(p.y) });
     }
     if (again) this.#goTo(c.zoomed(2, p.x, p.y));
   }
 
-  // #enter goes into a section: to its seats, or to the number of places in it.
+  // #enter goes into a section by the keyboard: to its first free seat, which is not chosen by that, or to the number of
+  // places in it.
   #enter(section) {
     if (section.capacity > 0) return this.on.area(section);
-    this.showSection(section);
     let seat = section.first;
     while (seat < section.end - 1 && this.look.state(seat) !== free) seat++;
-    if (this.#hasFocus) this.focusSeat(seat);
+    this.showSection(section, { x: this.hall.x[seat], y: this.hall.y[seat] });
+    return this.#setFocus({ seat }, this.#hasFocus);
   }
 
   #key(event) {

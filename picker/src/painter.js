@@ -1,12 +1,14 @@
 // Draws the map. Pictures of 256 × 256 pixels are kept and moved about: a frame costs the same however many seats the
 // hall has. Far away, sections are drawn; near by, seats.
 
+import { captionOf, nameOf } from "./captions.js";
 import { inkOn, mix, readable } from "./color.js";
-import { accessible, companion, restricted } from "./hall.js";
+import { accessible, companion, meets, restricted } from "./hall.js";
 import { Grid } from "./grid.js";
 
 const tileSize = 256; // pixels of the screen
-const seatsFrom = 7; // pixels between two seats, from which on seats are drawn
+/** seatsFrom is how many pixels are between two seats, from which on seats are drawn. */
+export const seatsFrom = 7;
 const labelsFrom = 19; // … and their labels
 const budget = 4; // ms a frame for new pictures
 const maxTiles = 120;
@@ -131,7 +133,7 @@ export class Painter {
 
   #section(c, layer, s, x, y) {
     const share = Math.min(1, this.look.available(s) / Math.max(1, s.capacity || s.end - s.first));
-    const color = this.fills[s.categories[0] ?? s.category];
+    const color = this.fills[s.main];
     c.beginPath();
     for (let i = 0; i < s.outline.length; i += 2) c.lineTo(x(s.outline[i]), y(s.outline[i + 1]));
     c.closePath();
@@ -143,17 +145,16 @@ export class Painter {
     c.lineWidth = 1.5 * this.ratio;
     c.stroke();
     if (!drawsShare) return;
-    const [width, height] = [(s.box.x1 - s.box.x0) * layer.scale, (s.box.y1 - s.box.y0) * layer.scale];
-    const size = Math.min(16 * this.ratio, width / 5, height / 2.4);
-    if (size < 7 * this.ratio) return;
+    const count = this.look.text(s);
+    let caption = layer.captions.get(s);
+    if (caption?.count !== count) layer.captions.set(s, caption = captionOf(c, s, count, layer.scale, this.ratio, this.colors.font));
     c.fillStyle = inkOn(fill);
     c.textAlign = "center";
     c.textBaseline = "middle";
-    const [cx, cy] = [x(s.middle.x), y(s.middle.y)];
-    c.font = `600 ${size}px ${this.colors.font}`;
-    c.fillText(s.name, cx, cy - size * 0.55, width * 0.85);
-    c.font = `${size * 0.85}px ${this.colors.font}`;
-    c.fillText(this.look.text(s), cx, cy + size * 0.6, width * 0.85);
+    for (const line of caption.lines) {
+      c.font = line.font;
+      c.fillText(line.text, x(caption.x), y(caption.y) + line.dy);
+    }
   }
 
   // #stage says where the hall looks.
@@ -241,11 +242,33 @@ export class Painter {
     return this.look.isVenue ? [undefined, this.colors.locked, this.colors.sold, this.colors.blocked][state] : this.colors.taken;
   }
 
+  // #name writes a section's name at its top. If that is out of view, it stays at the edge of the map.
+  #name(camera, s) {
+    const { layer, ratio, context: c } = this;
+    let name = layer.sprites.get(s);
+    if (name === undefined) layer.sprites.set(s, name = nameOf(this, layer, s));
+    if (name === null) return;
+    const { width, height } = name.picture;
+    const within = (v, from, to, length) => {
+      const [low, high] = [Math.max(from, 0) + length / 2, Math.min(to, length === width ? this.canvas.width : this.canvas.height) - length / 2];
+      return low > high ? (low + high) / 2 : Math.min(Math.max(v, low), high);
+    };
+    const natural = camera.y(name.y) * ratio + name.dy;
+    const x = within(camera.x(name.x) * ratio, camera.x(s.box.x0) * ratio, camera.x(s.box.x1) * ratio, width);
+    const y = natural >= height / 2 ? natural : Math.min(height / 2, camera.y(s.box.y1) * ratio - height / 2);
+    c.globalAlpha = 0.85;
+    c.fillStyle = this.colors.background;
+    if (name.covers || y !== natural) c.fillRect(Math.round(x - width / 2), Math.round(y - height / 2), width, height);
+    c.globalAlpha = 1;
+    c.drawImage(name.picture, Math.round(x - width / 2), Math.round(y - height / 2));
+  }
+
   // #overlay has what changes with the customer: drawn in each frame, for some dozens of seats.
   #overlay(camera) {
     const { mine = [], pending = [], hinted = [], seat, section, rectangle } = this.look.overlay();
     const c = this.context;
     const ratio = this.ratio;
+    if (this.layer.seats) for (const s of this.hall.sections) if (s.first < s.end && this.isShown(s) && camera.sees(s.box)) this.#name(camera, s);
     const size = Math.max(this.hall.spacing * camera.scale * ratio, 5 * ratio);
     const at = (i) => [camera.x(this.hall.x[i]) * ratio, camera.y(this.hall.y[i]) * ratio];
     const ring = (i, r, color, width, dash = []) => {
@@ -355,12 +378,11 @@ function rowLabels(hall) {
   return { labels, grid: new Grid(Float64Array.from(xs), Float64Array.from(ys), hall.box, hall.spacing * 8) };
 }
 
-const meets = (a, b) => a.x1 >= b.x0 && a.x0 <= b.x1 && a.y1 >= b.y0 && a.y0 <= b.y1;
-
 // Layer has the pictures of one scale, by the number of their place.
 class Layer {
   tiles = new Map();
-  sprites = new Map();
+  sprites = new Map(); // of seats, by a number, and names of sections
+  captions = new Map(); // of sections
   whole = false;
 
   constructor(scale, box, seats) {

@@ -6,7 +6,7 @@ import { accessible, companion, restricted } from "./hall.js";
 export class Panel {
   /**
    * @param shop has `price(category)`, `total(seats, areas)`, `describe(seat)`, `color(category)`, `timeLeft()` in ms,
-   * `most`
+   * `most`, `label(text)`, which no other part of the page has as its name
    * @param on has `best(n, category key or "")`, `places(section, n)`, `remove(seat)`
    */
   constructor(hall, seats, cart, shop, on, words) {
@@ -35,7 +35,7 @@ export class Panel {
     const used = new Set(this.hall.sections.filter((s) => s.first < s.end).flatMap((s) => s.categories));
     const category = el("select", {}, el("option", { value: "", textContent: words.anyCategory }),
       ...this.hall.categories.filter((c, i) => used.has(i)).map((c) => el("option", { value: c.key, textContent: c.name })));
-    return el("form", { className: "best", part: "best", "aria-label": words.best, onsubmit: (event) => {
+    return el("form", { className: "best", part: "best", "aria-label": this.shop.label(words.best), onsubmit: (event) => {
       event.preventDefault();
       this.on.best(Number(number.value), category.value);
     } }, el("label", {}, el("span", { textContent: words.bestNumber }), number), el("label", {}, el("span", { textContent: words.bestCategory }), category),
@@ -57,9 +57,9 @@ export class Panel {
       const change = (by) => () => this.on.places(s, Math.max(0, (this.cart.areas.get(s.number) ?? 0) + by));
       const free = el("span", { className: "soft" });
       this.areaInputs.set(s.number, { n, free });
-      return el("li", {}, el("span", { className: "name", textContent: s.name }), free,
+      return el("li", {}, el("span", { className: "name", textContent: s.name }), free, el("span", { className: "number" },
         el("button", { type: "button", textContent: "−", "aria-label": `${this.words.fewer}: ${s.name}`, onclick: change(-1) }), n,
-        el("button", { type: "button", textContent: "+", "aria-label": `${this.words.more}: ${s.name}`, onclick: change(1) }));
+        el("button", { type: "button", textContent: "+", "aria-label": `${this.words.more}: ${s.name}`, onclick: change(1) })));
     }));
   }
 
@@ -70,7 +70,7 @@ export class Panel {
     this.places = el("ul", {});
     this.none = el("p", { className: "soft", textContent: this.words.none });
     this.sum = el("p", { className: "total", part: "total" });
-    return el("section", { className: "cart", part: "cart", "aria-label": this.words.yours }, el("div", { className: "head" }, this.title, this.time),
+    return el("section", { className: "cart", part: "cart", "aria-label": this.shop.label(this.words.yours) }, el("div", { className: "head" }, this.title, this.time),
       this.none, this.list, this.places, this.sum);
   }
 

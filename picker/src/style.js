@@ -26,6 +26,9 @@ const dark = `
   --_accent: var(--holdfast-accent, #5cc4cf);
   --_accent-ink: var(--holdfast-accent-ink, #0b1416);
   color-scheme: dark;`;
+const forced = `
+  --_background: Canvas; --_floor: Canvas; --_ink: CanvasText; --_soft: CanvasText; --_line: CanvasText; --_taken: GrayText;
+  --_mine: Highlight; --_mine-ink: HighlightText; --_focus: CanvasText; --_warn: LinkText; --_accent: ButtonText; --_accent-ink: ButtonFace;`;
 
 export const css = `
 :host { display: block; container-type: inline-size; ${light} }
@@ -33,6 +36,7 @@ export const css = `
 @media (prefers-color-scheme: dark) { :host(:not([theme="light"])) { ${dark} } }
 :host([theme="dark"]) { ${dark} }
 :host([theme="light"]) { ${light} }
+@media (forced-colors: active) { :host, :host([theme]), :host(:not([theme="light"])) { ${forced} } }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
 .root {
@@ -45,15 +49,17 @@ export const css = `
 }
 .toolbar { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .toolbar .spring { flex: 1; }
+.toolbar select { min-width: 0; max-width: 10em; }
+.zoom { display: flex; gap: 8px; }
 button, select, input {
   font: inherit; color: inherit; background: var(--_background); border: 1px solid var(--_soft); border-radius: 6px; padding: 6px 10px; min-height: 36px;
 }
 button { cursor: pointer; min-width: 36px; }
 button.primary { background: var(--_accent); color: var(--_accent-ink); border-color: var(--_accent); }
 :focus-visible { outline: 3px solid var(--_focus); outline-offset: 2px; }
-.view { position: relative; height: var(--holdfast-height, clamp(320px, 65vh, 640px)); }
+.view { position: relative; height: var(--holdfast-height, clamp(320px, min(65vh, 125cqi), 640px)); }
 .map { position: absolute; inset: 0; overflow: hidden; border: 1px solid var(--_line); border-radius: 8px; }
-canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: none; cursor: grab; }
+canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: pan-y; cursor: grab; }
 canvas:active { cursor: grabbing; }
 .cursor {
   position: absolute; left: 0; top: 0; width: 1px; height: 1px; min-width: 0; min-height: 0; margin: 0; padding: 0; border: 0; overflow: hidden; white-space: nowrap;
@@ -72,13 +78,12 @@ canvas:active { cursor: grabbing; }
 .view .notice { position: absolute; z-index: 2; top: 8px; left: 8px; right: 8px; } /* over the map: nothing moves */
 .list { position: absolute; inset: 0; overflow: auto; border: 1px solid var(--_line); border-radius: 8px; padding: 8px 12px; }
 .list summary { padding: 8px 0; cursor: pointer; overflow-wrap: anywhere; }
-.list ul { list-style: none; margin: 0; padding: 0; }
-.list li { display: flex; gap: 8px; padding: 4px 0; align-items: baseline; }
+.list .row { display: flex; gap: 8px; padding: 4px 0; align-items: baseline; }
 .list .label { min-width: 5em; color: var(--_soft); overflow-wrap: anywhere; }
-.list .row { display: flex; flex-wrap: wrap; gap: 4px; }
+.list .seats { display: flex; flex-wrap: wrap; gap: 4px; }
 .list .row button { border: 2px solid var(--_seat); padding: 2px 6px; }
 .list .row button[aria-disabled] { color: var(--_soft); border-style: dashed; border-color: var(--_taken); text-decoration: line-through; }
-.list .row button[aria-pressed="true"] { background: var(--_mine); color: var(--_background); border-color: var(--_ink); text-decoration: none; }
+.list .row button[aria-pressed="true"] { forced-color-adjust: none; background: var(--_mine); color: var(--_mine-ink, var(--_background)); border-color: var(--_ink); text-decoration: none; }
 .list .area { padding: 6px 0; }
 .panel { display: grid; gap: 14px; align-content: start; min-width: 0; }
 .panel ul { list-style: none; margin: 0; padding: 0; }
@@ -93,6 +98,7 @@ canvas:active { cursor: grabbing; }
 .best label input { width: 5em; } .best label select { max-width: 11em; }
 .areas li { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding: 4px 0; }
 .areas .name { min-width: 9em; }
+.areas .number { display: flex; gap: 6px; }
 .areas input { width: 4.5em; }
 .cart { border-top: 1px solid var(--_line); padding-top: 10px; }
 .cart .head { display: flex; justify-content: space-between; align-items: baseline; gap: 8px; }

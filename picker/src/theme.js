@@ -6,6 +6,7 @@ import { el } from "./dom.js";
  */
 export function colorsOf(root, properties) {
   const probe = el("span", { hidden: true });
+  probe.style.forcedColorAdjust = "none"; // where the system forces its colors, the properties have them
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   root.append(probe);
   const colors = { font: getComputedStyle(root).fontFamily };

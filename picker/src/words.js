@@ -31,6 +31,7 @@ export const words = {
   yours: "Your seats",
   none: "No seats chosen yet.",
   remove: (seat) => `Remove ${seat}`,
+  another: (label, n) => `${label} (${n})`, // of the n-th map on a page
   total: (price) => `Total ${price}`,
   area: (name, n) => `${name}, ${plural(n, "place", "places")}`,
   timeLeft: (time) => `Held for ${time}`,
@@ -43,6 +44,7 @@ export const words = {
   fewer: "One fewer",
   more: "One more",
   moreRows: "More rows",
+  scrolled: "To zoom by the wheel, click the map first, or hold Ctrl or ⌘.",
   gone: (seats) => `No longer available: ${seats}.`,
   expired: "The time is over. The seats are on sale again.",
   most: (n) => `You can choose ${plural(n, "seat", "seats")} at most.`,

@@ -58,6 +58,7 @@ async function trace(page, work) {
 
 // move zooms in and out by the wheel, and drags the map about.
 async function move(page, box) {
+  await page.locator("holdfast-seats .cursor").first().focus(); // the wheel zooms a map that has the focus
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
   await page.mouse.move(x, y);
   for (const direction of [-40, 40, -40]) {

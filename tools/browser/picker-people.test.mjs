@@ -65,7 +65,7 @@ test("the list alone: sections, rows and seats, by the keyboard and for a screen
   await page.keyboard.press("Enter");
   await map.locator("summary").first().focus();
   await page.keyboard.press("Enter");
-  const seat = map.getByRole("group", { name: "Row 1" }).getByRole("button", { name: /^Stalls, row 1, seat 2, Seats, €20\.00, available$/ });
+  const seat = map.getByRole("row", { name: /^Row 1/ }).getByRole("button", { name: /^Stalls, row 1, seat 2, Seats, €20\.00, available$/ });
   await seat.focus();
   await page.keyboard.press("Enter");
   await holds(map, "A-1-2");
@@ -91,9 +91,9 @@ test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider t
   await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
   const box = await map.locator(".map").boundingBox();
   await page.touchscreen.tap(box.x + box.width * 0.22, box.y + box.height * 0.36);
-  await until("a section fills the screen", () => map.evaluate((e) => /row/.test(e.shadowRoot.querySelector(".cursor").textContent)));
-  const cursor = await map.locator(".cursor").boundingBox();
-  await page.touchscreen.tap(cursor.x, cursor.y);
+  await until("a section has the focus", () => map.evaluate((e) => /^Block \d+, \d+ free$/.test(e.shadowRoot.activeElement?.textContent)));
+  const seat = await positionOf(map, "117-C-5");
+  await page.touchscreen.tap(seat.x, seat.y);
   await until("a seat is held", async () => (await held(map)).length === 1);
   const client = await page.context().newCDPSession(page);
   const apartOf = async () => { // two neighbours, on the screen

@@ -16,7 +16,7 @@ test("a click holds a seat, the next one changes the lock, and the last one give
   assert.match(await map.locator(".total").textContent(), /^3 seats · Total €75\.50$/);
   assert.match(await map.getByRole("timer").textContent(), /^Held for (10:00|9:5\d)$/);
   assert.deepEqual(await map.evaluate((e) => e.selection[0]), {
-    id: "A-1-2", section: "A", row: "1", label: "2", category: "seats", price: 20, accessible: false, held: true,
+    id: "A-1-2", section: "A", sectionName: "Stalls", row: "1", label: "2", category: "seats", categoryName: "Seats", price: 20, accessible: false, held: true,
   });
   await click(map, "A-1-2");
   await holds(map, "A-1-3", "B-1-1");

@@ -1,0 +1,100 @@
+// The texts on the map: a section's caption, while seats are not drawn, and its name, while they are.
+
+import { roomIn, topOf } from "./hall.js";
+
+const sizes = [16, 14, 12, 10.5, 9]; // of a caption, in pixels
+const nameSize = 13;
+const fewest = 5; // characters of a text that is cut
+
+// halves are a text on two lines, at the space that leaves the longer one as short as it can be; undefined without a space.
+function halves(text, width) {
+  const words = text.split(" ");
+  let [best, least] = [undefined, Infinity];
+  for (let n = 1; n < words.length; n++) {
+    const lines = [words.slice(0, n).join(" "), words.slice(n).join(" ")];
+    const most = Math.max(...lines.map(width));
+    if (most < least) [best, least] = [lines, most];
+  }
+  return best;
+}
+
+// cut is as much of a text as fits, with an ellipsis; undefined if that is next to nothing.
+function cut(text, fits) {
+  if (fits(text)) return text;
+  const characters = [...text];
+  for (let n = characters.length - 1; n >= fewest; n--) {
+    const shorter = `${characters.slice(0, n).join("").trimEnd()}…`;
+    if (fits(shorter)) return shorter;
+  }
+  return undefined;
+}
+
+/**
+ * captionOf is a section's name, and what is free of it, as large as its outline lets them be: on one line or two, else
+ * the name alone, else cut. It has `lines` (none if there is no room), at a point of the plan.
+ */
+export function captionOf(c, section, count, scale, ratio, font) {
+  const { name, box, middle } = section;
+  const none = { count, lines: [], x: middle.x, y: middle.y };
+  const [width, height] = [(box.x1 - box.x0) * scale, (box.y1 - box.y0) * scale];
+  if (width < 20 * ratio || height < 1.2 * sizes.at(-1) * ratio) return none;
+  const fontOf = (size, isName) => `${isName ? "600 " : ""}${size}px ${font}`;
+  const measured = (isName) => (text) => { // in units of the name's size
+    c.font = fontOf(100, isName);
+    return c.measureText(text).width / 100 * (isName ? 1 : 0.85);
+  };
+  const wide = measured(true);
+  const small = measured(false)(count);
+  const names = [[name], halves(name, wide)].filter((lines) => lines !== undefined).map((lines) => ({ lines, most: Math.max(...lines.map(wide)) }));
+  const written = (lines, size, hasCount, room) => {
+    const leading = 1.2 * size;
+    const top = -(lines.length - 1 + (hasCount ? 0.85 : 0)) * leading / 2;
+    const texts = lines.map((text, n) => ({ text, font: fontOf(size, true), dy: top + n * leading }));
+    if (hasCount) texts.push({ text: count, font: fontOf(0.85 * size, false), dy: top + (lines.length - 0.08) * leading });
+    return { count, lines: texts, x: room.x, y: room.y };
+  };
+  for (const hasCount of [true, false]) {
+    for (const css of sizes) {
+      const size = css * ratio;
+      for (const { lines, most } of names) {
+        const high = 1.2 * size * (lines.length + (hasCount ? 0.85 : 0));
+        const need = size * Math.max(most, hasCount ? small : 0);
+        if (high > height || need > width) continue;
+        const room = roomIn(section, high / scale);
+        if (room !== undefined && need <= 0.94 * room.width * scale) return written(lines, size, hasCount, room);
+      }
+    }
+  }
+  const size = sizes.at(-1) * ratio;
+  const room = roomIn(section, (1.2 * size) / scale);
+  const shorter = room && cut(name, (text) => size * wide(text) <= 0.94 * room.width * scale);
+  return shorter === undefined ? none : written([shorter], size, false, room);
+}
+
+/**
+ * nameOf is the picture of a section's name, and where it is: beside a point of the plan, inside or outside of the outline,
+ * where it covers the fewest seats. null: the section is too small for it.
+ */
+export function nameOf({ hall, ratio, colors }, { scale }, section) {
+  const { box, name } = section;
+  const picture = document.createElement("canvas");
+  const c = picture.getContext("2d");
+  const font = `600 ${nameSize * ratio}px ${colors.font}`;
+  c.font = font;
+  const most = (box.x1 - box.x0) * scale * 1.3;
+  const text = most < 40 * ratio ? undefined : cut(name, (t) => c.measureText(t).width <= most);
+  if (text === undefined) return null;
+  picture.width = Math.ceil(c.measureText(text).width + 8 * ratio);
+  picture.height = Math.ceil(1.5 * nameSize * ratio);
+  Object.assign(c, { font, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * ratio, strokeStyle: colors.background, fillStyle: colors.ink });
+  for (const write of ["strokeText", "fillText"]) c[write](text, picture.width / 2, picture.height / 2);
+  const [top, bottom] = topOf(section);
+  const away = picture.height / 2;
+  const places = [[top, away], [top, -away], [bottom, away]].map(([y, dy]) => {
+    const [px, py, r] = [picture.width / 2 / scale, away / scale, hall.spacing * 0.4];
+    let covers = 0;
+    hall.grid.each(section.middle.x - px - r, y + dy / scale - py - r, section.middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
+    return { picture, x: section.middle.x, y, dy, covers };
+  });
+  return places.reduce((a, b) => (b.covers < a.covers ? b : a));
+}
