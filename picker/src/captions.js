@@ -31,10 +31,11 @@ function cut(text, fits) {
 
 /**
  * captionOf is a section's name, and what is free of it, as large as its outline lets them be: on one line or two, else
- * the name alone, else cut. It has `lines` (none if there is no room), at a point of the plan.
+ * the name alone, else what of the name tells the section from others, else cut. It has `lines` (none if there is no
+ * room), at a point of the plan.
  */
 export function captionOf(c, section, count, scale, ratio, font) {
-  const { name, box, middle } = section;
+  const { name, short, box, middle } = section;
   const none = { count, lines: [], x: middle.x, y: middle.y };
   const [width, height] = [(box.x1 - box.x0) * scale, (box.y1 - box.y0) * scale];
   if (width < 20 * ratio || height < 1.2 * sizes.at(-1) * ratio) return none;
@@ -45,30 +46,31 @@ export function captionOf(c, section, count, scale, ratio, font) {
   };
   const wide = measured(true);
   const small = measured(false)(count);
-  const names = [[name], halves(name, wide)].filter((lines) => lines !== undefined).map((lines) => ({ lines, most: Math.max(...lines.map(wide)) }));
-  const written = (lines, size, hasCount, room) => {
+  const measure = (...all) => all.filter((lines) => lines !== undefined).map((lines) => ({ lines, most: Math.max(...lines.map(wide)) }));
+  const names = measure([name], halves(name, wide));
+  const at = (room, lines, size, hasCount) => {
     const leading = 1.2 * size;
     const top = -(lines.length - 1 + (hasCount ? 0.85 : 0)) * leading / 2;
-    const texts = lines.map((text, n) => ({ text, font: fontOf(size, true), dy: top + n * leading }));
-    if (hasCount) texts.push({ text: count, font: fontOf(0.85 * size, false), dy: top + (lines.length - 0.08) * leading });
-    return { count, lines: texts, x: room.x, y: room.y };
+    const written = lines.map((text, n) => ({ text, font: fontOf(size, true), dy: top + n * leading }));
+    if (hasCount) written.push({ text: count, font: fontOf(0.85 * size, false), dy: top + (lines.length - 0.08) * leading });
+    return { count, lines: written, x: room.x, y: room.y };
   };
-  for (const hasCount of [true, false]) {
-    for (const css of sizes) {
+  for (const [texts, hasCount, from] of [[names, true, 0], [names, false, 0], [measure([short]), false, 2]]) {
+    for (const css of sizes.slice(from)) {
       const size = css * ratio;
-      for (const { lines, most } of names) {
+      for (const { lines, most } of texts) {
         const high = 1.2 * size * (lines.length + (hasCount ? 0.85 : 0));
         const need = size * Math.max(most, hasCount ? small : 0);
         if (high > height || need > width) continue;
         const room = roomIn(section, high / scale);
-        if (room !== undefined && need <= 0.94 * room.width * scale) return written(lines, size, hasCount, room);
+        if (room !== undefined && need <= 0.94 * room.width * scale) return at(room, lines, size, hasCount);
       }
     }
   }
   const size = sizes.at(-1) * ratio;
   const room = roomIn(section, (1.2 * size) / scale);
   const shorter = room && cut(name, (text) => size * wide(text) <= 0.94 * room.width * scale);
-  return shorter === undefined ? none : written([shorter], size, false, room);
+  return shorter === undefined ? none : at(room, [shorter], size, false);
 }
 
 /**
@@ -76,25 +78,28 @@ export function captionOf(c, section, count, scale, ratio, font) {
  * where it covers the fewest seats. null: the section is too small for it.
  */
 export function nameOf({ hall, ratio, colors }, { scale }, section) {
-  const { box, name } = section;
+  const { box, name, middle } = section;
   const picture = document.createElement("canvas");
   const c = picture.getContext("2d");
   const font = `600 ${nameSize * ratio}px ${colors.font}`;
   c.font = font;
-  const most = (box.x1 - box.x0) * scale * 1.3;
-  const text = most < 40 * ratio ? undefined : cut(name, (t) => c.measureText(t).width <= most);
+  const width = (box.x1 - box.x0) * scale;
+  const most = Math.max(1.3 * width, Math.min(2 * width, 100 * ratio));
+  const text = width < 40 * ratio ? undefined : cut(name, (t) => c.measureText(t).width <= most);
   if (text === undefined) return null;
   picture.width = Math.ceil(c.measureText(text).width + 8 * ratio);
   picture.height = Math.ceil(1.5 * nameSize * ratio);
-  Object.assign(c, { font, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * ratio, strokeStyle: colors.background, fillStyle: colors.ink });
-  for (const write of ["strokeText", "fillText"]) c[write](text, picture.width / 2, picture.height / 2);
   const [top, bottom] = topOf(section);
   const away = picture.height / 2;
-  const places = [[top, away], [top, -away], [bottom, away]].map(([y, dy]) => {
+  const places = [[top, away], [top, -away], [box.y0, -away], [bottom, away]].map(([y, dy]) => {
     const [px, py, r] = [picture.width / 2 / scale, away / scale, hall.spacing * 0.4];
     let covers = 0;
-    hall.grid.each(section.middle.x - px - r, y + dy / scale - py - r, section.middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
-    return { picture, x: section.middle.x, y, dy, covers };
+    hall.grid.each(middle.x - px - r, y + dy / scale - py - r, middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
+    return { picture, x: middle.x, y, dy, covers };
   });
-  return places.reduce((a, b) => (b.covers < a.covers ? b : a));
+  const place = places.reduce((a, b) => (b.covers < a.covers ? b : a));
+  Object.assign(c, { font, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * ratio, fillStyle: colors.ink });
+  c.strokeStyle = place === places[0] ? colors.floor : colors.background;
+  for (const write of ["strokeText", "fillText"]) c[write](text, picture.width / 2, picture.height / 2);
+  return place;
 }

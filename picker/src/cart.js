@@ -199,7 +199,7 @@ export class Cart {
   }
 
   /** areaIsHeld reports whether the server holds the places chosen in a section. */
-  areaIsHeld(number) { return this.#areaHolds.get(number)?.lock?.seats === this.areas.get(number); }
+  areaIsHeld(number) { return this.areas.has(number) && this.#areaHolds.get(number)?.lock?.seats === this.areas.get(number); }
 
   /** best holds the seats that the server finds best, in place of the chosen ones. It throws what the server refuses. */
   async best(n, options = {}) {

@@ -337,13 +337,14 @@ export class HoldfastSeats extends HTMLElement {
     const toggle = el("button", { type: "button", textContent: w.list, onclick: () => {
       const isList = list.node.hidden;
       list.node.hidden = !isList;
-      map.node.hidden = isList;
+      for (const part of [map.node, zoom, ...(floors === undefined ? [] : [floors])]) part.hidden = isList;
       setText(toggle, isList ? w.backToMap : w.list);
       this.#follow(isList ? list.sections : []);
       if (!isList) map.draw();
     } });
-    return el("div", { className: "toolbar", part: "toolbar" }, toggle, floors, el("span", { className: "spring" }), el("span", { className: "zoom" },
-      button("−", w.zoomOut, () => map.zoomOut()), button("+", w.zoomIn, () => map.zoomIn()), button("⤢", w.whole, () => map.whole())));
+    const zoom = el("span", { className: "zoom" },
+      button("−", w.zoomOut, () => map.zoomOut()), button("+", w.zoomIn, () => map.zoomIn()), button("⤢", w.whole, () => map.whole()));
+    return el("div", { className: "toolbar", part: "toolbar" }, toggle, floors, zoom);
   }
 
   // #checkPlan shows the event anew if it has another plan.

@@ -10,8 +10,8 @@ export const restricted = 4;
 
 /**
  * Hall has seats, numbered in the plan's order, and sections. A section has `first` and `end` (its seats), `rows`,
- * a `box`, an `outline` (x, y, x, y …), `main` (the category of most of its seats) and, for general admission, a
- * `capacity`.
+ * a `box`, an `outline` (x, y, x, y …), `main` (the category of most of its seats), a `short` name and, for general
+ * admission, a `capacity`.
  */
 export class Hall {
   /** @param plan as GET /api/seating-plans/{id} answers it: written out */
@@ -37,6 +37,7 @@ export class Hall {
     this.rows = [];
     this.sections = plan.sections.map((s, i) => this.#section(s, i, numberOf));
     this.byID = new Map(this.ids.map((id, i) => [id, i]));
+    nameShort(this.sections);
     this.sectionByKey = new Map(this.sections.map((s) => [s.key, s]));
     this.spacing = spacing(this);
     layOut(this);
@@ -121,6 +122,16 @@ function spacing(hall) {
   }
   found.sort((a, b) => a - b);
   return found[Math.floor(found.length / 3)] ?? 1;
+}
+
+// nameShort gives each section what of its name tells it from others: 101 of Block 101, if there are further blocks.
+function nameShort(sections) {
+  const shared = new Map();
+  for (const { name } of sections) shared.set(name.split(" ")[0], (shared.get(name.split(" ")[0]) ?? 0) + 1);
+  for (const s of sections) {
+    const [first, ...rest] = s.name.split(" ");
+    s.short = shared.get(first) > 1 && rest.length > 0 ? rest.join(" ") : s.name;
+  }
 }
 
 const margin = 0.9; // around the seats of a section, in spacings

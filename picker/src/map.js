@@ -235,7 +235,7 @@ export class SeatMap {
         if (this.drawsRectangles && this.#pointers.size === 1) this.#rectangle = { x0: p.x, y0: p.y, x1: now.x, y1: now.y };
       }
       this.#press = undefined;
-      if (this.#rectangle === undefined) return this.#drag(event.pointerId, last, now);
+      if (this.#rectangle === undefined) return this.#drag(event, last, now);
       Object.assign(this.#rectangle, { x1: now.x, y1: now.y });
       this.draw();
     });
@@ -280,9 +280,10 @@ export class SeatMap {
     return this.#set(to);
   }
 
-  #drag(id, last, now) {
+  #drag({ pointerId: id, pointerType }, last, now) {
     const c = this.#camera;
     this.#pointers.set(id, now);
+    if (this.#pointers.size === 1 && pointerType === "touch" && this.isWhole) return undefined; // the page scrolls
     if (this.#pointers.size === 1) return this.#set({ scale: c.scale, dx: c.dx + now.x - last.x, dy: c.dy + now.y - last.y });
     const other = [...this.#pointers].find(([n]) => n !== id)[1];
     const [before, after] = [last, now].map((p) => Math.hypot(p.x - other.x, p.y - other.y));

@@ -249,12 +249,12 @@ export class Painter {
     if (name === undefined) layer.sprites.set(s, name = nameOf(this, layer, s));
     if (name === null) return;
     const { width, height } = name.picture;
-    const within = (v, from, to, length) => {
-      const [low, high] = [Math.max(from, 0) + length / 2, Math.min(to, length === width ? this.canvas.width : this.canvas.height) - length / 2];
-      return low > high ? (low + high) / 2 : Math.min(Math.max(v, low), high);
-    };
+    const [left, right] = [camera.x(s.box.x0) * ratio, camera.x(s.box.x1) * ratio];
+    const [from, to] = [Math.max(left, 0), Math.min(right, this.canvas.width)];
+    if (to - from < 0.6 * Math.min(width, right - left)) return; // of a section of which next to nothing is in view
     const natural = camera.y(name.y) * ratio + name.dy;
-    const x = within(camera.x(name.x) * ratio, camera.x(s.box.x0) * ratio, camera.x(s.box.x1) * ratio, width);
+    const middle = to - from < width ? (from + to) / 2 : Math.min(Math.max(camera.x(name.x) * ratio, from + width / 2), to - width / 2);
+    const x = Math.min(Math.max(middle, width / 2), this.canvas.width - width / 2);
     const y = natural >= height / 2 ? natural : Math.min(height / 2, camera.y(s.box.y1) * ratio - height / 2);
     c.globalAlpha = 0.85;
     c.fillStyle = this.colors.background;

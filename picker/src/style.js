@@ -48,9 +48,8 @@ export const css = `
   .toolbar, .root > .notice { grid-column: 1 / -1; }
 }
 .toolbar { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
-.toolbar .spring { flex: 1; }
 .toolbar select { min-width: 0; max-width: 10em; }
-.zoom { display: flex; gap: 8px; }
+.zoom { display: flex; gap: 8px; margin-inline-start: auto; }
 button, select, input {
   font: inherit; color: inherit; background: var(--_background); border: 1px solid var(--_soft); border-radius: 6px; padding: 6px 10px; min-height: 36px;
 }

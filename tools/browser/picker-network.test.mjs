@@ -101,6 +101,31 @@ test("a stream that was down catches up with everything that happened", async (t
   expectNoErrors(page);
 });
 
+test("a browser that is offline says so at once, and goes on as soon as it is online", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  await page.clock.install(); // without it, a retry comes by itself
+  await page.clock.pauseAt(Date.now() + 1000);
+  const isOffline = () => map.evaluate((e) => !e.shadowRoot.querySelector(".notice").hidden);
+  assert.equal(await isOffline(), false);
+  await page.context().setOffline(true);
+  await until("it says so", isOffline);
+  const user = await holdfast.user();
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: ["A-1-3"] });
+  await page.waitForTimeout(300);
+  assert.equal(await isOffline(), true);
+  await page.context().setOffline(false);
+  await until("it is connected", async () => !(await isOffline()));
+  await until("it has caught up", () => map.evaluate((e) => {
+    e.showSeat("A-1-3");
+    return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
+  }));
+  assert.deepEqual(await held(map), ["A-1-1"]);
+  expectNoErrors(page);
+});
+
 test("a slow network: a click is shown at once, and held when the answer comes", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);

@@ -85,6 +85,55 @@ test("the list alone: sections, rows and seats, by the keyboard and for a screen
   expectNoErrors(page);
 });
 
+test("the list has one stop of the Tab key for each open section, and arrow keys in it", async () => {
+  const rows = Array.from({ length: 33 }, (_, r) => ({ key: String(r + 1), seats: Array.from({ length: 4 }, (__, i) => ({ id: `H-${r + 1}-${i + 1}`, label: String(i + 1), x: i, y: r })) }));
+  const plan = studio();
+  plan.sections.push({ key: "H", name: "Hall", category: "seats", rows });
+  const event = await sell(plan);
+  const { page, map } = await show(event);
+  await map.getByRole("button", { name: "List of seats" }).click();
+  const focused = () => map.evaluate((e) => e.shadowRoot.activeElement?.getAttribute("aria-label") ?? e.shadowRoot.activeElement?.textContent);
+  for (const section of ["Stalls", "Hall"]) {
+    await map.locator("summary").filter({ hasText: section }).click();
+    await map.getByRole("grid", { name: section }).getByRole("button").first().waitFor();
+  }
+  await map.locator("summary").first().focus();
+  const seen = [];
+  for (let n = 0; n < 3; n++) {
+    await page.keyboard.press("Tab");
+    seen.push(await focused());
+  }
+  assert.match(seen[0], /^Stalls, row 1, seat 1,/);
+  assert.match(seen[1], /^Box, 2 free/);
+  await map.getByRole("grid", { name: "Stalls" }).getByRole("button").first().focus();
+  for (const [key, seat] of [["ArrowRight", "row 1, seat 2"], ["ArrowDown", "row 2, seat 2"], ["End", "row 2, seat 6"], ["ArrowRight", "row 2, seat 6"], ["ArrowUp", "row 1, seat 6"], ["Home", "row 1, seat 1"]]) {
+    await page.keyboard.press(key);
+    assert.ok((await focused()).startsWith(`Stalls, ${seat},`), `${key}: ${await focused()}`);
+  }
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await holds(map, "A-1-2");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Shift+Tab");
+  assert.match(await focused(), /^Stalls, row 1, seat 2, .*held for you$/, "the stop is where one has been");
+  await map.getByRole("button", { name: "More rows" }).focus();
+  await page.keyboard.press("Enter");
+  assert.match(await focused(), /^Hall, row 31, seat 1,/);
+  assert.equal(await map.evaluate((e) => e.shadowRoot.querySelectorAll('[aria-label="Hall"] [tabindex="0"]').length), 1);
+  await accessible(page);
+  expectNoErrors(page);
+});
+
+test("the prices of a section are a range, the lowest first", async () => {
+  const plan = studio();
+  plan.sections[0].rows[0].category = "box";
+  const event = await sell(plan);
+  const { map } = await show(event, { prices: '{"seats":90.5,"box":9,"standing":"from €5"}', currency: "EUR" });
+  await map.getByRole("button", { name: "List of seats" }).click();
+  assert.equal(await map.locator("summary").first().textContent(), "Stalls, 12 free, €9.00 – €90.50");
+  assert.match(await map.locator(".list .area").textContent(), /^Pit, 20 free, from €5$/);
+});
+
 test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider than the screen", async () => {
   const event = await sell(JSON.parse(file("docs/plans/arena.json")));
   const { page, map } = await show(event, {}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });

@@ -105,6 +105,67 @@ test("a lock that was released elsewhere is not shown as held", async () => {
   expectNoErrors(page);
 });
 
+const buy = async (event, user) => {
+  const [lock] = await locksOf(event);
+  const booking = await holdfast.ask("POST", "/api/bookings", { userId: user.id, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 60 });
+  await holdfast.ask("POST", `/api/bookings/${booking.id}/confirm`, {});
+};
+const isTold = (map) => until("the page is told", async () => (await told(map, "holdchanged")).at(-1).locks[0]?.status === "CONSUMED");
+
+test("a lock that was bought elsewhere is counted down no more, and the page is told: at the next click", async () => {
+  const event = await sell(studio());
+  const { page, map, user } = await show(event);
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  await buy(event, user);
+  assert.match(await map.getByRole("timer").textContent(), /^Held for/);
+  await click(map, "A-1-2");
+  await isTold(map);
+  await says(map, /are sold/);
+  await until("the time is not shown", async () => (await map.getByRole("timer").textContent()) === "");
+  assert.deepEqual(await chosen(map), ["A-1-1"]);
+  assert.equal((await told(map, "holdchanged")).at(-1).expiresAt, undefined);
+  assert.deepEqual(await told(map, "holdexpired"), []);
+  expectNoErrors(page);
+});
+
+test("… and without a click, when the customer comes back to the page, or by the next look", async () => {
+  for (const comesBack of [true, false]) {
+    const event = await sell(studio());
+    const { page, map, user } = await show(event);
+    await page.clock.install();
+    await map.evaluate((e) => document.body.append(e)); // its timers are of the new clock
+    await until("the map is ready again", async () => (await told(map, "ready")).length === 2);
+    await click(map, "A-1-1");
+    await holds(map, "A-1-1");
+    const before = (await told(map, "holdchanged")).length;
+    await page.clock.fastForward(31_000);
+    await page.waitForTimeout(300);
+    assert.equal((await told(map, "holdchanged")).length, before, "a look that finds nothing new says nothing");
+    await buy(event, user);
+    if (comesBack) await page.evaluate(() => dispatchEvent(new Event("focus")));
+    else await page.clock.fastForward(31_000);
+    await isTold(map);
+    await until("the time is not shown", async () => (await map.getByRole("timer").textContent()) === "");
+    expectNoErrors(page);
+  }
+});
+
+test("what is chosen is told with its place, its names and its price; places to stand too", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event, { hold: "checkout", prices: '{"seats":20,"standing":"from €5"}' });
+  await click(map, "A-2-1");
+  await map.getByRole("button", { name: "One more: Pit" }).click();
+  await map.getByRole("button", { name: "One fewer: Pit" }).click();
+  const seat = { id: "A-2-1", section: "A", sectionName: "Stalls", row: "2", label: "1", category: "seats", categoryName: "Seats", price: 20, accessible: false, held: false };
+  const places = { section: "pit", sectionName: "Pit", category: "standing", categoryName: "Standing", price: "from €5", seats: 1, held: false };
+  assert.deepEqual(await told(map, "seatselected"), [{ type: "seatselected", seat, selected: true, selection: [seat] }]);
+  assert.deepEqual(await told(map, "placesselected"), [
+    { type: "placesselected", places, selection: [seat, places] }, { type: "placesselected", places: { ...places, seats: 0 }, selection: [seat] },
+  ]);
+  expectNoErrors(page);
+});
+
 test("each seat that is lost is told once, with the selection as it is then", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event, { hold: "checkout" });

@@ -1,0 +1,281 @@
+// What is seen of the map, and how it is moved: names, gestures, the wheel, forced colors, and two maps on a page.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { captionOf } from "../../picker/src/captions.js";
+import { Hall } from "../../picker/src/hall.js";
+import { accessible, expectNoErrors, until } from "./harness.mjs";
+import { chosen, click, file, held, holdfast, holds, positionOf, sell, show, studio } from "./picker.mjs";
+
+const hallOf = async (plan) => {
+  const { id } = await holdfast.ask("POST", "/api/seating-plans", plan);
+  return new Hall(await holdfast.ask("GET", `/api/seating-plans/${id}`));
+};
+
+// isIn is the rule of even and odd crossings.
+function isIn(outline, x, y) {
+  let is = false;
+  for (let i = 0, j = outline.length - 2; i < outline.length; j = i, i += 2) {
+    const [xi, yi, xj, yj] = [outline[i], outline[i + 1], outline[j], outline[j + 1]];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) is = !is;
+  }
+  return is;
+}
+
+// pen measures texts as a canvas does, in a font of letters of the same width.
+const pen = {
+  font: "", get size() { return Number(/([\d.]+)px/.exec(this.font)[1]); },
+  measureText(text) { return { width: 0.6 * this.size * [...text].length }; },
+};
+
+test("captions of sections stay inside of their outlines, at any zoom, and a name that is too long is cut", async () => {
+  const plan = JSON.parse(file("docs/plans/arena.json"));
+  plan.sections.find((s) => s.key === "213").name = "An-exceptionally-long-name-without-a-space";
+  const hall = await hallOf(plan);
+  let [cut, shortened] = [0, 0];
+  for (const scale of [1, 2, 3, 5, 8, 12]) {
+    for (const s of hall.sections) {
+      const caption = captionOf(pen, s, "340 free", scale, 1, "sans-serif");
+      if (scale >= 8) assert.ok(caption.lines.length > 0, `${s.name} has no caption at ${scale}`);
+      for (const { text, font, dy } of caption.lines) {
+        pen.font = font;
+        const [w, h] = [pen.measureText(text).width / 2 / scale, (0.5 * pen.size) / scale];
+        for (const x of [caption.x - w, caption.x + w]) for (const y of [-h, h]) {
+          assert.ok(isIn(s.outline, x, caption.y + dy / scale + y), `${text} runs out of ${s.name} at ${scale}`);
+        }
+        if (text.endsWith("…")) cut++;
+        if (text === s.short && text !== s.name) shortened++;
+      }
+    }
+  }
+  assert.ok(cut > 0 && shortened > 0, `${cut} were cut, and ${shortened} shortened`);
+});
+
+test("what the hall looks at is drawn at its edge if it is far away: the seats still fill the map", async () => {
+  const near = await hallOf(studio());
+  const far = await hallOf(studio({ focalPoint: { x: -4000, y: 90_000 } }));
+  const across = (hall) => Math.max(hall.box.x1 - hall.box.x0, hall.box.y1 - hall.box.y0);
+  assert.ok(across(far) < 3 * across(near), `${across(far)} and ${across(near)}`);
+  assert.ok(far.stage.y0 > Math.max(...far.sections.map((s) => s.box.y1)) && far.stage.x1 < near.box.x0 + across(near) / 2, "it is where the focal point is");
+});
+
+// namesOf records names that are drawn on the map, with their places in pixels of the map.
+const namesOf = (map) => map.evaluate(async (e) => {
+  const canvas = e.shadowRoot.querySelector("canvas");
+  const draw = CanvasRenderingContext2D.prototype;
+  const { fillText, drawImage } = draw;
+  const [texts, names] = [new WeakMap(), new Map()];
+  draw.fillText = function (text, ...at) {
+    texts.set(this.canvas, text);
+    return fillText.call(this, text, ...at);
+  };
+  draw.drawImage = function (image, x, y, ...size) {
+    if (this.canvas === canvas && image.height < 60 && texts.has(image)) names.set(texts.get(image), { x, y, width: image.width, height: image.height });
+    return drawImage.call(this, image, x, y, ...size);
+  };
+  e.setAttribute("theme", e.getAttribute("theme") === "dark" ? "light" : "dark"); // everything is drawn anew
+  for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
+  Object.assign(draw, { fillText, drawImage });
+  return { names: Object.fromEntries(names), width: canvas.width, height: canvas.height };
+});
+
+test("a section's name is on the map while its seats are drawn, also when its top is out of view", async () => {
+  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const { page, map } = await show(event);
+  assert.deepEqual((await namesOf(map)).names, {}, "from far away there are captions");
+  for (const seat of ["101-A-3", "101-S-3"]) {
+    await positionOf(map, seat);
+    await map.getByRole("button", { name: "Zoom in" }).click();
+    await map.getByRole("button", { name: "Zoom in" }).click();
+    await positionOf(map, seat);
+    const { names, width, height } = await namesOf(map);
+    const name = names["Block 101"];
+    assert.ok(name !== undefined, `${seat}: ${JSON.stringify(names)}`);
+    assert.ok(name.x >= 0 && name.y >= 0 && name.x + name.width <= width && name.y + name.height <= height, JSON.stringify(name));
+  }
+  expectNoErrors(page);
+});
+
+const scrolled = (page) => page.evaluate(() => scrollY);
+const place = (map) => map.locator(".cursor").boundingBox();
+const middle = async (map) => {
+  const box = await map.locator("canvas").boundingBox();
+  return [box.x + box.width / 2, box.y + box.height / 2, box];
+};
+const isSame = (a, b) => Math.abs(a.x - b.x) < 1 && Math.abs(a.y - b.y) < 1;
+
+test("the wheel scrolls the page over the whole hall; it zooms with Ctrl, after a click, and once zoomed in", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event, {}, { viewport: { width: 1280, height: 600 } });
+  await map.evaluate((e) => { e.style.marginBottom = "3000px"; e.shadowRoot.querySelector(".map").scrollIntoView(); });
+  let [x, y] = await middle(map);
+  await page.mouse.move(x, y);
+  const offset = async () => { // of the cursor in the map
+    const [, , box] = await middle(map);
+    const at = await place(map);
+    return { x: at.x - box.x, y: at.y - box.y };
+  };
+  const before = await offset();
+  const from = await scrolled(page);
+  await page.mouse.wheel(0, 120);
+  await until("the page scrolls", async () => (await scrolled(page)) > from);
+  await map.locator(".toast").getByText("hold Ctrl").waitFor();
+  assert.ok(isSame(await offset(), before), "the map stays");
+  await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
+  const at = await scrolled(page);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -300);
+  await until("Ctrl zooms", async () => !isSame(await offset(), before));
+  await page.keyboard.up("Control");
+  const near = await offset();
+  await page.waitForTimeout(500); // a new turn of the wheel
+  await page.mouse.wheel(0, -120);
+  await until("a map that is zoomed in takes the wheel", async () => !isSame(await offset(), near));
+  assert.equal(await scrolled(page), at);
+  await map.getByRole("button", { name: "Whole hall" }).click();
+  await until("the whole hall is back", async () => isSame(await offset(), before));
+  await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
+  [x, y] = await middle(map);
+  await page.mouse.click(x + 300, y + 150); // where nothing is
+  await page.evaluate(() => document.activeElement.blur());
+  await page.waitForTimeout(500);
+  await page.mouse.wheel(0, -120);
+  await until("a map that was clicked takes the wheel", async () => !isSame(await offset(), before));
+  assert.equal(await scrolled(page), at);
+  expectNoErrors(page);
+});
+
+test("a phone's page scrolls by a swipe over the whole hall; zoomed in, the swipe moves the map; two fingers always zoom", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event, {}, { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true });
+  await map.evaluate((e) => { e.style.marginBottom = "3000px"; e.shadowRoot.querySelector(".map").scrollIntoView(); });
+  const client = await page.context().newCDPSession(page);
+  const swipe = async (by) => {
+    const [x, y] = await middle(map);
+    await client.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x, y }] });
+    for (let n = 1; n <= 8; n++) {
+      await client.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: [{ x, y: y + (by * n) / 8 }] });
+      await page.waitForTimeout(16);
+    }
+    await client.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await page.waitForTimeout(300);
+  };
+  const offset = async () => {
+    const [, , box] = await middle(map);
+    const at = await place(map);
+    return { x: at.x - box.x, y: at.y - box.y };
+  };
+  const [whole, from] = [await offset(), await scrolled(page)];
+  await swipe(-150);
+  assert.ok((await scrolled(page)) > from + 50, "the page scrolls");
+  assert.ok(isSame(await offset(), whole), "the map stays");
+  await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
+  const at = await scrolled(page);
+  const pinch = async (first, last) => {
+    const [x, y] = await middle(map);
+    const fingers = (apart, dy) => [{ x: x - 20, y: y - apart + dy, id: 1 }, { x: x + 20, y: y + apart + dy, id: 2 }];
+    await client.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: fingers(first, 0) });
+    for (let n = 1; n <= 8; n++) {
+      await client.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: fingers(first + ((last - first) * n) / 8, -8 * n) });
+      await page.waitForTimeout(16);
+    }
+    await client.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await page.waitForTimeout(300);
+  };
+  await pinch(30, 100);
+  const near = await offset();
+  assert.ok(!isSame(near, whole), "two fingers zoom");
+  assert.equal(await scrolled(page), at, "and the page stays");
+  await swipe(-60);
+  assert.equal(await scrolled(page), at);
+  const moved = await offset();
+  assert.ok(Math.abs(moved.y - near.y + 60) < 12, `the map moves with the finger: ${near.y} to ${moved.y}`);
+  assert.deepEqual(await chosen(map), []);
+  expectNoErrors(page);
+});
+
+test("a click on a section shows it and keeps the focus on it, a double click too: no seat is chosen", async () => {
+  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const { page, map } = await show(event);
+  await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
+  const focused = () => map.evaluate((e) => e.shadowRoot.activeElement?.textContent);
+  const [x, y, box] = await middle(map);
+  for (const clicks of [1, 2]) {
+    await page.mouse.click(x - 0.23 * box.width, y, { clickCount: clicks, delay: 5 });
+    await until("the section is near", async () => Object.keys((await namesOf(map)).names).includes("Block 115"));
+    assert.match(await focused(), /^Block 115, 340 free/);
+    assert.deepEqual([await chosen(map), await held(map)], [[], []]);
+    await page.keyboard.press("Enter");
+    assert.match(await focused(), /^Block 115, row A, seat \d+, .*available$/);
+    await page.keyboard.press("Escape");
+    assert.match(await focused(), /^Block 115, 340 free/);
+    assert.deepEqual(await chosen(map), []);
+    await page.waitForTimeout(500);
+  }
+  expectNoErrors(page);
+});
+
+test("forced colors: free, taken, chosen and focused seats can be told apart, in the map and in the list", async () => {
+  const event = await sell(studio());
+  const other = await holdfast.user();
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: other.id, seatIds: ["A-1-3"] });
+  const { page, map } = await show(event, { theme: "dark" }, { forcedColors: "active" });
+  await map.evaluate((e) => { e.style.setProperty("--holdfast-mine", "#808080"); }); // the system's colors win
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  const system = (name) => map.evaluate((e, color) => {
+    const probe = document.body.appendChild(document.createElement("span"));
+    probe.style.forcedColorAdjust = "none";
+    const pen = document.createElement("canvas").getContext("2d");
+    for (const name of ["Canvas", color]) { // it may be translucent
+      probe.style.color = name;
+      pen.fillStyle = getComputedStyle(probe).color;
+      pen.fillRect(0, 0, 1, 1);
+    }
+    probe.remove();
+    return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)].join();
+  }, name);
+  const at = {};
+  for (const seat of ["A-1-1", "A-1-2", "A-1-3", "A-1-4"]) at[seat] = await positionOf(map, seat); // A-1-4 has the focus
+  const size = at["A-1-2"].x - at["A-1-1"].x;
+  const pixel = ({ x, y }, dx = 0, dy = 0) => map.evaluate((e, p) => {
+    const canvas = e.shadowRoot.querySelector("canvas");
+    const { left, top } = canvas.getBoundingClientRect();
+    return [...canvas.getContext("2d").getImageData(Math.round(p.x - left), Math.round(p.y - top), 1, 1).data.slice(0, 3)].join();
+  }, { x: x + dx, y: y + dy });
+  const [mine, free, taken, back, ring] = [
+    await pixel(at["A-1-1"], 0, -0.33 * size), await pixel(at["A-1-2"], 0, -0.33 * size), await pixel(at["A-1-3"]),
+    await pixel(at["A-1-3"], 0, -0.45 * size), await pixel(at["A-1-4"], 0, -0.72 * size),
+  ];
+  assert.deepEqual([mine, taken, back, ring], await Promise.all(["Highlight", "GrayText", "Canvas", "CanvasText"].map(system)));
+  assert.equal(new Set([mine, free, taken, back]).size, 4, [mine, free, taken, back].join(" "));
+  await map.getByRole("button", { name: "List of seats" }).click();
+  await map.locator("summary").first().click();
+  await map.getByRole("button", { name: /seat 1, .*held for you$/, pressed: true }).first().waitFor();
+  const styles = await map.evaluate((e) => [1, 2, 3].map((n) => {
+    const { backgroundColor, borderTopStyle } = getComputedStyle(e.shadowRoot.querySelectorAll(".list .row button")[n - 1]);
+    return `${backgroundColor} ${borderTopStyle}`;
+  }));
+  assert.equal(new Set(styles).size, 3, styles.join("; "));
+  expectNoErrors(page);
+});
+
+test("two maps on one page have names of their own", async () => {
+  const event = await sell(studio());
+  const { page, map, user } = await show(event);
+  await map.evaluate((e, [id, owner]) => {
+    const other = document.createElement("holdfast-seats");
+    other.setAttribute("user", owner);
+    other.setAttribute("event", id);
+    e.after(other);
+  }, [event.id, user.id]);
+  await until("there are two", async () => (await page.locator("holdfast-seats .map").count()) === 2);
+  for (const role of ["region", "form"]) {
+    const names = await page.locator("holdfast-seats").evaluateAll((all, tag) => all.map((e) => e.shadowRoot.querySelector(tag)?.getAttribute("aria-label")).filter(Boolean),
+      role === "region" ? "section" : "form");
+    assert.equal(names.length, 2);
+    assert.equal(new Set(names).size, 2, names.join());
+  }
+  await accessible(page);
+  expectNoErrors(page);
+});
