@@ -35,6 +35,9 @@ const (
 
 	CodeChangesGone Code = "CHANGES_GONE"
 
+	CodeWebhookNotFound     Code = "WEBHOOK_NOT_FOUND"
+	CodeWebhookLimitReached Code = "WEBHOOK_LIMIT_REACHED" // Details: LimitReached
+
 	CodeBookingConfirmed  Code = "BOOKING_CONFIRMED"
 	CodeBookingCancelled  Code = "BOOKING_CANCELLED"
 	CodeBookingNotPayable Code = "BOOKING_NOT_PAYABLE"
@@ -66,6 +69,7 @@ func Codes() []Code {
 		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
 		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted,
+		CodeWebhookNotFound, CodeWebhookLimitReached,
 		CodeInvalid, CodeUnavailable, CodeOutcomeUnknown,
 	}
 }

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -20,6 +21,11 @@ import (
 type Position struct {
 	Seq  int64
 	Item int
+}
+
+// Compare is below 0 if the position is in front of another one, and above 0 if it is behind it.
+func (p Position) Compare(other Position) int {
+	return cmp.Or(cmp.Compare(p.Seq, other.Seq), cmp.Compare(p.Item, other.Item))
 }
 
 // Token is the position for a client; ParseToken reads it.
@@ -122,6 +128,21 @@ const (
 // All of a page is read at one snapshot. With several, the last number could be of a later one than the records,
 // as in the midst of an election, and the position would pass over changes that were not seen.
 func (l *Log) List(ctx context.Context, from *Position, f Filter, limit int) (found []holdfast.Change, next Position, err error) {
+	placed, next, err := l.Read(ctx, from, f, limit)
+	for _, p := range placed {
+		found = append(found, p.Change)
+	}
+	return found, next, err
+}
+
+// Placed is a change and the position in front of it.
+type Placed struct {
+	holdfast.Change
+	Position Position
+}
+
+// Read is List with the positions of the changes.
+func (l *Log) Read(ctx context.Context, from *Position, f Filter, limit int) (found []Placed, next Position, err error) {
 	isGone := func(err error) bool { return holdfast.HasCode(err, holdfast.CodeChangesGone) }
 	place := mongodb.Place{Collection: mongodb.MetaCollection, Filter: mongodb.Is("_id", endsID)}
 	_, err = mongodb.ConfirmRefusal(ctx, l.db, isGone, mongodb.At(place), func(ctx context.Context) (struct{}, error) {
@@ -133,7 +154,7 @@ func (l *Log) List(ctx context.Context, from *Position, f Filter, limit int) (fo
 	return found, next, err
 }
 
-func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (found []holdfast.Change, next Position, err error) {
+func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (found []Placed, next Position, err error) {
 	at, err := l.ends(ctx)
 	if err != nil {
 		return nil, next, err
@@ -166,7 +187,7 @@ func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (f
 		if err != nil {
 			return nil, next, err
 		}
-		var more []holdfast.Change
+		var more []Placed
 		more, next, err = l.read(ctx, next, last, f, limit-len(found))
 		if found = append(found, more...); err != nil {
 			return nil, next, err
@@ -231,7 +252,7 @@ const batch = 16
 
 func (l *Log) read(
 	ctx context.Context, from Position, last int64, f Filter, limit int,
-) (found []holdfast.Change, next Position, err error) {
+) (found []Placed, next Position, err error) {
 	which := []bson.D{numbered(from.Seq, last)}
 	if !f.EventID.IsZero() {
 		which = append(which, mongodb.Is("eventId", f.EventID))
@@ -269,7 +290,7 @@ func (l *Log) read(
 			if len(found) == limit {
 				return found, Position{r.Seq, i}, nil
 			}
-			found = append(found, c)
+			found = append(found, Placed{c, Position{r.Seq, i}})
 		}
 	}
 	return found, Position{Seq: last + 1}, cursor.Err()

@@ -56,6 +56,12 @@ func (l *Log) findEnds(ctx context.Context) (e ends, exists bool, err error) {
 	return mongodb.First[ends](ctx, l.meta(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", endsID))})
 }
 
+// Ends are the positions in front of the oldest change that is kept, and behind the latest one that is numbered.
+func (l *Log) Ends(ctx context.Context) (begin, end Position, err error) {
+	at, err := l.ends(ctx)
+	return Position{Seq: at.Purged + 1}, Position{Seq: at.Last + 1}, mongodb.Translate(err)
+}
+
 // Number numbers the records that have none, in causal order, at most MaxNumbered of them, and returns how many it has
 // numbered. Several processes may call it at the same time. It fails with UNAVAILABLE or OUTCOME_UNKNOWN; either
 // way it can be called again.

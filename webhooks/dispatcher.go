@@ -1,0 +1,248 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// reloadInterval is how soon a changed endpoint is noticed.
+	reloadInterval = time.Second
+	// replacedDelay passes before an endpoint is claimed again that another process has claimed.
+	replacedDelay = 2 * time.Second
+	countInterval = 15 * time.Second
+)
+
+// Totals are what metrics tell of all endpoints.
+type Totals struct {
+	Enabled, Disabled int
+	Backlog           int64 // records of changes that the endpoint furthest behind has not settled
+	Pending, Dead     int64 // deliveries
+}
+
+// Observer has callbacks for metrics; each may be nil.
+type Observer struct {
+	FirstTry func(lag time.Duration) // from the commit of a change to its first try
+	Tried    func(outcome string)    // one of Outcomes
+	Totals   func(Totals)
+}
+
+func (o Observer) firstTry(lag time.Duration) {
+	if o.FirstTry != nil {
+		o.FirstTry(max(0, lag))
+	}
+}
+
+func (o Observer) tried(outcome string) {
+	if o.Tried != nil {
+		o.Tried(outcome)
+	}
+}
+
+// Dispatcher tells the endpoints of changes. One process at a time should run it; see package webhooks for what
+// happens if two do.
+type Dispatcher struct {
+	*Service
+	encode    Encode
+	observe   Observer
+	leaseLost error // the cause of a context that ends because the lease was lost
+
+	counts struct{ delivered, failed, dead atomic.Int64 }
+}
+
+// NewDispatcher returns a dispatcher for one run. A context whose cause is leaseLost ends tries at once.
+func (s *Service) NewDispatcher(encode Encode, o Observer, leaseLost error) *Dispatcher {
+	return &Dispatcher{Service: s, encode: encode, observe: o, leaseLost: leaseLost}
+}
+
+// Counts are what a run did.
+type Counts struct{ Delivered, Failed, Dead int }
+
+// Counts are of the run up to now.
+func (d *Dispatcher) Counts() Counts {
+	return Counts{Delivered: int(d.counts.delivered.Load()), Failed: int(d.counts.failed.Load()), Dead: int(d.counts.dead.Load())}
+}
+
+func (d *Dispatcher) isLeaseLost(ctx context.Context) bool {
+	return d.leaseLost != nil && errors.Is(context.Cause(ctx), d.leaseLost)
+}
+
+// active is an endpoint's runner.
+type active struct {
+	*runner
+	end     context.CancelFunc
+	isEnded bool // end was called
+	done    chan struct{}
+}
+
+func (a *active) isDone() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Run tells the endpoints until ctx ends; once: until each was told of what there was, or has failed. It fails only if
+// it can't begin.
+func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error {
+	fed, err := newFeed(ctx, d.changes, log)
+	if err != nil {
+		return err
+	}
+	reading, stopReading := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	background.Go(func() { fed.run(reading) })
+	runners, replaced := map[ID]*active{}, map[ID]time.Time{}
+	defer func() {
+		for _, a := range runners {
+			a.end()
+		}
+		for _, a := range runners {
+			<-a.done
+		}
+		stopReading()
+		background.Wait()
+	}()
+	counted := time.Time{}
+	for ctx.Err() == nil {
+		endpoints, disabled, err := d.enabled(ctx)
+		if err == nil {
+			err = d.reconcile(ctx, log, fed, endpoints, runners, replaced)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "[WEBHOOKS JOB] Endpoints can't be read; trying again", slog.Any("error", err))
+		}
+		if now := d.now(); err == nil && d.observe.Totals != nil && now.Sub(counted) >= countInterval {
+			counted = now
+			d.tell(ctx, len(endpoints), disabled, runners)
+		}
+		if once && err == nil && isIdle(runners) {
+			return nil
+		}
+		delay := reloadInterval
+		if once {
+			delay = pollInterval
+		}
+		pause(ctx, delay)
+	}
+	return nil
+}
+
+// isIdle reports whether all runners have nothing to do now.
+func isIdle(runners map[ID]*active) bool {
+	for _, a := range runners {
+		if !a.isDone() && !a.idle.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// reconcile starts runners of endpoints that have none, tells the others what has changed, and ends those of endpoints
+// that are not enabled.
+func (d *Dispatcher) reconcile(
+	ctx context.Context, log *slog.Logger, fed *feed, endpoints []Endpoint, runners map[ID]*active, replaced map[ID]time.Time,
+) error {
+	wanted := map[ID]bool{}
+	for i := range endpoints {
+		e := &endpoints[i]
+		wanted[e.ID] = true
+		if a := runners[e.ID]; a != nil {
+			if !a.isDone() {
+				a.changed(e)
+				continue
+			}
+			if delete(runners, e.ID); !a.isEnded {
+				replaced[e.ID] = d.now()
+			}
+		}
+		if at, was := replaced[e.ID]; was && d.now().Sub(at) < replacedDelay {
+			continue
+		}
+		a, err := d.open(ctx, log, fed, e.ID)
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			runners[e.ID] = a
+		}
+	}
+	for id, a := range runners {
+		if wanted[id] {
+			continue
+		}
+		a.stopRunning() // the others go on meanwhile
+		if a.isDone() {
+			delete(runners, id)
+			delete(replaced, id)
+		}
+	}
+	return nil
+}
+
+func (a *active) stopRunning() {
+	a.isEnded = true
+	a.end()
+}
+
+// changed tells a runner of its endpoint. One whose epoch was raised must begin anew: at another position, or not at all.
+func (a *active) changed(e *Endpoint) {
+	before := a.newest.Load()
+	switch {
+	case before.epoch != e.epoch:
+		a.end()
+		return
+	case before.UpdatedAt.Equal(e.UpdatedAt) && before.replays == e.replays:
+		return
+	}
+	a.newest.Store(e)
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// open claims an endpoint and starts its runner; nil: it is not enabled any more.
+func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id ID) (*active, error) {
+	e, found, err := d.claim(ctx, id)
+	if err != nil || !found {
+		return nil, err
+	}
+	blocked, err := d.subjects(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{
+		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.db.Clock(), d.hooks), log: log.With(slog.String("webhookId", id.String())),
+		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked,
+		results: make(chan tried, maxInFlight), dueSubjects: map[string]bool{}, stored: e.position,
+	}
+	r.newest.Store(&e)
+	ctx, end := context.WithCancel(ctx)
+	a := &active{runner: r, end: end, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		defer end()
+		r.run(ctx)
+	}()
+	return a, nil
+}
+
+// tell tells the metrics.
+func (d *Dispatcher) tell(ctx context.Context, enabled, disabled int, runners map[ID]*active) {
+	pending, dead, err := d.countDeliveries(ctx)
+	if err != nil {
+		return
+	}
+	totals := Totals{Enabled: enabled, Disabled: disabled, Pending: pending, Dead: dead}
+	for _, a := range runners {
+		totals.Backlog = max(totals.Backlog, a.behind.Load())
+	}
+	d.observe.Totals(totals)
+}

@@ -1,0 +1,163 @@
+package webhooks
+
+import (
+	"context"
+	"log/slog"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
+)
+
+const (
+	// pollInterval is how soon a numbered change is noticed.
+	pollInterval = 100 * time.Millisecond
+	// readDelay passes after a read that failed.
+	readDelay = time.Second
+	// page is how many changes are read at once, and maxFed how many of the latest ones are kept in memory for all
+	// endpoints.
+	page   = 500
+	maxFed = 4096
+)
+
+// Encode makes the CloudEvent of a change, as GET /api/changes lists it.
+type Encode func(ctx context.Context, c holdfast.Change) ([]byte, error)
+
+// entry is a change that endpoints are told. Its body is made once, when the first one needs it.
+type entry struct {
+	at      changes.Position
+	change  holdfast.Change
+	id      string
+	subject string
+
+	mu   sync.Mutex
+	body []byte
+}
+
+func newEntry(p changes.Placed) *entry {
+	return &entry{at: p.Position, change: p.Change, id: p.ID(), subject: p.Subject()}
+}
+
+func (e *entry) encoded(ctx context.Context, encode Encode) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.body != nil {
+		return e.body, nil
+	}
+	body, err := encode(ctx, e.change)
+	if err == nil {
+		e.body = body
+	}
+	return body, err
+}
+
+// feed has the latest numbered changes, read once for all endpoints.
+type feed struct {
+	log *slog.Logger
+	of  *changes.Log
+
+	mu      sync.Mutex
+	entries []*entry         // all changes from begin to end
+	begin   changes.Position // in front of the first entry
+	end     changes.Position // behind the last change that was read
+	moved   chan struct{}    // closed when end moves
+}
+
+// newFeed returns a feed of the changes behind the present end.
+func newFeed(ctx context.Context, of *changes.Log, log *slog.Logger) (*feed, error) {
+	_, end, err := of.Ends(ctx)
+	return &feed{of: of, log: log, begin: end, end: end, moved: make(chan struct{})}, err
+}
+
+// run reads what is numbered, until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		isMore, err := f.read(ctx)
+		delay := pollInterval
+		switch {
+		case err != nil && ctx.Err() == nil:
+			f.log.WarnContext(ctx, "[WEBHOOKS JOB] Changes can't be read; trying again", slog.Any("error", err))
+			delay = readDelay
+		case isMore:
+			continue
+		}
+		pause(ctx, delay)
+	}
+}
+
+// read reads one page. isMore: there may be another one.
+func (f *feed) read(ctx context.Context) (isMore bool, err error) {
+	from := f.end
+	found, next, err := f.of.Read(ctx, &from, changes.Filter{}, page)
+	if holdfast.HasCode(err, holdfast.CodeChangesGone) { // the database was restored, or retention was faster
+		_, end, err := f.of.Ends(ctx)
+		if err == nil {
+			f.reset(end)
+		}
+		return false, err
+	}
+	if err != nil || next == from {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range found {
+		f.entries = append(f.entries, newEntry(p))
+	}
+	f.end = next
+	if surplus := len(f.entries) - maxFed; surplus > 0 {
+		f.begin = f.entries[surplus].at
+		f.entries = append([]*entry(nil), f.entries[surplus:]...)
+	}
+	f.notify()
+	return true, nil
+}
+
+func (f *feed) reset(at changes.Position) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries, f.begin, f.end = nil, at, at
+	f.notify()
+}
+
+func (f *feed) notify() {
+	close(f.moved)
+	f.moved = make(chan struct{})
+}
+
+// after returns up to limit changes behind a position, and the position behind them. isFed: the position is not
+// further behind than what is in memory. moved is closed when there is more.
+func (f *feed) after(from changes.Position, limit int) (found []*entry, next changes.Position, isFed bool, moved <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if from.Compare(f.begin) < 0 {
+		return nil, from, false, f.moved
+	}
+	if from.Compare(f.end) >= 0 {
+		return nil, from, true, f.moved
+	}
+	first := sort.Search(len(f.entries), func(n int) bool { return f.entries[n].at.Compare(from) >= 0 })
+	if found = f.entries[first:]; len(found) > limit {
+		return found[:limit:limit], found[limit].at, true, f.moved
+	}
+	return found[:len(found):len(found)], f.end, true, f.moved
+}
+
+// pause waits, or returns early when ctx ends.
+func pause(ctx context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// last is behind the last change that was read.
+func (f *feed) last() changes.Position {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.end
+}

@@ -1,0 +1,74 @@
+package webhooks
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// secretBytes: the specification asks for 24 to 64.
+const secretBytes = 32
+
+// maxSecrets bounds the secrets in force, and with them the header of the signatures: of more rotations within their
+// overlap the oldest secrets end early.
+const maxSecrets = 5
+
+// secret signs deliveries until a time; zero: it has no end.
+type secret struct {
+	Text  string
+	Until time.Time
+}
+
+// String hides the secret from logs.
+func (secret) String() string { return "whsec_***" }
+
+// GoString hides the secret from logs.
+func (s secret) GoString() string { return s.String() }
+
+func newSecret() string {
+	var key [secretBytes]byte
+	_, _ = rand.Read(key[:]) // it never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(key[:])
+}
+
+// rotated are the secrets after a rotation, the new one first. Those before it end after the overlap, or earlier if they
+// would anyway.
+func rotated(before []secret, text string, now time.Time, overlap time.Duration) []secret {
+	after := []secret{{Text: text}}
+	for _, s := range inForce(before, now) {
+		if end := now.Add(overlap); s.Until.IsZero() || s.Until.After(end) {
+			s.Until = end
+		}
+		if s.Until.After(now) && len(after) < maxSecrets {
+			after = append(after, s)
+		}
+	}
+	return after
+}
+
+func inForce(all []secret, now time.Time) (current []secret) {
+	for _, s := range all {
+		if s.Until.IsZero() || s.Until.After(now) {
+			current = append(current, s)
+		}
+	}
+	return current
+}
+
+// sign is the header of the signatures: one for each secret in force. A secret that is not readable signs nothing.
+func sign(secrets []secret, id string, at time.Time, body []byte) string {
+	var signatures []string
+	for _, s := range inForce(secrets, at) {
+		key, err := standardwebhooks.NewWebhook(s.Text)
+		if err != nil || s.Text == "" {
+			continue
+		}
+		if signature, err := key.Sign(id, at, body); err == nil {
+			signatures = append(signatures, signature)
+		}
+	}
+	return strings.Join(signatures, " ")
+}

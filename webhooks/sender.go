@@ -1,0 +1,153 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/version"
+)
+
+const (
+	// tryTimeout bounds a try, from the search of the address to the end of the answer.
+	tryTimeout = 15 * time.Second
+	// maxAnswer is how much of an answer is read, so that its connection can be used again. Nothing of it is kept.
+	maxAnswer       = 16 << 10
+	maxAnswerHeader = 32 << 10
+	idleConnTimeout = 30 * time.Second
+)
+
+// ContentType of deliveries: a CloudEvent in structured JSON.
+const ContentType = "application/cloudevents+json"
+
+// Why a try failed, in the metrics and in the answers.
+const (
+	outcomeDelivered = "delivered"
+	outcomeRefused   = "refused"   // another status than 2xx
+	outcomeRedirect  = "redirect"  // which is not followed
+	outcomeTimeout   = "timeout"   // no status within tryTimeout
+	outcomePrivate   = "private"   // the address is not public
+	outcomeUnreached = "unreached" // no connection, or it broke
+)
+
+// failures are told to operators. They have nothing of what the endpoint or DNS said.
+var failures = map[string]string{
+	outcomeDelivered: "",
+	outcomeRefused:   "The endpoint answered another status than 2xx.",
+	outcomeRedirect:  "The endpoint answered a redirect, which is not followed.",
+	outcomeTimeout:   "The endpoint did not answer within 15 seconds.",
+	outcomePrivate:   "The address of the endpoint is not public, or its port is neither 443 nor 8443.",
+	outcomeUnreached: "No connection to the endpoint, or it ended before the answer. Check its name, its port and its certificate.",
+}
+
+// Outcomes are the values of a try's outcome, for labels of metrics.
+func Outcomes() []string {
+	return []string{outcomeDelivered, outcomeRefused, outcomeRedirect, outcomeTimeout, outcomePrivate, outcomeUnreached}
+}
+
+// result is how a try ended.
+type result struct {
+	outcome    string
+	status     int // 0: there was no answer
+	retryAfter time.Duration
+	took       time.Duration
+	aborted    bool // by the dispatcher that ends: it counts as no try
+}
+
+// isGone: the endpoint wants no deliveries any more.
+func (r result) isGone() bool { return r.status == http.StatusGone }
+
+// sender posts to one endpoint.
+type sender struct {
+	client *http.Client
+	clock  clock.Clock
+}
+
+// hooks are for tests.
+type hooks struct {
+	resolver    *net.Resolver
+	tls         *tls.Config
+	timeout     time.Duration // 0: tryTimeout
+	beforeWrite func() error  // of a flush
+}
+
+// newSender returns a sender whose connections are its own. It uses no proxy of the environment, and follows no redirect.
+func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
+	dialer := &net.Dialer{Timeout: tryTimeout, Resolver: o.resolver}
+	if !allowPrivate {
+		dialer.Control = checkConnection
+	}
+	config := o.tls
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	timeout := o.timeout
+	if timeout == 0 {
+		timeout = tryTimeout
+	}
+	return &sender{clock: now, client: &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: tryTimeout,
+			MaxIdleConnsPerHost: maxInFlight, MaxConnsPerHost: maxInFlight, IdleConnTimeout: idleConnTimeout,
+			MaxResponseHeaderBytes: maxAnswerHeader, DisableCompression: true,
+		},
+	}}
+}
+
+func (s *sender) close() { s.client.CloseIdleConnections() }
+
+// send makes one try. Of the answer it keeps the status and Retry-After.
+func (s *sender) send(ctx context.Context, url string, secrets []secret, id string, body []byte) result {
+	begun := s.clock()
+	r := result{outcome: outcomeUnreached}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return r
+	}
+	request.Header.Set("Content-Type", ContentType)
+	request.Header.Set("User-Agent", "Holdfast/"+version.String())
+	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
+	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(begun.Unix(), 10))
+	request.Header.Set(standardwebhooks.HeaderWebhookSignature, sign(secrets, id, begun, body))
+	answer, err := s.client.Do(request)
+	if err == nil { // the status has decided
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
+		_ = answer.Body.Close()
+	}
+	r.took = s.clock.Since(begun)
+	var slow net.Error
+	switch {
+	case err == nil:
+		r.status, r.outcome = answer.StatusCode, outcomeOf(answer.StatusCode)
+		r.retryAfter = parseRetryAfter(answer.Header.Get("Retry-After"), s.clock())
+	case ctx.Err() != nil:
+		r.aborted = true
+	case errors.Is(err, errPrivate):
+		r.outcome = outcomePrivate
+	case errors.As(err, &slow) && slow.Timeout():
+		r.outcome = outcomeTimeout
+	}
+	return r
+}
+
+func outcomeOf(status int) string {
+	switch {
+	case status/100 == 2:
+		return outcomeDelivered
+	case status/100 == 3:
+		return outcomeRedirect
+	default:
+		return outcomeRefused
+	}
+}
