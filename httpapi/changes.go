@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -123,6 +124,21 @@ func (a *api) changeBody(ctx context.Context, c holdfast.Change) (changeBody, er
 		DataContentType: "application/json", DataSchema: "urn:holdfast:schema:" + kind + ":1", Data: data,
 		Actor: c.Actor, RequestID: c.RequestID, RunID: c.RunID,
 	}, err
+}
+
+// NewChangeEncoder returns the encoder of the items of GET /api/changes, for webhooks. Of the services it needs Seats,
+// Plans, Changes and Log.
+func NewChangeEncoder(s Services) func(context.Context, holdfast.Change) ([]byte, error) {
+	a := &api{Services: s}
+	return func(ctx context.Context, c holdfast.Change) ([]byte, error) {
+		body, err := a.changeBody(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		var text bytes.Buffer
+		err = jsonFormat.Marshal(&text, body)
+		return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+	}
 }
 
 // changed is the resource as its route would have answered right after the change.

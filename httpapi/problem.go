@@ -61,6 +61,9 @@ var statusByCode = map[holdfast.Code]int{
 
 	holdfast.CodeChangesGone: http.StatusGone,
 
+	holdfast.CodeWebhookNotFound:     http.StatusNotFound,
+	holdfast.CodeWebhookLimitReached: http.StatusConflict,
+
 	jobs.CodeNotFound: http.StatusNotFound,
 	jobs.CodeRunning:  http.StatusConflict,
 

@@ -32,6 +32,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/plans"
 	"github.com/holdfast-dev/holdfast/users"
+	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
 // OverviewReader reads what only the console shows; store.Store implements it.
@@ -59,6 +60,7 @@ type Services struct {
 	CancelEvent func(ctx context.Context, id holdfast.ID) (jobs.Record, error)
 	Changes  *changes.Log
 	Audit    *audit.Log
+	Webhooks *webhooks.Service
 
 	Log     *slog.Logger
 	Clock   clock.Clock
@@ -110,6 +112,7 @@ type api struct {
 	overviewSemaphore   semaphore // an overview sums the locks of many events
 	seatStatesSemaphore semaphore // the states of seats are read from all locks of an event
 	surveySemaphore     semaphore // a survey reads all locks and bookings
+	webhookSemaphore    semaphore // a test waits for an endpoint; a replay reads many changes
 	salesSemaphore      semaphore // a report of sales reads all sold locks of an event
 }
 
@@ -148,7 +151,7 @@ func newAPI(s Services) (http.Handler, *api) {
 		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),
 		planSemaphore:     make(semaphore, maxPlansSent),
 		overviewSemaphore: make(semaphore, 1), seatStatesSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
-		salesSemaphore: make(semaphore, 1),
+		salesSemaphore: make(semaphore, 1), webhookSemaphore: make(semaphore, maxWebhookActions),
 	}
 	a.Metrics.RegisterBodies(a.bodies.count)
 	a.registerUserRoutes()
@@ -163,6 +166,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerRefundRoutes()
 	a.registerJobRoutes()
 	a.registerChangeRoutes()
+	a.registerWebhookRoutes()
 	a.registerOverviewRoutes()
 	a.registerSearchRoutes()
 	a.registerEventReportRoutes()

@@ -79,7 +79,7 @@ func openOn(t testing.TB, w *testenv.Env, change func(*httpapi.Services, *core.S
 		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
 	}, s.testJobs()...)
 	services.Users, services.Overview, services.Seats, services.Bookings, services.Jobs = w.Users, w.Store, w.Seats, w.Bookings, s.jobs
-	services.Plans, services.Changes, services.Audit = w.Plans, w.Changes, w.Audit
+	services.Plans, services.Changes, services.Audit, services.Webhooks = w.Plans, w.Changes, w.Audit, w.Webhooks
 	services.Live = live.NewHub(w.Store, slog.New(w.Log))
 	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), clock.System, metrics, s.serving.Load
 	services.Ready = func(context.Context) httpapi.Readiness {

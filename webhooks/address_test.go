@@ -10,7 +10,8 @@ func TestIsPublic(t *testing.T) {
 	t.Parallel()
 	for _, address := range strings.Fields(`
 		0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.0.1 169.254.169.254 172.16.0.1 172.31.255.255
-		192.0.0.1 192.0.0.170 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.9 224.0.0.1 239.1.1.1
+		192.0.0.1 192.0.0.170 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 198.19.255.255
+		198.51.100.7 203.0.113.9 224.0.0.1 239.1.1.1
 		240.0.0.1 255.255.255.255
 		:: ::1 ::7f00:1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:8.8.8.8 ::ffff:0:127.0.0.1 64:ff9b::7f00:1 64:ff9b::808:808 64:ff9b:1::1
 		100::1 2001::1 2001:0:4136:e378:8000:63bf:3fff:fdd2 2001:2::1 2001:10::1 2001:20::1 2001:db8::1 2002:7f00:1::1 2002:808:808::1
@@ -34,8 +35,8 @@ func TestCheckConnection_LooksAtTheAddressAndThePort(t *testing.T) {
 	t.Parallel()
 	for address, isRefused := range map[string]bool{
 		"8.8.8.8:443": false, "8.8.8.8:8443": false, "[2606:4700::1111]:443": false,
-		"8.8.8.8:80": true, "8.8.8.8:27017": true, "127.0.0.1:443": true, "[::ffff:127.0.0.1]:443": true, "[64:ff9b::a00:1]:443": true, "": true,
-		"example.com:443": true,
+		"8.8.8.8:80": true, "8.8.8.8:27017": true, "127.0.0.1:443": true, "[::ffff:127.0.0.1]:443": true, "[64:ff9b::a00:1]:443": true,
+		"": true, "example.com:443": true,
 	} {
 		if err := checkConnection("tcp", address, nil); (err != nil) != isRefused {
 			t.Errorf("%s: %v", address, err)
@@ -48,7 +49,8 @@ func TestCheckURL(t *testing.T) {
 	refused := strings.Fields(`
 		http://example.com ftp://example.com //example.com example.com https:// https:///path https://user@example.com https://user:pw@example.com
 		https://@example.com https://example.com:80 https://example.com:444 https://example.com:27017 https://127.0.0.1 https://10.0.0.1:8443/x
-		https://[::1] https://[fd00::1]:8443 https://[::ffff:10.0.0.1] https://[64:ff9b::a00:1] https://[fe80::1%25eth0] https://169.254.169.254/latest
+		https://[::1] https://[fd00::1]:8443 https://[::ffff:10.0.0.1] https://[64:ff9b::a00:1] https://[fe80::1%25eth0]
+		https://169.254.169.254/latest
 		https://example.com/#x https://example.com/\path https://example.com:x`)
 	refused = append(refused, "", "https://exa mple.com", "https://example.com/\n", "https://example.com/"+strings.Repeat("x", 2000))
 	for _, url := range refused {
@@ -65,7 +67,8 @@ func TestCheckURL(t *testing.T) {
 		}
 	}
 	for url, isRefused := range map[string]bool{
-		"http://127.0.0.1:9000/x": false, "http://localhost": false, "https://10.0.0.1:1": false, "ftp://localhost": true, "http://a:b@localhost": true,
+		"http://127.0.0.1:9000/x": false, "http://localhost": false, "https://10.0.0.1:1": false,
+		"ftp://localhost": true, "http://a:b@localhost": true,
 	} {
 		if err := checkURL(url, true); (err != nil) != isRefused {
 			t.Errorf("%q where private ones are allowed: %v", url, err)

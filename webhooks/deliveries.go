@@ -454,7 +454,8 @@ func (s *Service) countDeliveries(ctx context.Context) (pending, dead int64, err
 		State mongodb.Text  `bson:"_id"`
 		N     mongodb.Whole `bson:"n"`
 	}](ctx, s.deliveries(), mongo.Pipeline{
-		mongodb.Match(mongodb.In("state", []string{Pending, Dead})), mongodb.Only("state"), mongodb.Group("$state", bson.E{Key: "n", Value: mongodb.Sum(1)}),
+		mongodb.Match(mongodb.In("state", []string{Pending, Dead})), mongodb.Only("state"),
+		mongodb.Group("$state", bson.E{Key: "n", Value: mongodb.Sum(1)}),
 	})
 	for _, f := range found {
 		if f.State == Pending {

@@ -48,7 +48,7 @@ type Endpoint struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	secrets  []secret
+	secrets  *[]secret // a pointer, so that nothing prints them
 	slot     int64
 	position changes.Position // in front of the first change that is not settled
 	epoch    int64            // raised by each runner
@@ -160,9 +160,11 @@ func (d endpointDoc) endpoint() Endpoint {
 	if e.State != Enabled {
 		e.State = Disabled
 	}
-	for _, s := range d.Secrets {
-		e.secrets = append(e.secrets, secret{Text: string(s.Secret), Until: s.Until.Time})
+	secrets := make([]secret, len(d.Secrets))
+	for i, s := range d.Secrets {
+		secrets[i] = secret{Text: string(s.Secret), Until: s.Until.Time}
 	}
+	e.secrets = &secrets
 	return e
 }
 

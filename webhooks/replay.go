@@ -58,7 +58,8 @@ func (s *Service) Replay(ctx context.Context, id ID, r Replay) (planned int, err
 		found = found[n:]
 	}
 	if err == nil { // wakes the runner
-		_, err = s.endpoints().UpdateOne(ctx, mongodb.Is("_id", id), bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.replays", Value: int64(1)}}}})
+		_, err = s.endpoints().UpdateOne(ctx, mongodb.Is("_id", id),
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.replays", Value: int64(1)}}}})
 	}
 	return planned, mongodb.UnknownOutcome(err)
 }

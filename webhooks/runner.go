@@ -278,7 +278,7 @@ func (r *runner) start(ctx context.Context, senders *sync.WaitGroup) {
 func (r *runner) begin(ctx context.Context, senders *sync.WaitGroup, t *try, now time.Time) {
 	r.inFlight++
 	t.begunAt = now
-	url, secrets := r.endpoint.URL, r.endpoint.secrets
+	url, secrets := r.endpoint.URL, *r.endpoint.secrets
 	senders.Go(func() { r.results <- r.try(ctx, t, url, secrets) })
 }
 

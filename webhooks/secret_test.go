@@ -82,7 +82,8 @@ func TestNewSecret_HasTheFormOfTheSpecification(t *testing.T) {
 	if err != nil || len(key) != secretBytes || !strings.HasPrefix(text, "whsec_") || text == newSecret() {
 		t.Error(text, err)
 	}
-	if shown := fmt.Sprintf("%v %+v %#v %s", secret{Text: text}, secret{Text: text}, secret{Text: text}, secret{Text: text}); strings.Contains(shown, text) {
+	s := secret{Text: text}
+	if shown := fmt.Sprintf("%v %+v %#v %s %v", s, s, s, s, Endpoint{secrets: &[]secret{s}}); strings.Contains(shown, text) {
 		t.Error(shown)
 	}
 }

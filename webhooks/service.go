@@ -70,7 +70,7 @@ func (s *Service) Create(
 	now := s.now()
 	e = Endpoint{ID: ids.New(), URL: n.URL, Types: n.Types, EventID: n.EventID, State: Enabled, CreatedAt: now, UpdatedAt: now, position: end}
 	secretText = newSecret()
-	e.secrets = []secret{{Text: secretText}}
+	e.secrets = &[]secret{{Text: secretText}}
 	var id ID
 	for range MaxEndpoints { // each time another one was created
 		id, replayed, err = s.db.Create(ctx, mongodb.Creation{Collection: name, ID: e.ID, Key: key, Hash: n.hash(),
@@ -107,7 +107,7 @@ func (s *Service) insert(ctx context.Context, e Endpoint) error {
 	}
 	doc := bson.D{
 		{Key: "_id", Value: e.ID}, {Key: "slot", Value: slot}, {Key: "url", Value: e.URL}, {Key: "types", Value: e.Types},
-		{Key: "state", Value: e.State}, {Key: "secrets", Value: secretsDoc(e.secrets)},
+		{Key: "state", Value: e.State}, {Key: "secrets", Value: secretsDoc(*e.secrets)},
 		{Key: "createdAt", Value: e.CreatedAt}, {Key: "updatedAt", Value: e.UpdatedAt},
 		{Key: "internal", Value: bson.D{
 			{Key: "seq", Value: e.position.Seq}, {Key: "item", Value: e.position.Item}, {Key: "epoch", Value: int64(0)},
@@ -273,7 +273,7 @@ func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration
 		}
 		now := s.now()
 		return s.updateOne(ctx, id, bson.D{{Key: "$set", Value: bson.D{
-			{Key: "secrets", Value: secretsDoc(rotated(e.secrets, text, now, overlap))}, {Key: "updatedAt", Value: now},
+			{Key: "secrets", Value: secretsDoc(rotated(*e.secrets, text, now, overlap))}, {Key: "updatedAt", Value: now},
 		}}})
 	})
 }
@@ -313,7 +313,7 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	}
 	sender := newSender(s.allowPrivate, s.db.Clock(), s.hooks)
 	defer sender.close()
-	r := sender.send(ctx, e.URL, e.secrets, event.ID(), body)
+	r := sender.send(ctx, e.URL, *e.secrets, event.ID(), body)
 	if r.aborted {
 		return Tested{}, holdfast.Refuse(holdfast.CodeUnavailable, "The test was ended before the endpoint answered.").By(ctx.Err())
 	}

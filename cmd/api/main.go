@@ -36,7 +36,8 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	a.Metrics.RegisterListeners(hub.Listeners)
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
 		Users: a.Users, Overview: a.Store, Plans: a.Plans, Changes: a.Changes, Audit: a.Audit, Seats: a.Seats, Bookings: a.Bookings,
-		Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics, Jobs: a.Jobs, CancelEvent: a.CancelEvent, Keys: c.Keys, Tokens: tokens, Rates: a.Rates,
+		Webhooks: a.Webhooks, CancelEvent: a.CancelEvent,
+		Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics, Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates,
 		Origins: c.Origins,
 		Limits:  httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser, PerAddress: c.RateLimitPerAddress},
 		Serving: a.Serving, Ready: a.Ready, Live: hub, Plan: a.Recovery.Plan, Lines: recent.Lines, Demo: c.Demo,

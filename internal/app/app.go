@@ -47,6 +47,7 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
 	engine, err := core.Connect(ctx, core.Options{
 		URI: string(c.MongoDBURI), Settings: c.Engine(), Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
+		WebhookAllowPrivate: c.WebhookAllowPrivate,
 		Observe: core.Observer{
 			Database: mongodb.Observer{
 				Transaction: func(o mongodb.Outcome, attempts int) {

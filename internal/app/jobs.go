@@ -30,6 +30,7 @@ func (a *App) jobs() []jobs.Job {
 		{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain},
 		{Name: "changes", Interval: time.Second, Resident: true, Do: a.numberChanges},
 		{Name: expiry.EventCancel, Interval: time.Second, Asked: a.canceller(jobs.Run{}).Next, Do: a.cancelEvent},
+		{Name: "webhooks", Interval: time.Second, Resident: true, Do: a.tellWebhooks},
 		a.recoveryJob(),
 	}
 }
@@ -132,7 +133,7 @@ func (a *App) recovered(run jobs.Run, report recovery.Report, err error) (jobs.C
 	return jobs.Counts(report.Report), err
 }
 
-// retain removes what ended long ago, seals events that are over, and removes old records of changes.
+// retain removes what ended long ago, seals events that are over, and removes old records of changes and deliveries.
 func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	var purged expiry.Report
 	var err error
@@ -148,5 +149,5 @@ func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	if removed > 0 {
 		run.Log.InfoContext(ctx, fmt.Sprintf("[RETENTION JOB] Removed %d records of changes", removed), slog.Int64("records", removed))
 	}
-	return jobs.Counts(purged.Add(sealed)), errors.Join(err, sealErr, purgeErr)
+	return jobs.Counts(purged.Add(sealed)), errors.Join(err, sealErr, purgeErr, a.purgeDeliveries(ctx, run))
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/plans"
 	"github.com/holdfast-dev/holdfast/users"
+	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
 // Options of Connect and New. Zero values mean the defaults.
@@ -40,6 +41,8 @@ type Options struct {
 
 	// Users finds the users that do not exist; nil means the lookup of package users.
 	Users pipeline.UserLookup
+	// WebhookAllowPrivate: endpoints may be http, on any port, and at private addresses.
+	WebhookAllowPrivate bool
 	// WithoutMemory: see pipeline.Options.
 	WithoutMemory bool
 }
@@ -66,6 +69,7 @@ type Core struct {
 	Store     *store.Store
 	Changes   *changes.Log
 	Audit     *audit.Log
+	Webhooks  *webhooks.Service
 	Pipeline  *pipeline.Pipeline
 	Users     *users.Service
 	Plans     *plans.Service
@@ -102,6 +106,7 @@ func New(db *mongodb.DB, o Options) *Core {
 	o = o.withDefaults()
 	c := &Core{DB: db, Users: users.New(db), Plans: plans.New(db), Audit: audit.New(db)}
 	c.Store, c.Changes = store.New(db, c.Plans.Hall), changes.New(db)
+	c.Webhooks = webhooks.New(db, c.Changes, o.WebhookAllowPrivate)
 	lookup := o.Users
 	if lookup == nil {
 		lookup = c.Users.Unknown
@@ -128,7 +133,7 @@ func AllUsersExist(context.Context, []holdfast.ID) (map[holdfast.ID]*holdfast.Er
 // index of seats, which a new database gets unless it is left out; see WithoutSeatIndex.
 func Collections() []mongodb.Collection {
 	return slices.Concat(mongodb.Collections(), users.Collections(), plans.Collections(), store.Collections(), changes.Collections(),
-		audit.Collections(), store.SeatIndex())
+		audit.Collections(), webhooks.Collections(), store.SeatIndex())
 }
 
 // WithoutSeatIndex are collections without the unique index of seats.

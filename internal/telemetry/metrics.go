@@ -27,6 +27,20 @@ type Metrics struct {
 	RefundsDueAge    prometheus.Gauge
 	RecoverySeconds  prometheus.Gauge
 	RecoveryComplete prometheus.Gauge
+
+	// Of webhooks, in the process that runs the job.
+	WebhookLag        prometheus.Observer
+	WebhookTries      *prometheus.CounterVec // outcome
+	WebhookEndpoints  *prometheus.GaugeVec   // state
+	WebhookDeliveries *prometheus.GaugeVec   // state
+	WebhookBacklog    prometheus.Gauge
+}
+
+// ForgetWebhooks removes what this process does not know any more.
+func (m *Metrics) ForgetWebhooks() {
+	m.WebhookEndpoints.Reset()
+	m.WebhookDeliveries.Reset()
+	m.WebhookBacklog.Set(0)
 }
 
 // RegisterListeners registers the number of listeners to availability streams.
@@ -63,10 +77,14 @@ func NewMetrics() *Metrics {
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 		return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: "holdfast", Name: name, Help: help, Buckets: buckets}, labels)
 	}
+	gauges := func(name, help, label string) *prometheus.GaugeVec {
+		return f.NewGaugeVec(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help}, []string{label})
+	}
 	gauge := func(name, help string) prometheus.Gauge {
 		return f.NewGauge(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help})
 	}
 	attemptBuckets := []float64{1, 2, 3, 5, 10, 30, 100, 300}
+	lagBuckets := []float64{.05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 3600, 86400}
 	requestBuckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	return &Metrics{
 		Registry:       r,
@@ -90,5 +108,13 @@ func NewMetrics() *Metrics {
 		RefundsDueAge:    gauge("refunds_due_oldest_seconds", "How long the oldest of them has been due, at the last check."),
 		RecoverySeconds:  gauge("recovery_duration_seconds", "Duration of the recovery pass when this process started."),
 		RecoveryComplete: gauge("recovery_completed", "1 once the recovery pass of this process's start has completed."),
+
+		WebhookLag: histogram("webhook_lag_seconds",
+			"Time from the commit of a change to its first try at an endpoint.", lagBuckets).WithLabelValues(),
+		WebhookTries: counter("webhook_tries_total",
+			"Tries of deliveries by outcome: delivered, refused, redirect, timeout, private, unreached.", "outcome"),
+		WebhookEndpoints:  gauges("webhook_endpoints", "Endpoints by state: enabled, disabled.", "state"),
+		WebhookDeliveries: gauges("webhook_deliveries", "Deliveries by state: pending, dead.", "state"),
+		WebhookBacklog:    gauge("webhook_backlog", "Records of changes that the endpoint furthest behind has not settled."),
 	}
 }
