@@ -176,7 +176,8 @@ func (a *api) registerDeliveryRoutes(tags []string, notFound []int) {
 		return newList(deliveries, next, newDeliveryBody), err
 	})
 	route(a, huma.Operation{
-		OperationID: "replay-webhook", Method: http.MethodPost, Path: "/api/webhooks/{id}/replay", Tags: tags, Summary: "Deliver past changes again",
+		OperationID: "replay-webhook", Method: http.MethodPost, Path: "/api/webhooks/{id}/replay", Tags: tags,
+		Summary: "Deliver past changes again",
 		Description: "With the same IDs as before, at most 5000, oldest first: if so many are planned, go on with a later since. " +
 			"What is PENDING is left as it is.",
 		DefaultStatus: http.StatusAccepted, Errors: notFound, Metadata: map[string]any{metadataTimeout: webhookTimeout, metadataIsLong: true},

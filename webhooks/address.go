@@ -22,7 +22,7 @@ func checkURL(text string, allowPrivate bool) error {
 		return holdfast.RefuseInput(where, "A URL has at most %d bytes.", maxURLLength)
 	case err != nil || u.Hostname() == "" || strings.ContainsFunc(text, isNotInURL):
 		return holdfast.RefuseInput(where, "Give an absolute URL, such as https://example.com/holdfast.")
-	case u.Scheme != "https" && !(allowPrivate && u.Scheme == "http"):
+	case u.Scheme != "https" && (u.Scheme != "http" || !allowPrivate):
 		return holdfast.RefuseInput(where, "The URL of an endpoint begins with https.")
 	case u.User != nil:
 		return holdfast.RefuseInput(where, "The URL of an endpoint has no user and no password; deliveries are signed instead.")

@@ -20,8 +20,8 @@ func TestIsPublic(t *testing.T) {
 			t.Errorf("%s counts as public", address)
 		}
 	}
-	for _, address := range strings.Fields("1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.1 172.15.0.1 172.32.0.1 198.17.0.1 198.20.0.1 223.255.255.1 " +
-		"2001:4860:4860::8888 2606:4700::1111 2a00:1450:4001::200e") {
+	for _, address := range strings.Fields("1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.1 172.15.0.1 172.32.0.1 198.17.0.1 198.20.0.1 " +
+		"223.255.255.1 2001:4860:4860::8888 2606:4700::1111 2a00:1450:4001::200e") {
 		if !isPublic(netip.MustParseAddr(address)) {
 			t.Errorf("%s does not count as public", address)
 		}

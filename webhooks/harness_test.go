@@ -198,7 +198,8 @@ func (b *bench) run() (stop func()) {
 		}
 	})
 	running.Go(func() {
-		if err := b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost).Run(ctx, slog.New(b.Log), false); err != nil && ctx.Err() == nil {
+		d := b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost)
+		if err := d.Run(ctx, slog.New(b.Log), false); err != nil && ctx.Err() == nil {
 			b.T.Error(err)
 		}
 	})

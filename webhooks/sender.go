@@ -142,10 +142,10 @@ func (s *sender) send(ctx context.Context, url string, secrets []secret, id stri
 }
 
 func outcomeOf(status int) string {
-	switch {
-	case status/100 == 2:
+	switch status / 100 {
+	case 2:
 		return outcomeDelivered
-	case status/100 == 3:
+	case 3:
 		return outcomeRedirect
 	default:
 		return outcomeRefused

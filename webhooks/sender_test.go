@@ -24,7 +24,11 @@ func resolver(t *testing.T, first, then string) (r *net.Resolver, questions *ato
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	questions = &atomic.Int32{}
 	go func() {
 		buffer := make([]byte, 1500)
@@ -50,7 +54,7 @@ func resolver(t *testing.T, first, then string) (r *net.Resolver, questions *ato
 				}}
 			}
 			if answer, err := m.Pack(); err == nil {
-				_, _ = listener.WriteTo(answer, from) //nolint:errcheck // the client asks again
+				_, _ = listener.WriteTo(answer, from) // the client asks again
 			}
 		}
 	}()
@@ -66,7 +70,8 @@ func TestSender_ChecksTheAddressOfEachConnection(t *testing.T) {
 		public := "192.0.2.1" // documentation: refused too, and never connected to
 		r, questions := resolver(t, public, private)
 		for range 2 {
-			if outcome, _ := webhooks.Send(t.Context(), "https://rebound.example.com/", false, webhooks.Hooks{Resolver: r, Timeout: tryTimeout}); outcome != "private" {
+			h := webhooks.Hooks{Resolver: r, Timeout: tryTimeout}
+			if outcome, _ := webhooks.Send(t.Context(), "https://rebound.example.com/", false, h); outcome != "private" {
 				t.Errorf("%s: %s", private, outcome)
 			}
 		}
@@ -74,8 +79,8 @@ func TestSender_ChecksTheAddressOfEachConnection(t *testing.T) {
 			t.Errorf("%s: %d questions", private, questions.Load())
 		}
 	}
-	for _, url := range []string{"https://127.0.0.1/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[64:ff9b::7f00:1]/", "https://localhost/",
-		"https://8.8.8.8:25/"} {
+	for _, url := range []string{"https://127.0.0.1/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[64:ff9b::7f00:1]/",
+		"https://localhost/", "https://8.8.8.8:25/"} {
 		if outcome, status := webhooks.Send(t.Context(), url, false, webhooks.Hooks{Timeout: tryTimeout}); outcome != "private" || status != 0 {
 			t.Errorf("%s: %s, %d", url, outcome, status)
 		}
@@ -146,9 +151,11 @@ func TestSender_TellsOutcomes(t *testing.T) {
 		outcome string
 		status  int
 	}{
-		"/endless": {"delivered", 200}, "/hangs": {"timeout", 0}, "/breaks": {"unreached", 0}, "/redirects": {"redirect", 302}, "/": {"refused", 418},
+		"/endless": {"delivered", 200}, "/hangs": {"timeout", 0}, "/breaks": {"unreached", 0}, "/redirects": {"redirect", 302},
+		"/": {"refused", 418},
 	} {
-		if outcome, status := webhooks.Send(t.Context(), server.URL+path, true, webhooks.Hooks{Timeout: tryTimeout}); outcome != want.outcome || status != want.status {
+		outcome, status := webhooks.Send(t.Context(), server.URL+path, true, webhooks.Hooks{Timeout: tryTimeout})
+		if outcome != want.outcome || status != want.status {
 			t.Errorf("%s: %s, %d", path, outcome, status)
 		}
 	}
