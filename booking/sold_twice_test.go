@@ -19,7 +19,8 @@ func TestConfirmBooking_OfALockThatAnotherBookingSold(t *testing.T) {
 	b := w.Book(w.Acquire(event, 2, testenv.Soon()), testenv.Soon())
 	w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "user", Value: ids.New()}, {Key: "event", Value: event},
 		{Key: "seats", Value: bson.A{"2"}}, {Key: "status", Value: "CONFIRMED"}, {Key: "seatLockId", Value: b.LockID}})
-	if _, err := w.Bookings.ConfirmBooking(t.Context(), b.ID, holdfast.Charge{Reference: "ref"}); !holdfast.HasCode(err, holdfast.CodeLockConsumed) {
+	_, err := w.Bookings.ConfirmBooking(t.Context(), b.ID, holdfast.Charge{Reference: "ref"})
+	if !holdfast.HasCode(err, holdfast.CodeLockConsumed) {
 		t.Errorf("confirm: %v", err)
 	}
 	if _, err := w.Bookings.PayBooking(t.Context(), b.ID, testenv.Soon()); !holdfast.HasCode(err, holdfast.CodeLockConsumed) {

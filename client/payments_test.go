@@ -73,7 +73,8 @@ func TestClient_RecordsPayments(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	change := client.EventChange{LatePayments: new(client.LatePaymentsAccepted), LatePaymentSeconds: new(int64(7200))}
-	if e, err := s.UpdateEvent(ctx, event.ID, change); err != nil || e.LatePayments != client.LatePaymentsAccepted || e.LatePaymentSeconds != 7200 {
+	e, err := s.UpdateEvent(ctx, event.ID, change)
+	if err != nil || e.LatePayments != client.LatePaymentsAccepted || e.LatePaymentSeconds != 7200 {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if b, err := s.ConfirmBooking(ctx, late.ID, "second"); err != nil || b.Status != "CONFIRMED" || !b.Late || b.LockID == late.LockID {

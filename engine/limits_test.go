@@ -38,11 +38,8 @@ func TestEngine_HasEveryLimitOfTheAPI(t *testing.T) {
 	person := func(name, email string) func() error {
 		return func() error { _, err := w.Users.CreateUser(w.Ctx(), name, email); return err }
 	}
-	confirm := func(reference string) func() error {
-		return func() error {
-			_, err := w.Bookings.ConfirmBooking(w.Ctx(), booking.ID, holdfast.Charge{Reference: reference})
-			return err
-		}
+	confirm := func(r string) func() error {
+		return func() error { _, err := w.Bookings.ConfirmBooking(w.Ctx(), booking.ID, holdfast.Charge{Reference: r}); return err }
 	}
 	long, late := strings.Repeat("x", 201), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, call := range map[string]func() error{

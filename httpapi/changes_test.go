@@ -110,7 +110,8 @@ func TestChanges_TellWhatRoutesAnswer(t *testing.T) {
 		return a
 	}, "lock.changed", "booking.created")
 	step("pay", post("/api/bookings/"+booking+"/pay", fields{"paymentTtlSeconds": 3600}), "lock.extended", "booking.payment_pending")
-	step("confirm", post("/api/bookings/"+booking+"/confirm", fields{"paymentReference": "p"}), "lock.consumed", "booking.confirmed", "payment.accepted")
+	step("confirm", post("/api/bookings/"+booking+"/confirm", fields{"paymentReference": "p"}),
+		"lock.consumed", "booking.confirmed", "payment.accepted")
 	step("cancel", post("/api/bookings/"+booking+"/cancel", nil), "lock.released", "booking.cancelled", "payment.refund_due")
 	step("rename", func() answer { return s.call("PATCH", "/api/events/"+event, fields{"name": "Other"}) }, "event.changed")
 	step("smaller", func() answer { return s.call("PATCH", "/api/events/"+event, fields{"totalSeats": 1}) }, "event.changed")

@@ -447,13 +447,15 @@ func TestPayments_WrongInputIsNamed(t *testing.T) {
 	}
 	s.wantPayments("")
 	for query, where := range map[string]string{
-		"status=PAID": "query.status", "eventId=x": "query.eventId", "bookingId=x": "query.bookingId", "userId=" + ids.New().String(): "query.userId",
+		"status=PAID": "query.status", "eventId=x": "query.eventId", "bookingId=x": "query.bookingId",
+		"userId=" + ids.New().String():       "query.userId",
 		"bookingId=000000000000000000000000": "query.bookingId", "reference=" + strings.Repeat("x", 201): "query.reference",
 	} {
 		s.wantInvalid(s.call("GET", "/api/payments?"+query, nil), where)
 	}
 	for _, reference := range []any{"", nil, 1, strings.Repeat("x", 201), "a\x00"} {
-		s.wantInvalid(s.call("POST", "/api/payments/"+ids.New().String()+"/refunded", fields{"refundReference": reference}), "body.refundReference")
+		a := s.call("POST", "/api/payments/"+ids.New().String()+"/refunded", fields{"refundReference": reference})
+		s.wantInvalid(a, "body.refundReference")
 	}
 	for _, settings := range []fields{
 		{"latePayments": "MAYBE"}, {"latePaymentSeconds": -1}, {"latePaymentSeconds": 2_592_001}, {"latePaymentSeconds": 1.5},
@@ -492,7 +494,8 @@ func TestEvents_SettingsOfLatePayments(t *testing.T) {
 func TestPayments_AreClosedToCustomers(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)
-	user := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, "Authorization", "Bearer s-shop"), 201, "").text("id")
+	created := s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, "Authorization", "Bearer s-shop")
+	user := s.want(created, 201, "").text("id")
 	token := tokenFor(t, user)
 	for route, body := range map[string]any{
 		"GET /api/payments": nil, "GET /api/payments?reference=r": nil, "GET /api/payments/" + user: nil,

@@ -45,7 +45,8 @@ func findsSalesThatNameAnotherEvent(t *testing.T, w *testenv.Env) {
 	}
 	open := w.Acquire(event, 2, testenv.Soon())
 	confirmed := insert(open, "PAYMENT_PENDING", time.Hour)
-	if _, err := w.Bookings.ConfirmBooking(w.Ctx(), confirmed, holdfast.Charge{Reference: "r"}); err != nil || w.Lock(open.ID).Status != holdfast.LockConsumed {
+	_, err = w.Bookings.ConfirmBooking(w.Ctx(), confirmed, holdfast.Charge{Reference: "r"})
+	if err != nil || w.Lock(open.ID).Status != holdfast.LockConsumed {
 		t.Errorf("confirm: %v, the lock is %s", err, w.Lock(open.ID).Status)
 	}
 	if _, err := w.Bookings.CancelBooking(w.Ctx(), confirmed); err != nil || w.Lock(open.ID).Status != holdfast.LockReleased {

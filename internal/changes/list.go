@@ -444,7 +444,9 @@ func (d eventDoc) event(r recordDoc) holdfast.Event {
 		ID:       r.EventID, Name: string(d.Name), TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0),
 		Oversold: d.Oversold.Or(0), EventDate: d.EventDate.Time, Status: holdfast.EventStatus(d.Status),
 		MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0), CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time,
-		LatePayments: holdfast.LatePayments{Policy: holdfast.LatePaymentPolicy(d.LatePayments), Seconds: d.LateSeconds.Or(holdfast.DefaultLatePaymentSeconds)},
+		LatePayments: holdfast.LatePayments{
+			Policy: holdfast.LatePaymentPolicy(d.LatePayments), Seconds: d.LateSeconds.Or(holdfast.DefaultLatePaymentSeconds),
+		},
 		Seating: holdfast.Seating{
 			PlanID: d.PlanID, BlockedSeats: d.BlockedSeats.Or(0),
 			OrphanRule: holdfast.OrphanRule(d.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(d.AccessiblePolicy),

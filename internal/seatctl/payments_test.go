@@ -24,11 +24,22 @@ func pay(t *testing.T, env *testenv.Env, event holdfast.ID, window holdfast.Unti
 	return charge.PaymentID()
 }
 
-func TestPayments_AreListedAndSummedUp(t *testing.T) {
-	t.Parallel()
+// paid is a database with a payment of each status.
+type paid struct {
+	*testenv.Env
+
+	event, other                   holdfast.ID
+	accepted, due, older, refunded holdfast.ID
+	booking                        holdfast.ID // of the accepted one
+}
+
+func newPaid(t *testing.T) paid {
+	t.Helper()
 	env := testenv.New(t)
 	event, other := env.Event(100), env.Event(100)
-	accepted := pay(t, env, event, testenv.Soon(), holdfast.Charge{Reference: "a", Provider: "acme", Amount: new(int64(1250)), Currency: "EUR"})
+	accepted := pay(t, env, event, testenv.Soon(), holdfast.Charge{
+		Reference: "a", Provider: "acme", Amount: new(int64(1250)), Currency: "EUR",
+	})
 	due := pay(t, env, event, testenv.Past(), holdfast.Charge{Reference: "b", Amount: new(int64(500)), Currency: "EUR"})
 	older := pay(t, env, event, testenv.Past(), holdfast.Charge{Reference: "c", Amount: new(int64(700)), Currency: "EUR"})
 	refunded := pay(t, env, other, testenv.Past(), holdfast.Charge{Reference: "d"})
@@ -42,25 +53,31 @@ func TestPayments_AreListedAndSummedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return paid{env, event, other, accepted, due, older, refunded, p.BookingID}
+}
+
+func TestPayments_AreListedByEachFilter(t *testing.T) {
+	t.Parallel()
+	p := newPaid(t)
 	for _, c := range []struct {
 		args     []string
 		want     []holdfast.ID // in any order, unless isSorted
 		isSorted bool
 	}{
-		{nil, []holdfast.ID{accepted, due, older, refunded}, false},
-		{[]string{"--status", "REFUND_DUE"}, []holdfast.ID{due, older}, false},
-		{[]string{"--status", "REFUND_DUE", "--older-than", "4h"}, []holdfast.ID{older, due}, true},
-		{[]string{"--older-than", "330m"}, []holdfast.ID{older}, true},
-		{[]string{"--older-than", "4h", "--limit", "1"}, []holdfast.ID{older}, true},
-		{[]string{"--event", other.String()}, []holdfast.ID{refunded}, false},
-		{[]string{"--event", event.String(), "--status", "ACCEPTED"}, []holdfast.ID{accepted}, false},
-		{[]string{"--reference", "a"}, []holdfast.ID{accepted}, false},
-		{[]string{"--booking", p.BookingID.String()}, []holdfast.ID{accepted}, false},
+		{nil, []holdfast.ID{p.accepted, p.due, p.older, p.refunded}, false},
+		{[]string{"--status", "REFUND_DUE"}, []holdfast.ID{p.due, p.older}, false},
+		{[]string{"--status", "REFUND_DUE", "--older-than", "4h"}, []holdfast.ID{p.older, p.due}, true},
+		{[]string{"--older-than", "330m"}, []holdfast.ID{p.older}, true},
+		{[]string{"--older-than", "4h", "--limit", "1"}, []holdfast.ID{p.older}, true},
+		{[]string{"--event", p.other.String()}, []holdfast.ID{p.refunded}, false},
+		{[]string{"--event", p.event.String(), "--status", "ACCEPTED"}, []holdfast.ID{p.accepted}, false},
+		{[]string{"--reference", "a"}, []holdfast.ID{p.accepted}, false},
+		{[]string{"--booking", p.booking.String()}, []holdfast.ID{p.accepted}, false},
 		{[]string{"--booking", ids.New().String()}, nil, false},
-		{[]string{accepted.String()}, []holdfast.ID{accepted}, false},
+		{[]string{p.accepted.String()}, []holdfast.ID{p.accepted}, false},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			code, out, errs := ctl(env, "", append([]string{"-o", "json", "payments"}, c.args...)...)
+			code, out, errs := ctl(p.Env, "", append([]string{"-o", "json", "payments"}, c.args...)...)
 			var listed []struct{ ID string }
 			if err := json.Unmarshal([]byte(out), &listed); err != nil || code != 0 {
 				t.Fatal(code, out, errs)
@@ -81,20 +98,25 @@ func TestPayments_AreListedAndSummedUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestPayments_ArePrintedAndSummedUp(t *testing.T) {
+	t.Parallel()
+	p := newPaid(t)
 	for _, c := range []struct {
 		args []string
 		code int
 		want []string
 	}{
-		{[]string{accepted.String()}, 0, []string{"acme a", p.BookingID.String(), event.String(), "1250 EUR", "ACCEPTED"}},
-		{[]string{refunded.String()}, 0, []string{"default d", "REFUNDED", "late", "back-1"}},
-		{[]string{"--totals"}, 0, []string{event.String(), "ACCEPTED", "1250 EUR", "REFUND_DUE", "1200 EUR", other.String(), "REFUNDED"}},
-		{[]string{"--totals", "--event", other.String(), "-o", "json"}, 0, []string{`"payments": 1`, `"reason": "late"`}},
+		{[]string{p.accepted.String()}, 0, []string{"acme a", p.booking.String(), p.event.String(), "1250 EUR", "ACCEPTED"}},
+		{[]string{p.refunded.String()}, 0, []string{"default d", "REFUNDED", "late", "back-1"}},
+		{[]string{"--totals"}, 0, []string{p.event.String(), "ACCEPTED", "1250 EUR", "REFUND_DUE", "1200 EUR", p.other.String(), "REFUNDED"}},
+		{[]string{"--totals", "--event", p.other.String(), "-o", "json"}, 0, []string{`"payments": 1`, `"reason": "late"`}},
 		{[]string{"--totals", "--status", "REFUND_DUE", "-o", "json"}, 0, []string{`"payments": 2`, `"amount": 1200`, `"currency": "EUR"`}},
 		{[]string{"--totals", "--reference", "none", "-o", "json"}, 0, []string{"[]"}},
 		{[]string{ids.New().String()}, 1, nil},
 		{[]string{"x"}, 2, nil},
-		{[]string{accepted.String(), "--totals"}, 2, nil},
+		{[]string{p.accepted.String(), "--totals"}, 2, nil},
 		{[]string{"--totals", "--older-than", "1h"}, 2, nil},
 		{[]string{"--older-than", "-1h"}, 2, nil},
 		{[]string{"--status", "PAID"}, 2, nil},
@@ -102,7 +124,7 @@ func TestPayments_AreListedAndSummedUp(t *testing.T) {
 		{[]string{"--event", "x"}, 2, nil},
 	} {
 		t.Run("prints "+strings.Join(c.args, " "), func(t *testing.T) {
-			code, out, errs := ctl(env, "", append([]string{"payments"}, c.args...)...)
+			code, out, errs := ctl(p.Env, "", append([]string{"payments"}, c.args...)...)
 			if code != c.code {
 				t.Fatal(code, out, errs)
 			}

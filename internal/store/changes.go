@@ -42,7 +42,9 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 	}
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		change := holdfast.Change{Type: c.Type, Revision: c.Revision, Origin: p.originOf(c.By), Lock: c.Lock, Booking: c.Booking, Payment: c.Payment}
+		change := holdfast.Change{
+			Type: c.Type, Revision: c.Revision, Origin: p.originOf(c.By), Lock: c.Lock, Booking: c.Booking, Payment: c.Payment,
+		}
 		var eventID ID
 		switch {
 		case c.Acquired > 0:

@@ -141,18 +141,7 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	if c := w.Fields; c.MaxSeatsPerUser != nil {
 		set, unset = setOrUnset(set, unset, "maxSeatsPerUser", *c.MaxSeatsPerUser)
 	}
-	if c := w.Fields; c.OrphanRule != nil {
-		set = append(set, bson.E{Key: "orphanRule", Value: string(*c.OrphanRule)})
-	}
-	if c := w.Fields; c.AccessiblePolicy != nil {
-		set = append(set, bson.E{Key: "accessiblePolicy", Value: string(*c.AccessiblePolicy)})
-	}
-	if c := w.Fields; c.LatePayments != nil {
-		set = append(set, bson.E{Key: "latePayments", Value: string(*c.LatePayments)})
-	}
-	if c := w.Fields; c.LateSeconds != nil {
-		set = append(set, bson.E{Key: "latePaymentSeconds", Value: *c.LateSeconds})
-	}
+	set = append(set, rulesSet(w.Fields)...)
 	if c := w.Fields; c.SeatingPlanID != nil {
 		set = append(set, bson.E{Key: planField, Value: *c.SeatingPlanID})
 	}
@@ -161,6 +150,23 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 		update = append(update, bson.E{Key: "$set", Value: set})
 	}
 	return update
+}
+
+// rulesSet sets the rules of an event that a change names.
+func rulesSet(c holdfast.EventChange) (set bson.D) {
+	if c.OrphanRule != nil {
+		set = append(set, bson.E{Key: "orphanRule", Value: string(*c.OrphanRule)})
+	}
+	if c.AccessiblePolicy != nil {
+		set = append(set, bson.E{Key: "accessiblePolicy", Value: string(*c.AccessiblePolicy)})
+	}
+	if c.LatePayments != nil {
+		set = append(set, bson.E{Key: "latePayments", Value: string(*c.LatePayments)})
+	}
+	if c.LateSeconds != nil {
+		set = append(set, bson.E{Key: "latePaymentSeconds", Value: *c.LateSeconds})
+	}
+	return set
 }
 
 func setOrUnset(set, unset bson.D, field string, n int64) (bson.D, bson.D) {

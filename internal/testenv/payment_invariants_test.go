@@ -26,17 +26,19 @@ func TestPaymentViolations(t *testing.T) {
 		booking  bookingDoc
 		want     []string // the beginning of each violation
 	}{
-		"accepted and due":                {[]paymentDoc{accepted, due}, sold, nil},
-		"of other software":               {nil, byHand, nil},
-		"accepted, booking cancelled":     {[]paymentDoc{accepted}, cancelled, []string{"is ACCEPTED, but its booking"}},
-		"accepted, confirmed without":     {[]paymentDoc{accepted}, byHand, []string{"is ACCEPTED, but its booking"}},
-		"confirmed, payment missing":      {nil, sold, []string{"is CONFIRMED with the payment"}},
-		"a reference twice":               {[]paymentDoc{accepted, twice}, sold, []string{"have the reference", "of another charge", "is ACCEPTED, but"}},
-		"due without a reason":            {[]paymentDoc{of("r", "REFUND_DUE", "", 1)}, cancelled, []string{"with the reason"}},
-		"refunded without a reference":    {[]paymentDoc{of("r", "REFUNDED", "late", 1)}, cancelled, []string{"with the refund"}},
-		"a status that does not exist":    {[]paymentDoc{of("r", "PAID", "late", 1)}, cancelled, []string{"has the status"}},
-		"confirmed with a payment due":    {[]paymentDoc{of("r", "REFUND_DUE", "late", 1)}, sold, []string{"is CONFIRMED with the payment"}},
-		"accepted for another than it is": {[]paymentDoc{of("r", "ACCEPTED", "", 2)}, sold, []string{"is ACCEPTED, but", "is CONFIRMED with the"}},
+		"accepted and due":            {[]paymentDoc{accepted, due}, sold, nil},
+		"of other software":           {nil, byHand, nil},
+		"accepted, booking cancelled": {[]paymentDoc{accepted}, cancelled, []string{"is ACCEPTED, but its booking"}},
+		"accepted, confirmed without": {[]paymentDoc{accepted}, byHand, []string{"is ACCEPTED, but its booking"}},
+		"confirmed, payment missing":  {nil, sold, []string{"is CONFIRMED with the payment"}},
+		"a reference twice": {[]paymentDoc{accepted, twice}, sold,
+			[]string{"have the reference", "of another charge", "is ACCEPTED, but"}},
+		"due without a reason":         {[]paymentDoc{of("r", "REFUND_DUE", "", 1)}, cancelled, []string{"with the reason"}},
+		"refunded without a reference": {[]paymentDoc{of("r", "REFUNDED", "late", 1)}, cancelled, []string{"with the refund"}},
+		"a status that does not exist": {[]paymentDoc{of("r", "PAID", "late", 1)}, cancelled, []string{"has the status"}},
+		"confirmed with a payment due": {[]paymentDoc{of("r", "REFUND_DUE", "late", 1)}, sold, []string{"is CONFIRMED with the payment"}},
+		"accepted for another than it is": {[]paymentDoc{of("r", "ACCEPTED", "", 2)}, sold,
+			[]string{"is ACCEPTED, but", "is CONFIRMED with the"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

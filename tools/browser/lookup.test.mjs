@@ -319,7 +319,7 @@ for (const colorScheme of ["light", "dark"]) {
       lock: [`locks/${lock.id}`, () => page.getByText(/changes?, oldest first|beginning is missing/).waitFor()],
       user: [`users/${user.id}`, () => shows(page, "Locks", /CONSUMED/)],
       bookings: [`bookings?eventId=${event.id}`, () => shows(page, "Bookings", /CONFIRMED/)],
-      search: [`search?q=${encodeURIComponent(reference)}`, () => shows(page, "Search", /1 match/)],
+      search: [`search?q=${encodeURIComponent(reference)}`, () => shows(page, "Search", /2 matches/)],
     };
     for (const [name, [path, ready]] of Object.entries(pages)) {
       await page.setViewportSize({ width: 1280, height: 900 });
