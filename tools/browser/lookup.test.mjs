@@ -266,8 +266,8 @@ test("lists have their filters and their page in the link", async () => {
   await until("the filter is in the link", async () => (await rows.count()) === 1 && (await page.getByLabel("Status", { exact: true }).inputValue()) === "CONSUMED");
   await rows.getByRole("link", { name: "Many" }).waitFor(); // the event's name
   await page.getByRole("navigation").getByRole("link", { name: "Bookings" }).click();
-  await page.getByLabel("User ID").fill(user.id);
-  await page.getByRole("button", { name: "Filter" }).click();
+  await card(page, "Bookings").getByLabel("User ID").fill(user.id);
+  await card(page, "Bookings").getByRole("button", { name: "Filter" }).click();
   await page.getByText("No bookings match.").waitFor();
   await page.goto(at(`users/${user.id}`));
   await shows(page, "Locks", /All locks/);
