@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -222,6 +223,11 @@ func (d *decision) acquire(lock holdfast.Lock, ttl time.Duration) int {
 	d.plan.Acquired, d.plan.TTL = append(d.plan.Acquired, lock), append(d.plan.TTL, ttl)
 	d.made = append(d.made, d.command)
 	return len(d.plan.Acquired)
+}
+
+// makes reports whether this batch makes a lock.
+func (d *decision) makes(id ID) bool {
+	return slices.ContainsFunc(d.plan.Acquired, func(l holdfast.Lock) bool { return l.ID == id })
 }
 
 // reclaim ends the due lock with the soonest expiry that this batch has not ended yet. A sold

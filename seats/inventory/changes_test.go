@@ -34,7 +34,7 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 	told := map[ID]inventory.Change{}
 	for _, c := range p.Changes {
 		id := subjectOf(p, c)
-		if _, twice := told[id]; twice && c.Booking == nil {
+		if _, twice := told[id]; twice && c.Booking == nil && c.Payment == nil {
 			return fmt.Errorf("%s is told twice: %+v", id, p.Changes)
 		}
 		told[id] = c

@@ -42,6 +42,7 @@ func newGenerator(t *rapid.T, corrupted bool) *generator {
 	const onSale = holdfast.OnSale
 	e.Status = draw(g, "status", onSale, onSale, onSale, onSale, holdfast.Closed, holdfast.Cancelled, "PLANNED")
 	e.MaxSeatsPerUser = draw(g, "maxSeatsPerUser", int64(0), 0, 0, 4)
+	g.latePayments()
 	for range g.number("locks", 0, 5) {
 		g.lock()
 	}
@@ -82,8 +83,8 @@ func (g *generator) lock() {
 	})
 	lock := g.store.locks[lockID(n)]
 	choices := map[holdfast.LockStatus][]holdfast.BookingStatus{
-		"ACTIVE": {"", "INITIATED", "PAYMENT_PENDING"}, "CONSUMED": {"CONFIRMED"},
-		"EXPIRED": {"", "EXPIRED", "PAYMENT_PENDING"}, "RELEASED": {"", "CANCELLED", "INITIATED"},
+		"ACTIVE": {"", "INITIATED", "PAYMENT_PENDING", "EXPIRED"}, "CONSUMED": {"CONFIRMED"},
+		"EXPIRED": {"", "EXPIRED", "EXPIRED", "PAYMENT_PENDING"}, "RELEASED": {"", "CANCELLED", "INITIATED"},
 	}[status]
 	if g.corrupted {
 		choices = append([]holdfast.BookingStatus{""}, holdfast.BookingStatuses()...)
@@ -99,6 +100,7 @@ func (g *generator) lock() {
 	g.store.withBooking(n, booking, window)
 	b := g.store.bookings[bookingID(n)]
 	b.UserID, b.EventID, b.Seats = lock.UserID, lock.EventID, lock.Seats
+	g.paid(b)
 	if g.corrupted && draw(g, "no lock", 0, 0, 0, 0, 1) == 1 {
 		delete(g.store.locks, lock.ID)
 	}
@@ -129,7 +131,9 @@ func (g *generator) request(n int) inventory.Acquire {
 
 // queued draws a command that goes through the event's queue.
 func (g *generator) queued() inventory.Command {
-	switch draw(g, "command", "acquire", "acquire", "acquire", "release", "cancel", "change") {
+	switch draw(g, "command", "acquire", "acquire", "acquire", "release", "cancel", "change", "late", "late") {
+	case "late":
+		return g.late()
 	case "release":
 		return inventory.Release{LockID: g.lockID()}
 	case "cancel":
@@ -150,7 +154,9 @@ func (g *generator) queued() inventory.Command {
 
 func (g *generator) change() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
-	switch draw(g, "change", "seats", "seats", "status", "limit", "name") {
+	switch draw(g, "change", "seats", "seats", "status", "limit", "name", "late payments") {
+	case "late payments":
+		return g.lateSetting()
 	case "seats":
 		c.TotalSeats = pointer(int64(g.number("new totalSeats", 0, 12)))
 	case "status":
@@ -170,7 +176,7 @@ func (g *generator) claim() inventory.Command {
 		request.UserID = lock.UserID
 	}
 	window := holdfast.Until{For: minutes(draw(g, "window for", 1, 10, 1500))}
-	switch draw(g, "claim", "extend", "book", "book", "pay", "confirm", "confirm", "consume sold", "repair") {
+	switch draw(g, "claim", "extend", "book", "book", "pay", "confirm", "confirm", "confirm", "refund", "consume sold", "repair") {
 	case "extend":
 		return inventory.Extend{LockID: request.LockID, Until: window}
 	case "book":
@@ -178,7 +184,9 @@ func (g *generator) claim() inventory.Command {
 	case "pay":
 		return inventory.Pay{BookingID: g.bookingID(), Window: window}
 	case "confirm":
-		return inventory.Confirm{BookingID: g.bookingID(), Charge: holdfast.Charge{Reference: draw(g, "reference", "", "r1", "r2")}}
+		return g.confirm()
+	case "refund":
+		return g.refund()
 	case "consume sold":
 		return inventory.ConsumeSold{LockID: request.LockID, RunID: "recovery-1"}
 	default:

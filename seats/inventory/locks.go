@@ -159,7 +159,7 @@ func (d *decision) liveBookings(lock ID) (live []holdfast.Booking) {
 		return nil
 	}
 	for _, id := range ids {
-		if b, exists, _ := d.booking(id); exists && (b.Status.IsOpen() || b.Status == holdfast.BookingConfirmed) {
+		if b, exists, _ := d.booking(id); exists && b.LockID == lock && (b.Status.IsOpen() || b.Status == holdfast.BookingConfirmed) {
 			live = append(live, b)
 		}
 	}

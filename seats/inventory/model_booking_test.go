@@ -104,29 +104,6 @@ func (m *model) pay(c inventory.Pay) outcome {
 	return answer(b)
 }
 
-func (m *model) confirm(c inventory.Confirm) outcome {
-	b := m.bookings[c.BookingID]
-	if b == nil {
-		return refused("BOOKING_NOT_FOUND")
-	}
-	if b.Status == "CONFIRMED" && (c.Charge.Reference == "" || c.Charge.Reference == b.PaymentReference) {
-		return answer(b)
-	}
-	code := m.bookingClaimCode(b)
-	if b.Status == "INITIATED" && code != "BOOKING_EXPIRED" {
-		code = "BOOKING_NOT_PAYABLE"
-	}
-	if code == "" {
-		code = m.eventCode()
-	}
-	if code != "" {
-		return refused(code)
-	}
-	b.Status, b.PaymentReference = "CONFIRMED", c.Charge.Reference
-	m.locks[b.LockID].Status = "CONSUMED"
-	return answer(b)
-}
-
 func (m *model) cancel(c inventory.Cancel) outcome {
 	b := m.bookings[c.BookingID]
 	if b == nil {
@@ -142,6 +119,9 @@ func (m *model) cancel(c inventory.Cancel) outcome {
 		}
 	} else if code := m.bookingCode(b); code != "" {
 		return refused(code)
+	}
+	if b.Status == "CONFIRMED" {
+		m.giveBackPayment(b)
 	}
 	b.Status = "CANCELLED"
 	switch {

@@ -20,6 +20,9 @@ type model struct {
 	event    *holdfast.Event // its counter is not used
 	locks    map[ID]*modelLock
 	bookings map[ID]*holdfast.Booking
+	payments map[inventory.PaymentKey]*holdfast.Payment
+	// claimAgain takes the seats of a lock that has lost them; false if they are not free.
+	claimAgain func(holdfast.Lock) bool
 	// fresh: locks of this batch, which can't be reclaimed before the commit.
 	fresh map[ID]bool
 }
@@ -35,6 +38,8 @@ type outcome struct {
 	details  any
 	lock     holdfast.Lock
 	booking  holdfast.Booking // without updatedAt
+	payment  holdfast.Payment // without times and revision
+	isLate   bool             // the command has to go through the queue
 	replayed bool
 	ended    []inventory.Ended
 }
@@ -51,7 +56,10 @@ func (o outcome) String() string {
 	if !reflect.DeepEqual(o.booking, (holdfast.Booking{})) {
 		s += fmt.Sprintf(", booking %+v", o.booking)
 	}
-	return s + fmt.Sprintf(", replayed %v, ended %v", o.replayed, o.ended)
+	if o.payment != (holdfast.Payment{}) {
+		s += fmt.Sprintf(", payment %+v", o.payment)
+	}
+	return s + fmt.Sprintf(", late %v, replayed %v, ended %v", o.isLate, o.replayed, o.ended)
 }
 
 func refused(code holdfast.Code) outcome { return outcome{code: code} }
@@ -71,6 +79,11 @@ func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *m
 	for id, b := range s.bookings {
 		m.bookings[id] = pointer(*b)
 	}
+	m.payments = map[inventory.PaymentKey]*holdfast.Payment{}
+	for _, p := range s.payments {
+		m.payments[inventory.PaymentKey{Reference: p.Reference, Part: p.Part}] = pointer(*p)
+	}
+	m.claimAgain = func(l holdfast.Lock) bool { return m.reclaimFor(l.Seats) }
 	return m
 }
 
@@ -91,6 +104,8 @@ func (m *model) do(command inventory.Command) outcome {
 		return m.pay(c)
 	case inventory.Confirm:
 		return m.confirm(c)
+	case inventory.Refund:
+		return m.refund(c)
 	case inventory.ChangeEvent:
 		return m.change(c)
 	case inventory.ExpireLocks:
@@ -356,6 +371,12 @@ func (m *model) change(c inventory.ChangeEvent) outcome {
 	}
 	if c.Name != nil {
 		m.event.Name = *c.Name
+	}
+	if c.LatePayments != nil {
+		m.event.LatePayments.Policy = *c.LatePayments
+	}
+	if c.LateSeconds != nil {
+		m.event.LatePayments.Seconds = *c.LateSeconds
 	}
 	return outcome{}
 }

@@ -50,16 +50,17 @@ func (c Confirm) decide(d *decision) Result {
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
-	if refusal := d.usedElsewhere(b, c.Charge, paid, unrecorded); refusal != nil {
-		return Result{Err: refusal}
-	}
-	if b.Status == holdfast.BookingConfirmed && (c.Charge.IsZero() || isPaidBy(b, c.Charge, paid)) {
-		if !c.Charge.IsZero() && paid == nil {
-			if _, known := d.adopt(b, holdfast.PaymentAccepted, ""); !known {
-				return Result{}
-			}
+	switch {
+	case paid != nil && !paid.Agrees(c.Charge):
+		return Result{Err: holdfast.RefuseInput("body", "The payment has another provider, amount or currency.")}
+	case b.Status == holdfast.BookingConfirmed && (c.Charge.IsZero() || isPaidBy(b, c.Charge, paid)):
+		if !c.Charge.IsZero() && b.PaymentID.IsZero() && !d.adopt(b, c.Charge, holdfast.PaymentAccepted, "") {
+			return Result{}
 		}
+		b, _, _ = d.booking(b.ID)
 		return Result{Booking: &b}
+	case isOfAnother(b, c.Charge, paid, unrecorded):
+		return Result{Err: holdfast.Refuse(holdfast.CodePaymentReferenceUsed, "The reference and part are of another booking.")}
 	}
 	if c.isLate(d, b, lock) {
 		if c.LockID.IsZero() {
@@ -182,14 +183,16 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *hold
 		return Result{Err: errRefundDue(*paid)}
 	}
 	if holds {
+		d.subtractHolding(former.Lock)
 		d.write(former, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByLatePayment})
 	}
 	if held, read := d.holdings[next.UserID]; read {
-		held.Seats += more
+		held.Seats += next.Seats
 		d.holdings[next.UserID] = held
 	}
 	d.ifUnchanged = true
 	d.acquire(next, 0)
+	d.locks[next.ID], d.sales[next.ID] = Lock{Lock: next}, 1
 	return c.sell(d, b, holdfast.AcceptBooking, BookingWrite{LockID: next.ID, Late: true})
 }
 
@@ -197,11 +200,11 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *hold
 // booking.
 func (c Confirm) nextLock(d *decision, b holdfast.Booking, former Lock) holdfast.Lock {
 	next := holdfast.Lock{
-		ID: c.LockID, EventID: d.event.ID, UserID: b.UserID, Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
+		ID: c.LockID, EventID: d.event.ID, UserID: cmp.Or(former.UserID, b.UserID), Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
 		Status: holdfast.LockConsumed, ExpiresAt: d.state.Now, BookingID: b.ID,
 	}
-	if isPurged := former.UserID.IsZero(); !isPurged {
-		next.UserID, next.Seats, next.SeatIDs, next.Section = former.UserID, former.Seats, former.SeatIDs, former.Section
+	if _, exists, _ := d.lock(b.LockID); exists {
+		next.Seats, next.SeatIDs, next.Section = former.Seats, former.SeatIDs, former.Section
 	}
 	return next
 }
@@ -294,43 +297,33 @@ func (d *decision) paymentOf(key PaymentKey) (p *holdfast.Payment, read bool) {
 	return d.state.Payments[id], true
 }
 
-// usedElsewhere refuses a charge that another booking has, or that was told differently before.
-func (d *decision) usedElsewhere(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment, unrecorded []ID) error {
+// isOfAnother reports whether another booking has the reference and part of a charge.
+func isOfAnother(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment, unrecorded []ID) bool {
 	if paid != nil {
-		switch {
-		case !paid.Agrees(c):
-			return holdfast.RefuseInput("body", "The payment has another provider, amount or currency.")
-		case paid.BookingID != b.ID:
-			return errReferenceUsed()
-		}
-		return nil
+		return paid.BookingID != b.ID
 	}
-	for _, id := range unrecorded {
-		if id != b.ID && (c.Part == "" || c.Part == id.String()) {
-			return errReferenceUsed()
-		}
-	}
-	return nil
+	return slices.ContainsFunc(unrecorded, func(id ID) bool { return id != b.ID && isPartOf(id, c) })
 }
 
-func errReferenceUsed() error {
-	return holdfast.Refuse(holdfast.CodePaymentReferenceUsed, "The reference and part are of another booking.")
-}
+// isPartOf reports whether a charge has the part of a booking that an earlier version has confirmed: none or, if
+// several have its reference, the booking's ID.
+func isPartOf(bookingID ID, c holdfast.Charge) bool { return c.Part == "" || c.Part == bookingID.String() }
 
 // errRefundDue refuses a charge that was refused before, of a booking that could be confirmed now.
 func errRefundDue(p holdfast.Payment) error {
-	if p.Status == holdfast.PaymentRefunded {
-		return holdfast.Refuse(holdfast.CodePaymentRefunded, "The payment was refused before, and has been refunded.").With(p.Refused())
-	}
-	return holdfast.Refuse(holdfast.CodePaymentRefundDue, "The payment was refused before, and has to be refunded.").With(p.Refused())
+	return holdfast.Refuse(holdfast.CodePaymentRefundDue, "The payment was refused before: it goes back, and the booking needs another one.").
+		With(p.Refused())
 }
 
-// isPaidBy reports whether a CONFIRMED booking was paid by a charge.
+// isPaidBy reports whether a CONFIRMED booking was paid by a charge. The payment of a booking that an earlier version
+// has confirmed may have got the booking's ID as its part, of which the shop knows nothing.
 func isPaidBy(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment) bool {
 	if paid != nil {
 		return paid.ID == b.PaymentID
 	}
-	return b.PaymentID.IsZero() && b.PaymentReference == c.Reference && (c.Part == "" || c.Part == b.ID.String())
+	adopted := c
+	adopted.Part = b.ID.String()
+	return b.PaymentReference == c.Reference && isPartOf(b.ID, c) && (b.PaymentID.IsZero() || b.PaymentID == adopted.PaymentID())
 }
 
 // refuseCharge refuses a confirmation. Its charge has to go back: the payment says so.
@@ -389,9 +382,11 @@ func (d *decision) movePayment(p holdfast.Payment, a holdfast.PaymentAction, run
 // returnPayment makes the payment of a CONFIRMED booking REFUND_DUE, because the booking is cancelled. It returns
 // false if the payment has to be read first.
 func (d *decision) returnPayment(b holdfast.Booking, why holdfast.PaymentReason, runID string) bool {
-	if b.PaymentID.IsZero() {
-		_, known := d.adopt(b, holdfast.PaymentRefundDue, why)
-		return known
+	switch {
+	case b.PaymentID.IsZero() && b.PaymentReference == "":
+		return true
+	case b.PaymentID.IsZero():
+		return d.adopt(b, holdfast.Charge{Reference: b.PaymentReference}, holdfast.PaymentRefundDue, why)
 	}
 	p, read := d.payments[b.PaymentID]
 	if !read {
@@ -409,42 +404,30 @@ func (d *decision) returnPayment(b holdfast.Booking, why holdfast.PaymentReason,
 	return true
 }
 
-// adopt records the payment of a booking that an earlier version has confirmed; nil if it has no reference. If other
-// bookings have the reference too, the booking's ID is the part. known is false if they have to be read first.
-func (d *decision) adopt(b holdfast.Booking, status holdfast.PaymentStatus, why holdfast.PaymentReason) (p *holdfast.Payment, known bool) {
-	if b.PaymentReference == "" {
-		return nil, true
+// adopt records the payment of a booking that an earlier version has confirmed with the charge's reference. If other
+// bookings have the reference too, the booking's ID is the part. It returns false if they have to be read first.
+func (d *decision) adopt(b holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, why holdfast.PaymentReason) bool {
+	first, unrecorded, read := d.payment(c)
+	if !read {
+		return false
 	}
-	charge := holdfast.Charge{Reference: b.PaymentReference}
-	first, unrecorded, read := d.payment(charge)
-	own, ownRead := d.paymentOf(PaymentKey{b.PaymentReference, b.ID.String()})
-	switch {
-	case !read || !ownRead:
-		return nil, false
-	case own != nil: // a shop has used the ID as a part
-		return own, true
-	}
-	for _, id := range unrecorded {
-		if first != nil || id != b.ID {
-			charge.Part = b.ID.String()
+	isShared := first != nil || slices.ContainsFunc(unrecorded, func(id ID) bool { return id != b.ID })
+	if c.Part == "" && isShared {
+		c.Part = b.ID.String()
+		if own, ownRead := d.paymentOf(PaymentKey{c.Reference, c.Part}); !ownRead || own != nil { // a shop has used the ID as a part
+			return ownRead
 		}
 	}
-	if first != nil {
-		charge.Part = b.ID.String()
-	}
-	var code holdfast.Code
 	if status == holdfast.PaymentRefundDue {
-		code = holdfast.CodeBookingCancelled
+		d.record(b, c, status, why, holdfast.CodeBookingCancelled)
+		return true
 	}
-	p = d.record(b, charge, status, why, code)
-	if status == holdfast.PaymentAccepted {
-		d.plan.Bookings = append(d.plan.Bookings, BookingWrite{
-			ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, PaymentID: p.ID, UpdatedAt: b.UpdatedAt,
-		})
-		b.PaymentID, b.Revision = p.ID, b.Revision+1
-		d.bookings[b.ID] = b
-	}
-	return p, true
+	b.PaymentID, b.Revision = d.record(b, c, status, "", "").ID, b.Revision+1
+	d.plan.Bookings = append(d.plan.Bookings, BookingWrite{
+		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, PaymentID: b.PaymentID, UpdatedAt: b.UpdatedAt,
+	})
+	d.bookings[b.ID] = b
+	return true
 }
 
 // messageOf is what a refusal says.

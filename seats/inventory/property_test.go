@@ -91,11 +91,13 @@ func (r *comparison) run(t *rapid.T, commands ...inventory.Command) {
 		}
 		results := r.batch(t, commands...)
 		var undecided []inventory.Command
+		hasReclaimed := false
 		clear(r.model.fresh)
 		for i, c := range commands {
 			if results[i].Undecided {
-				if len(undecided) == 0 { // the locks reclaimed so far stay reclaimed
-					r.model.reclaimFor(c.(inventory.Acquire).Seats)
+				if seats, wants := r.model.wanted(c); wants && !hasReclaimed { // the locks reclaimed so far stay reclaimed
+					r.model.reclaimFor(seats)
+					hasReclaimed = true
 				}
 				undecided = append(undecided, c)
 				continue
@@ -126,10 +128,16 @@ func outcomeOf(c inventory.Command, r reply) outcome {
 		if d, ok := holdfast.DetailsOf[holdfast.CapacityBelowTaken](r.Err); ok {
 			o.details = d
 		}
+		if d, ok := holdfast.DetailsOf[holdfast.RefusedPayment](r.Err); ok {
+			o.details = d
+		}
 		return o
 	}
-	o := outcome{lock: r.Lock, replayed: r.Replayed, ended: r.Ended, booking: r.Booking}
+	o := outcome{lock: r.Lock, replayed: r.Replayed, ended: r.Ended, booking: r.Booking, isLate: r.IsLate}
 	o.booking.UpdatedAt, o.booking.Revision = time.Time{}, 0
+	if r.Payment != nil {
+		o.payment = shownPayment(*r.Payment)
+	}
 	if r.Correction != nil {
 		o.details = *r.Correction
 	}
@@ -167,6 +175,14 @@ func (m *model) difference(s *store) string {
 		if !reflect.DeepEqual(*got, *want) {
 			return fmt.Sprintf("the booking is %+v, want %+v", got, want)
 		}
+	}
+	for key, want := range m.payments {
+		if got := s.charged(key); got == nil || !reflect.DeepEqual(shownPayment(*got), shownPayment(*want)) {
+			return fmt.Sprintf("the payment is %+v, want %+v", got, want)
+		}
+	}
+	if len(s.payments) != len(m.payments) {
+		return fmt.Sprintf("there are %d payments, want %d", len(s.payments), len(m.payments))
 	}
 	if len(s.locks) != len(m.locks) || len(s.bookings) != len(m.bookings) {
 		return fmt.Sprintf("there are %d locks and %d bookings, want %d and %d", len(s.locks), len(s.bookings), len(m.locks), len(m.bookings))

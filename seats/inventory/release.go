@@ -48,6 +48,11 @@ type Cancel struct {
 func (c Cancel) decide(d *decision) Result {
 	d.ofEvents(c.EventID)
 	b, exists, read := d.booking(c.BookingID)
+	if b.Late { // a late payment may have given it another lock since the command was made
+		if c.LockID = b.LockID; d.makes(c.LockID) { // the next batch can release it
+			return Result{Undecided: true}
+		}
+	}
 	lock, hasLock, lockRead := d.lock(c.LockID)
 	sales, salesRead := d.sales[c.LockID]
 	if !salesRead {

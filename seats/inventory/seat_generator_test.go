@@ -37,6 +37,7 @@ func newSeatGenerator(t *rapid.T) *seatGenerator {
 	g.rules.MaxLocksPerUser = draw(g.generator, "MaxLocksPerUser", int64(0), 0, 0, 2)
 	e := g.store.event
 	e.MaxSeatsPerUser = draw(g.generator, "maxSeatsPerUser", int64(0), 0, 0, 5)
+	g.latePayments()
 	const onSale = holdfast.OnSale
 	e.Status = draw(g.generator, "status", onSale, onSale, onSale, onSale, holdfast.Closed, holdfast.Cancelled, "PLANNED")
 	e.Seating.OrphanRule = draw(g.generator, "orphanRule", holdfast.OrphansRefused, holdfast.OrphansAllowed, holdfast.OrphansRefused, "")
@@ -167,8 +168,8 @@ func (g *seatGenerator) lock() {
 		lock.Key = ""
 	}
 	booking := draw(g.generator, "booking", map[holdfast.LockStatus][]holdfast.BookingStatus{
-		"ACTIVE": {"", "", "INITIATED", "PAYMENT_PENDING", "CONFIRMED"}, "CONSUMED": {"CONFIRMED"},
-		"EXPIRED": {"", "EXPIRED"}, "RELEASED": {"", "CANCELLED"},
+		"ACTIVE": {"", "", "INITIATED", "PAYMENT_PENDING", "PAYMENT_PENDING", "EXPIRED", "CONFIRMED"}, "CONSUMED": {"CONFIRMED"},
+		"EXPIRED": {"", "EXPIRED", "EXPIRED"}, "RELEASED": {"", "CANCELLED"},
 	}[status]...)
 	if booking == "" {
 		return
@@ -180,6 +181,7 @@ func (g *seatGenerator) lock() {
 	g.store.withBooking(n, booking, window)
 	b := g.store.bookings[bookingID(n)]
 	b.UserID, b.Seats, b.SeatIDs, b.Section = lock.UserID, lock.Seats, lock.SeatIDs, lock.Section
+	g.paid(b)
 }
 
 // taken has the seats of the live locks.
@@ -268,7 +270,10 @@ func (g *seatGenerator) request(n int) inventory.Acquire {
 // queued draws a command that goes through the event's queue.
 func (g *seatGenerator) queued() inventory.Command {
 	switch draw(g.generator, "command",
-		"acquire", "acquire", "acquire", "acquire", "change seats", "change seats", "block", "unblock", "release", "cancel", "change") {
+		"acquire", "acquire", "acquire", "acquire", "change seats", "change seats", "block", "unblock", "release", "cancel", "change",
+		"late", "late") {
+	case "late":
+		return g.late()
 	case "change seats":
 		c := inventory.ChangeSeats{LockID: g.lockID()}
 		c.Wish, c.Seats = g.wish()
@@ -321,7 +326,9 @@ func (g *seatGenerator) capacities() []holdfast.SectionCapacity {
 
 func (g *seatGenerator) setting() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
-	switch draw(g.generator, "setting", "status", "status", "limit", "orphanRule", "accessiblePolicy", "seats", "sections", "sections") {
+	switch draw(g.generator, "setting", "status", "status", "limit", "orphanRule", "accessiblePolicy", "seats", "sections", "sections", "late payments") {
+	case "late payments":
+		return g.lateSetting()
 	case "sections":
 		c.Sections = g.capacities()
 	case "limit":

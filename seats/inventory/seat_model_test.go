@@ -30,7 +30,31 @@ func seatModelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error
 			delete(m.locks, id)
 		}
 	}
+	m.claimAgain = m.takeAgain
 	return m
+}
+
+// takeAgain takes the seats of a lock that has lost them, if the hall still has them. They were chosen before, so the
+// orphan rule does not apply.
+func (m *seatModel) takeAgain(l holdfast.Lock) bool {
+	rule := m.event.Seating.OrphanRule
+	defer func() { m.event.Seating.OrphanRule = rule }()
+	m.event.Seating.OrphanRule = "ALLOW"
+	wish := holdfast.Wish{SeatIDs: l.SeatIDs, Section: l.Section}
+	switch {
+	case m.hall == nil:
+		wish = holdfast.Wish{}
+	case len(l.SeatIDs) > 0:
+		if _, ok := m.hall.Named(l.SeatIDs); !ok {
+			return false
+		}
+	default:
+		if s := m.hall.Section(l.Section); s == nil || s.Capacity == 0 {
+			return false
+		}
+	}
+	_, refusal := m.find(wish, l.Seats, nil)
+	return refusal.code == ""
 }
 
 func (m *seatModel) do(command inventory.Command) outcome {

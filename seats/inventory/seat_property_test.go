@@ -122,8 +122,8 @@ func (r *hallComparison) run(t *rapid.T, commands ...inventory.Command) {
 		clear(r.model.fresh)
 		for i, c := range commands {
 			if results[i].Undecided {
-				if len(undecided) == 0 { // the locks that it has ended stay ended
-					r.model.adopt(r.store)
+				if _, wants := r.model.wanted(c); wants { // the locks that it has ended stay ended
+					r.model.adoptEnded(r.store)
 				}
 				undecided = append(undecided, c)
 				continue
@@ -167,8 +167,8 @@ func described(commands ...inventory.Command) string {
 	return strings.Join(lines, "\n")
 }
 
-// adopt ends the due locks that the commands left undecided have ended.
-func (m *seatModel) adopt(s *store) {
+// adoptEnded ends the due locks that the commands left undecided have ended.
+func (m *seatModel) adoptEnded(s *store) {
 	for id, l := range m.locks {
 		switch stored := s.locks[id]; {
 		case stored == nil:

@@ -1,0 +1,303 @@
+package inventory_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
+)
+
+// The payments of the model.
+
+// paymentIDOf is the contract's ID of a payment.
+func paymentIDOf(provider, reference, part string) (id ID) {
+	hash := sha256.New()
+	for _, text := range []string{provider, reference, part} {
+		length := make([]byte, 4)
+		binary.BigEndian.PutUint32(length, uint32(len(text)))
+		hash.Write(length)
+		hash.Write([]byte(text))
+	}
+	copy(id[:], hash.Sum(nil))
+	return id
+}
+
+// shownPayment is a payment without its times and revision.
+func shownPayment(p holdfast.Payment) holdfast.Payment {
+	p.CreatedAt, p.UpdatedAt, p.Revision = time.Time{}, time.Time{}, 0
+	return p
+}
+
+func keyOf(c holdfast.Charge) inventory.PaymentKey {
+	return inventory.PaymentKey{Reference: c.Reference, Part: c.Part}
+}
+
+// record makes a payment.
+func (m *model) record(b *holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, reason holdfast.PaymentReason,
+	code holdfast.Code,
+) *holdfast.Payment {
+	if c.Provider == "" {
+		c.Provider = "default"
+	}
+	p := &holdfast.Payment{
+		ID: paymentIDOf(c.Provider, c.Reference, c.Part), Charge: c, BookingID: b.ID, EventID: b.EventID, UserID: b.UserID,
+		Status: status, Reason: reason, Code: code,
+	}
+	m.payments[keyOf(c)] = p
+	return p
+}
+
+// differs reports whether a payment has another provider, amount or currency than the charge says.
+func differs(p *holdfast.Payment, c holdfast.Charge) bool {
+	isOther := c.Provider != p.Provider && (c.Provider != "" || p.Provider != "default")
+	isOther = isOther || c.Amount != nil && (p.Amount == nil || *p.Amount != *c.Amount)
+	return isOther || c.Currency != "" && c.Currency != p.Currency
+}
+
+// unpaid are the CONFIRMED bookings with a reference that have no payment yet, without one of them.
+func (m *model) unpaid(reference string, without ID) (found []*holdfast.Booking) {
+	for _, b := range m.bookings {
+		if b.Status == "CONFIRMED" && b.PaymentReference == reference && b.PaymentID.IsZero() && b.ID != without {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// adopt gives a CONFIRMED booking without a payment the one of its reference.
+func (m *model) adopt(b *holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, reason holdfast.PaymentReason, code holdfast.Code) {
+	if c.Part == "" && (m.payments[keyOf(c)] != nil || len(m.unpaid(c.Reference, b.ID)) > 0) {
+		c.Part = b.ID.String()
+	}
+	if m.payments[keyOf(c)] != nil {
+		return
+	}
+	p := m.record(b, c, status, reason, code)
+	if status == "ACCEPTED" {
+		b.PaymentID = p.ID
+	}
+}
+
+// isPaidWith reports whether the charge is the one that a CONFIRMED booking was paid with.
+func (m *model) isPaidWith(b *holdfast.Booking, c holdfast.Charge) bool {
+	if p := m.payments[keyOf(c)]; p != nil {
+		return p.BookingID == b.ID && p.Status == "ACCEPTED"
+	}
+	if b.PaymentReference != c.Reference || c.Part != "" && c.Part != b.ID.String() {
+		return false
+	}
+	own := m.payments[inventory.PaymentKey{Reference: c.Reference, Part: b.ID.String()}]
+	return b.PaymentID.IsZero() || own != nil && own.BookingID == b.ID && own.Status == "ACCEPTED" && !differs(own, holdfast.Charge{Provider: c.Provider})
+}
+
+// isOfAnother reports whether another booking has the reference and part.
+func (m *model) isOfAnother(b *holdfast.Booking, c holdfast.Charge) bool {
+	if p := m.payments[keyOf(c)]; p != nil {
+		return p.BookingID != b.ID
+	}
+	for _, other := range m.unpaid(c.Reference, b.ID) {
+		if c.Part == "" || c.Part == other.ID.String() {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) confirm(c inventory.Confirm) outcome {
+	b := m.bookings[c.BookingID]
+	if b == nil {
+		return refused("BOOKING_NOT_FOUND")
+	}
+	said := c.Charge.Reference != ""
+	var paid *holdfast.Payment
+	if said {
+		paid = m.payments[keyOf(c.Charge)]
+	}
+	if paid != nil && differs(paid, c.Charge) {
+		return refused("VALIDATION_FAILED")
+	}
+	if b.Status == "CONFIRMED" && (!said || m.isPaidWith(b, c.Charge)) {
+		if said && b.PaymentID.IsZero() {
+			m.adopt(b, c.Charge, "ACCEPTED", "", "")
+		}
+		return answer(b)
+	}
+	if said && m.isOfAnother(b, c.Charge) {
+		return refused("PAYMENT_REFERENCE_USED")
+	}
+	isLate := said && m.isLate(b)
+	if isLate && c.LockID.IsZero() {
+		return outcome{isLate: true}
+	}
+	code, reason := m.confirmCode(b)
+	if isLate {
+		if reason = m.acceptCode(b); reason == "" {
+			code = ""
+		}
+	}
+	switch {
+	case code == "EVENT_NOT_FOUND", code == "BOOKING_NOT_PAYABLE", code != "" && !said:
+		return refused(code)
+	case code == "" && paid != nil:
+		return refusedWith("PAYMENT_REFUND_DUE", paid)
+	case code != "" && paid != nil:
+		return refusedWith(paid.Code, paid)
+	case code != "":
+		return refusedWith(code, m.record(b, c.Charge, "REFUND_DUE", reason, code))
+	}
+	if isLate {
+		m.moveToNewLock(b, c.LockID)
+	}
+	b.Status = "CONFIRMED"
+	m.locks[b.LockID].Status = "CONSUMED"
+	if said {
+		p := m.record(b, c.Charge, "ACCEPTED", "", "")
+		b.PaymentReference, b.PaymentID = p.Reference, p.ID
+	}
+	return answer(b)
+}
+
+func refusedWith(code holdfast.Code, p *holdfast.Payment) outcome {
+	return outcome{code: code, details: holdfast.RefusedPayment{ID: p.ID, Status: p.Status, Reason: p.Reason}}
+}
+
+// confirmCode refuses a confirmation that is not a late one, with the reason of its refund.
+func (m *model) confirmCode(b *holdfast.Booking) (holdfast.Code, holdfast.PaymentReason) {
+	code := m.bookingClaimCode(b)
+	if b.Status == "INITIATED" && code != "BOOKING_EXPIRED" {
+		code = "BOOKING_NOT_PAYABLE"
+	}
+	isCancelled := m.event != nil && m.event.Status == "CANCELLED"
+	switch code {
+	case "":
+		return m.eventCode(), "event_cancelled"
+	case "BOOKING_EXPIRED":
+		return code, "late"
+	case "BOOKING_CONFIRMED":
+		return code, "duplicate"
+	case "BOOKING_CANCELLED":
+		if isCancelled {
+			return code, "event_cancelled"
+		}
+		return code, "booking_cancelled"
+	default:
+		return code, "lock_ended"
+	}
+}
+
+// isLate reports whether the event accepts late payments, and the booking has ended so shortly ago.
+func (m *model) isLate(b *holdfast.Booking) bool {
+	if m.event == nil || m.event.LatePayments.Policy != "ACCEPT" || b.PaymentExpiresAt.IsZero() {
+		return false
+	}
+	end, lock := b.PaymentExpiresAt, m.locks[b.LockID]
+	if lock != nil && lock.ExpiresAt.Before(end) {
+		end = lock.ExpiresAt
+	}
+	isOver := b.Status == "EXPIRED" || b.Status == "PAYMENT_PENDING" && (lock == nil || m.isDue(end))
+	return isOver && m.now.Sub(end) <= time.Duration(m.event.LatePayments.Seconds)*time.Second
+}
+
+// formerLock is what a booking had: by its lock or, if that was purged, by itself.
+func (m *model) formerLock(b *holdfast.Booking) holdfast.Lock {
+	if lock := m.locks[b.LockID]; lock != nil {
+		return lock.Lock
+	}
+	return holdfast.Lock{EventID: b.EventID, UserID: b.UserID, Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section, Status: "EXPIRED"}
+}
+
+// acceptCode says why a late payment is not accepted; "": its seats are free now.
+func (m *model) acceptCode(b *holdfast.Booking) holdfast.PaymentReason {
+	former := m.formerLock(b)
+	switch {
+	case m.event.Status == "CANCELLED":
+		return "event_cancelled"
+	case m.event.Status != "ON_SALE":
+		return "not_on_sale"
+	case former.EventID != m.event.ID, former.Seats < 1, former.Status == "CONSUMED":
+		return "seats_gone"
+	}
+	for _, other := range m.live(b.LockID) {
+		if other.ID != b.ID {
+			return "seats_gone"
+		}
+	}
+	held, _ := m.holding(former.UserID)
+	has := former.Status == "ACTIVE"
+	more := former.Seats
+	if has && !m.isDue(former.ExpiresAt) {
+		more = 0
+	}
+	if most := m.rules.MaxSeatsPerLock; most > 0 && former.Seats > most {
+		return "limit"
+	}
+	if most := m.event.MaxSeatsPerUser; most > 0 && more > 0 && held+more > most {
+		return "limit"
+	}
+	if !has && !m.claimAgain(former) {
+		return "seats_gone"
+	}
+	return ""
+}
+
+// moveToNewLock ends the lock of a booking whose late payment is accepted, and makes the one that has its seats.
+func (m *model) moveToNewLock(b *holdfast.Booking, id ID) {
+	next := m.formerLock(b)
+	if former := m.locks[b.LockID]; former != nil && former.Status == "ACTIVE" {
+		former.Status, former.BookingID, former.ending = "EXPIRED", ID{}, ending{by: "late-payment"}
+	}
+	m.locks[id] = &modelLock{Lock: holdfast.Lock{
+		ID: id, EventID: m.event.ID, UserID: next.UserID, Seats: next.Seats, SeatIDs: next.SeatIDs, Section: next.Section,
+		ExpiresAt: m.now, CreatedAt: m.now, BookingID: b.ID,
+	}}
+	b.LockID, b.Late = id, true
+}
+
+// giveBackPayment makes the payment of a CONFIRMED booking REFUND_DUE, because the booking is cancelled.
+func (m *model) giveBackPayment(b *holdfast.Booking) {
+	for _, p := range m.payments {
+		if p.BookingID == b.ID && p.Status == "ACCEPTED" {
+			p.Status, p.Reason, p.Code = "REFUND_DUE", "booking_cancelled", "BOOKING_CANCELLED"
+			return
+		}
+	}
+	if b.PaymentReference != "" {
+		m.adopt(b, holdfast.Charge{Reference: b.PaymentReference}, "REFUND_DUE", "booking_cancelled", "BOOKING_CANCELLED")
+	}
+}
+
+func (m *model) refund(c inventory.Refund) outcome {
+	for _, p := range m.payments {
+		if p.ID != c.PaymentID {
+			continue
+		}
+		switch {
+		case p.Status == "ACCEPTED":
+			return refused("PAYMENT_ACCEPTED")
+		case p.Status == "REFUNDED" && p.RefundReference != c.Reference:
+			return refused("PAYMENT_REFUNDED")
+		}
+		p.Status, p.RefundReference = "REFUNDED", c.Reference
+		return outcome{payment: shownPayment(*p)}
+	}
+	return refused("PAYMENT_NOT_FOUND")
+}
+
+// wanted is how many seats a command asks for; wants is false if it asks for none.
+func (m *model) wanted(command inventory.Command) (seats int64, wants bool) {
+	switch c := command.(type) {
+	case inventory.Acquire:
+		return c.Seats, true
+	case inventory.ChangeSeats:
+		return c.Seats, true
+	case inventory.Confirm:
+		if b := m.bookings[c.BookingID]; b != nil {
+			return m.formerLock(b).Seats, true
+		}
+	case inventory.Block:
+		return int64(len(c.SeatIDs)), true
+	}
+	return 0, false
+}
