@@ -17,7 +17,9 @@ func (p *Pipeline) Store() *store.Store { return p.store }
 func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Result, error) {
 	var t *task
 	places := func() []mongodb.Place { return placesOfCommand(c, t.seen) }
-	return mongodb.ConfirmRefusal(ctx, p.store.DB(), mongodb.IsRefusal, places, func(ctx context.Context) (inventory.Result, error) {
+	// The commit of what a refusal wrote, such as a payment that has to go back, is proof enough.
+	isDoubtful := func(err error) bool { return mongodb.IsRefusal(err) && t.plan.IsEmpty() }
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), isDoubtful, places, func(ctx context.Context) (inventory.Result, error) {
 		t = taskOf(ctx, ID{}, c)
 		return p.carryOut(ctx, t, c, readFirst)
 	})
@@ -46,6 +48,8 @@ func placesOfCommand(c inventory.Command, event ID) []mongodb.Place {
 		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
 	case inventory.Cancel:
 		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
+	case inventory.Refund:
+		return []mongodb.Place{store.PlaceOfPayment(c.PaymentID)}
 	default:
 		return store.PlacesOf(event)
 	}

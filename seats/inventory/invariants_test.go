@@ -28,7 +28,8 @@ func (s *store) checkCommit(t rapid.TB, before *store) {
 		if is.ExpiresAt.Before(was.ExpiresAt) || was.Status == holdfast.LockBlocked && !is.ExpiresAt.Equal(was.ExpiresAt) {
 			t.Errorf("lock %s was shortened", id)
 		}
-		if is.Status == holdfast.LockExpired && was.Status != is.Status && !was.Due(s.now) && was.BookingID.IsZero() {
+		isLate := s.ends[id].by == holdfast.EndedByLatePayment // of its booking, see checkLate
+		if is.Status == holdfast.LockExpired && was.Status != is.Status && !was.Due(s.now) && was.BookingID.IsZero() && !isLate {
 			t.Errorf("lock %s expired before its time", id)
 		}
 	}
@@ -38,6 +39,7 @@ func (s *store) checkCommit(t rapid.TB, before *store) {
 		}
 	}
 	s.checkSales(t, before)
+	s.checkPayments(t, before)
 }
 
 // The pairs that the contract lists.
@@ -51,6 +53,11 @@ var (
 		"INITIATED":       {"PAYMENT_PENDING": true, "CANCELLED": true, "EXPIRED": true},
 		"PAYMENT_PENDING": {"CONFIRMED": true, "CANCELLED": true, "EXPIRED": true},
 		"CONFIRMED":       {"CANCELLED": true},
+		"EXPIRED":         {"CONFIRMED": true}, // by a late payment, see checkSales
+	}
+	paymentMoves = map[holdfast.PaymentStatus]map[holdfast.PaymentStatus]bool{
+		"ACCEPTED":   {"REFUND_DUE": true},
+		"REFUND_DUE": {"REFUNDED": true},
 	}
 )
 
@@ -99,8 +106,57 @@ func (s *store) checkSales(t rapid.TB, before *store) {
 		if lock := s.locks[b.LockID]; lock == nil || lock.Status != holdfast.LockConsumed {
 			t.Errorf("booking %s was confirmed, its lock is %+v", id, lock)
 		}
+		if was != nil && b.Late && !was.Late {
+			s.checkLate(t, before, was, b)
+			continue
+		}
 		if was == nil || before.locks[b.LockID].Due(s.now) || (!was.PaymentExpiresAt.IsZero() && !was.PaymentExpiresAt.After(s.now)) {
 			t.Errorf("booking %s was confirmed after its time", id)
+		}
+	}
+}
+
+// checkLate: a late payment confirms a booking that has expired, in a new lock that has the former one's seats.
+func (s *store) checkLate(t rapid.TB, before *store, was, is *holdfast.Booking) {
+	t.Helper()
+	former, next := before.locks[was.LockID], s.locks[is.LockID]
+	isDue := was.PaymentExpiresAt.Before(s.now) || was.PaymentExpiresAt.Equal(s.now) || former == nil || former.Due(s.now)
+	if was.Status != holdfast.BookingExpired && (was.Status != holdfast.BookingPending || !isDue) {
+		t.Errorf("booking %s was confirmed late, and was %s until %v", is.ID, was.Status, was.PaymentExpiresAt)
+	}
+	if before.locks[is.LockID] != nil || next == nil || next.Status != holdfast.LockConsumed || next.BookingID != is.ID {
+		t.Errorf("booking %s was confirmed late in the lock %+v", is.ID, next)
+	}
+	if formerNow := s.locks[was.LockID]; formerNow != nil && takes(formerNow) {
+		t.Errorf("booking %s was confirmed late, and its former lock is %+v", is.ID, formerNow)
+	}
+}
+
+// checkPayments: a payment is ACCEPTED if and only if its booking is CONFIRMED with it, and moves only forward.
+func (s *store) checkPayments(t rapid.TB, before *store) {
+	t.Helper()
+	for id, p := range s.payments {
+		was := before.payments[id]
+		if was != nil && was.Status == p.Status {
+			continue
+		}
+		if was != nil && !paymentMoves[was.Status][p.Status] || was == nil && p.Status == holdfast.PaymentRefunded {
+			t.Errorf("payment %s went from %+v to %+v", id, was, p)
+		}
+		b := s.bookings[p.BookingID]
+		isPaid := b != nil && b.Status == holdfast.BookingConfirmed && b.PaymentID == id
+		if isPaid != (p.Status == holdfast.PaymentAccepted) {
+			t.Errorf("payment %s is %s, its booking is %+v", id, p.Status, b)
+		}
+		if (p.Reason == "") != (p.Status == holdfast.PaymentAccepted) {
+			t.Errorf("payment %s is %s with the reason %q", id, p.Status, p.Reason)
+		}
+	}
+	for id, b := range s.bookings {
+		was := before.bookings[id]
+		if p := s.payments[b.PaymentID]; b.Status == holdfast.BookingConfirmed && (was == nil || was.Revision != b.Revision) && !b.PaymentID.IsZero() &&
+			(p == nil || p.Status != holdfast.PaymentAccepted || p.BookingID != id) {
+			t.Errorf("booking %s is CONFIRMED with the payment %+v", id, p)
 		}
 	}
 }

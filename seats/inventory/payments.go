@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -78,6 +79,7 @@ func (c Confirm) decide(d *decision) Result {
 		return Result{Err: errRefundDue(*paid)}
 	}
 	d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: LiveAtRevision})
+	d.sales[lock.ID]++
 	return c.sell(d, b, holdfast.ConfirmBooking, BookingWrite{
 		WindowOpen: !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
 	})
@@ -119,8 +121,7 @@ func (c Confirm) sell(d *decision, b holdfast.Booking, a holdfast.BookingAction,
 	return Result{Booking: &b}
 }
 
-// isLate reports whether the event accepts the payment of a booking that has expired. It counts from the earlier
-// end of the booking's window and its lock.
+// isLate reports whether the event accepts the payment of a booking that has expired.
 func (c Confirm) isLate(d *decision, b holdfast.Booking, lock Lock) bool {
 	policy := d.event.LatePayments
 	if c.Charge.IsZero() || b.PaymentExpiresAt.IsZero() || d.state.Event == nil || policy.Policy != holdfast.LatePaymentsAccepted {
@@ -129,11 +130,17 @@ func (c Confirm) isLate(d *decision, b holdfast.Booking, lock Lock) bool {
 	if b.Status != holdfast.BookingExpired && (b.Status != holdfast.BookingPending || !b.Due(lock.Lock, d.state.Now)) {
 		return false
 	}
+	return !d.state.Now.After(c.lateUntil(d, b, lock))
+}
+
+// lateUntil is the last moment at which the event accepts the payment of a booking. It counts from the earlier end of
+// the booking's window and its lock.
+func (c Confirm) lateUntil(d *decision, b holdfast.Booking, lock Lock) time.Time {
 	end := b.PaymentExpiresAt
 	if !lock.ExpiresAt.IsZero() && lock.ExpiresAt.Before(end) {
 		end = lock.ExpiresAt
 	}
-	return !d.state.Now.After(end.Add(policy.Window()))
+	return end.Add(d.event.LatePayments.Window())
 }
 
 // accept gives a late payment the seats of its booking again, if they are free under the event's rules and the
@@ -191,6 +198,9 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *hold
 		d.holdings[next.UserID] = held
 	}
 	d.ifUnchanged = true
+	if end := c.lateUntil(d, b, former).Add(time.Millisecond); d.plan.Before.IsZero() || end.Before(d.plan.Before) {
+		d.plan.Before = end
+	}
 	d.acquire(next, 0)
 	d.locks[next.ID], d.sales[next.ID] = Lock{Lock: next}, 1
 	return c.sell(d, b, holdfast.AcceptBooking, BookingWrite{LockID: next.ID, Late: true})
@@ -307,7 +317,9 @@ func isOfAnother(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment, 
 
 // isPartOf reports whether a charge has the part of a booking that an earlier version has confirmed: none or, if
 // several have its reference, the booking's ID.
-func isPartOf(bookingID ID, c holdfast.Charge) bool { return c.Part == "" || c.Part == bookingID.String() }
+func isPartOf(bookingID ID, c holdfast.Charge) bool {
+	return c.Part == "" || c.Part == bookingID.String()
+}
 
 // errRefundDue refuses a charge that was refused before, of a booking that could be confirmed now.
 func errRefundDue(p holdfast.Payment) error {
@@ -323,7 +335,8 @@ func isPaidBy(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment) boo
 	}
 	adopted := c
 	adopted.Part = b.ID.String()
-	return b.PaymentReference == c.Reference && isPartOf(b.ID, c) && (b.PaymentID.IsZero() || b.PaymentID == adopted.PaymentID())
+	return b.PaymentReference == c.Reference && isPartOf(b.ID, c) &&
+		(b.PaymentID.IsZero() || b.PaymentID == adopted.PaymentID() || b.PaymentID == c.PaymentID())
 }
 
 // refuseCharge refuses a confirmation. Its charge has to go back: the payment says so.
@@ -335,6 +348,7 @@ func (d *decision) refuseCharge(b holdfast.Booking, c holdfast.Charge, paid *hol
 	switch {
 	case paid == nil:
 		paid = d.record(b, c, holdfast.PaymentRefundDue, why, code)
+		d.keepBooking(b)
 	case paid.Status == holdfast.PaymentAccepted: // other software has changed the booking since
 		due := *paid
 		due.Reason, due.Code = why, code
@@ -344,6 +358,19 @@ func (d *decision) refuseCharge(b holdfast.Booking, c holdfast.Charge, paid *hol
 		code, message = paid.Code, "The payment was refused before."
 	}
 	return Result{Err: holdfast.Refuse(code, "%s", message).With(paid.Refused()), Payment: paid}
+}
+
+// keepBooking raises the revision of a booking, which changes nothing else, so that retention does not remove the booking
+// in the meantime.
+func (d *decision) keepBooking(b holdfast.Booking) {
+	if _, isWritten := d.bookings[b.ID]; isWritten {
+		return
+	}
+	d.plan.Bookings = append(d.plan.Bookings, BookingWrite{
+		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, UpdatedAt: b.UpdatedAt,
+	})
+	b.Revision++
+	d.bookings[b.ID] = b
 }
 
 // record plans a new payment.

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -139,6 +140,10 @@ func (r *race) checkNothingElse(commands []inventory.Command, results []reply) {
 		if _, books := commands[i].(inventory.Book); books && result.Err == nil && !result.Replayed {
 			bookings++
 		}
+		if late, confirms := commands[i].(inventory.Confirm); confirms && result.Err == nil && result.Result.Booking != nil &&
+			last.locks[late.LockID] == nil && result.Booking.LockID == late.LockID {
+			locks++
+		}
 	}
 	if len(r.store.locks) != locks || len(r.store.bookings) != bookings {
 		r.Fatalf("there are %d locks and %d bookings, want %d and %d", len(r.store.locks), len(r.store.bookings), locks, bookings)
@@ -148,5 +153,9 @@ func (r *race) checkNothingElse(commands []inventory.Command, results []reply) {
 func (m *model) clone() *model {
 	c := *m
 	c.locks, c.bookings, c.event, c.fresh = copies(m.locks), copies(m.bookings), copyOf(m.event), map[ID]bool{}
+	c.payments = map[inventory.PaymentKey]*holdfast.Payment{}
+	for key, paid := range m.payments {
+		c.payments[key] = pointer(*paid)
+	}
 	return &c
 }
