@@ -206,7 +206,8 @@ func TestWebhooks_TestSendsOneEvent(t *testing.T) {
 		t.Errorf("%+v, %v", tested, err)
 	}
 	status = http.StatusBadGateway
-	if tested, err := private.Test(t.Context(), e.ID); err != nil || tested.Status != 502 || !strings.Contains(tested.Error, "another status") {
+	tested, err := private.Test(t.Context(), e.ID)
+	if err != nil || tested.Status != 502 || !strings.Contains(tested.Error, "another status") {
 		t.Errorf("%+v, %v", tested, err)
 	}
 	if !slices.Equal(got, []string{webhooks.TypeTest, webhooks.TypeTest}) {

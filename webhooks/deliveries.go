@@ -421,12 +421,22 @@ func parseDeliveryToken(token string) (last ID, skip int, err error) {
 // purgedAtOnce bounds the documents that one command removes.
 const purgedAtOnce = 1000
 
-// Purge removes deliveries that ended, and pending ones that were not touched, before a time; it returns how many
-// documents it has removed; 0: none is left.
+// Purge removes deliveries that ended before a time, and those of endpoints that are gone; it returns how many documents it
+// has removed; 0: none is left. A pending one whose change is past retention becomes DEAD when it is tried.
 func (s *Service) Purge(ctx context.Context, before time.Time) (removed int64, err error) {
-	for _, state := range []string{Delivered, Dead, Pending} {
+	endpoints, err := mongodb.All[endpointDoc](ctx, s.endpoints(), mongo.Pipeline{mongodb.Only("_id")})
+	if err != nil {
+		return 0, mongodb.Translate(err)
+	}
+	there := make([]ID, len(endpoints))
+	for i, e := range endpoints {
+		there[i] = e.ID
+	}
+	orphans := bson.D{{Key: "webhookId", Value: bson.D{{Key: "$nin", Value: there}}}}
+	orphaned := mongodb.And(mongodb.Is("state", Pending), orphans)
+	for _, which := range []bson.D{mongodb.Is("state", Delivered), mongodb.Is("state", Dead), orphaned} {
 		old, err := mongodb.All[deliveryDoc](ctx, s.deliveries(), mongo.Pipeline{
-			mongodb.Match(mongodb.Is("state", state), mongodb.Is("at", bson.D{{Key: "$lt", Value: before}})),
+			mongodb.Match(which, mongodb.Is("at", bson.D{{Key: "$lt", Value: before}})),
 			mongodb.Sort("at"), mongodb.Limit(purgedAtOnce), mongodb.Only("_id"),
 		})
 		if err != nil {
@@ -439,7 +449,7 @@ func (s *Service) Purge(ctx context.Context, before time.Time) (removed int64, e
 		for i, d := range old {
 			keys[i] = d.Key
 		}
-		result, err := s.deliveries().DeleteMany(ctx, mongodb.And(mongodb.In("_id", keys), mongodb.Is("state", state)))
+		result, err := s.deliveries().DeleteMany(ctx, mongodb.And(mongodb.In("_id", keys), which))
 		if err != nil {
 			return removed, mongodb.UnknownOutcome(err)
 		}

@@ -97,7 +97,9 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	background.Go(func() { fed.run(reading) })
+	if !once { // else the end stays where it is
+		background.Go(func() { fed.run(reading) })
+	}
 	runners, replaced := map[ID]*active{}, map[ID]time.Time{}
 	defer func() {
 		for _, a := range runners {

@@ -1,7 +1,10 @@
 package webhooks_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
@@ -277,4 +281,144 @@ func TestDispatcher_AStopKeepsWhatWasSent(t *testing.T) {
 			t.Errorf("the log has a secret: %s", line)
 		}
 	}
+}
+
+// Without its lease a dispatcher sends nothing more, and does not wait for an endpoint that hangs.
+func TestDispatcher_WithoutItsLeaseItEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	b := benchOn(w, webhooks.Hooks{Timeout: time.Hour})
+	r := newReceiver(t)
+	release := make(chan struct{})
+	r.answers(func(told, http.ResponseWriter) int { <-release; return http.StatusOK })
+	t.Cleanup(func() { close(release) })
+	id := b.endpoint(r)
+	b.Event(1)
+	all := b.changeIDs()
+	ctx, lose := context.WithCancelCause(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost).Run(ctx, slog.New(b.Log), false)
+	}()
+	testenv.WaitFor(t, func() bool { tries, _ := r.got(); return len(tries) == len(all) })
+	lose(fmt.Errorf("%w: another process has it", errLeaseLost))
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if list := b.deliveries(id, ""); len(list) > 0 {
+		t.Errorf("a try that was ended counts: %+v", list)
+	}
+}
+
+// An endpoint is told of its types and its event alone, and of nothing from before it was created.
+func TestDispatcher_TellsWhatAnEndpointSubscribesTo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	event, other := b.Event(10), b.Event(10)
+	r := newReceiver(t)
+	e, _, _, err := b.hooks.Create(t.Context(), webhooks.NewEndpoint{
+		URL: r.server.URL, Types: []string{"holdfast.lock.created", "holdfast.booking.*"}, EventID: event,
+	}, holdfast.CreationKey{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.sell(other, 2)
+	lock := b.Acquire(event, 1, testenv.Soon())
+	booking := b.Book(lock, testenv.Soon())
+	b.dispatchOnce()
+	all, _ := r.got()
+	var types []string
+	for _, one := range all {
+		types = append(types, one.Type)
+		if one.Subject != "locks/"+lock.ID.String() && one.Subject != "bookings/"+booking.ID.String() {
+			t.Errorf("%+v", one)
+		}
+	}
+	slices.Sort(types)
+	if !slices.Equal(types, []string{"holdfast.booking.created", "holdfast.lock.created"}) {
+		t.Errorf("%v", types)
+	}
+	if list := b.deliveries(e.ID, webhooks.Delivered); len(list) != 2 || list[0].Attempts != 1 || list[0].LastStatus != 200 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Pages of deliveries have each of them once, also where one document has several.
+func TestDeliveries_HavePages(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r)
+	event := b.Event(100)
+	for range 3 {
+		b.sell(event, 5)
+		b.dispatchOnce()
+	}
+	seen := map[string]int{}
+	for _, d := range b.deliveries(id, "") {
+		seen[d.ChangeID]++
+		if d.State != webhooks.Delivered || d.ID.IsZero() {
+			t.Errorf("%+v", d)
+		}
+	}
+	for _, c := range b.changeIDs() {
+		if seen[c] != 1 {
+			t.Errorf("%s: %d times", c, seen[c])
+		}
+	}
+	for _, token := range []string{"x", "." + id.String(), id.String() + ".-1", id.String() + ".1x", id.String()} {
+		if _, _, err := b.hooks.Deliveries(t.Context(), id, "", holdfast.Page{Size: 5, Token: token}); !holdfast.HasCode(err, holdfast.CodeInvalid) {
+			t.Errorf("%q: %v", token, err)
+		}
+	}
+}
+
+// Retention removes old deliveries, and those of endpoints that are gone; what is pending stays.
+func TestPurge_RemovesWhatEnded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r)
+	b.sell(b.Event(10), 1)
+	b.dispatchOnce()
+	old := time.Now().Add(-time.Hour)
+	for _, doc := range []bson.D{
+		{{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Dead}, {Key: "changeId", Value: "a"}, {Key: "at", Value: old}},
+		{{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Pending}, {Key: "changeId", Value: "b"}, {Key: "at", Value: old}},
+		{{Key: "webhookId", Value: ids.New()}, {Key: "state", Value: webhooks.Pending}, {Key: "changeId", Value: "b"}, {Key: "at", Value: old}},
+	} {
+		b.Insert("webhookdeliveries", doc)
+	}
+	if n, err := b.hooks.Purge(t.Context(), old.Add(time.Minute)); err != nil || n != 2 {
+		t.Error(n, err)
+	}
+	if len(b.deliveries(id, webhooks.Dead)) != 0 || len(b.deliveries(id, webhooks.Pending)) != 1 || len(b.deliveries(id, webhooks.Delivered)) == 0 {
+		t.Errorf("left: %+v", b.deliveries(id, ""))
+	}
+	if _, err := b.hooks.Purge(t.Context(), time.Now().Add(time.Hour)); err != nil || len(b.deliveries(id, webhooks.Delivered)) != 0 {
+		t.Error(err)
+	}
+}
+
+// A change whose record retention has removed is given up, and its subject goes on.
+func TestDispatcher_AChangePastRetentionIsDead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r)
+	event := b.Event(10)
+	r.answersAlways(http.StatusInternalServerError)
+	b.dispatchOnce()
+	if _, err := b.Changes.Purge(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	name := "Other"
+	if _, err := b.Seats.UpdateEvent(t.Context(), event, holdfast.EventChange{Name: &name}); err != nil {
+		t.Fatal(err)
+	}
+	r.answers(nil)
+	b.run()
+	testenv.WaitFor(t, func() bool {
+		return len(b.deliveries(id, webhooks.Dead)) == 1 && len(b.deliveries(id, webhooks.Delivered)) == 1
+	})
 }

@@ -57,6 +57,7 @@ type runner struct {
 	dueSubjects map[string]bool // of documents in flight
 	polledAt    time.Time
 	isMoreDue   bool // perhaps
+	pollAgain   bool // the last poll failed
 
 	written   flush // what is not written yet
 	stored    changes.Position
@@ -221,12 +222,13 @@ func (r *runner) pollDue(ctx context.Context) {
 	if r.isMoreDue {
 		interval = 0
 	}
-	isQuiet := len(r.blocked) == 0 && !r.polledAt.IsZero() // a replay resets polledAt
+	isQuiet := len(r.blocked) == 0 && !r.polledAt.IsZero() && !r.pollAgain // a replay resets polledAt
 	if len(r.due) > 0 || len(r.dueSubjects) > 0 && r.isMoreDue || isQuiet || now.Sub(r.polledAt) < interval {
 		return
 	}
 	docs, found, err := r.Service.due(ctx, r.endpoint.ID, now, r.health.recoveredAt)
 	r.polledAt, r.isMoreDue = now, found == maxDue
+	r.pollAgain = err != nil
 	if err != nil {
 		r.isMoreDue = false
 		r.log.WarnContext(ctx, "[WEBHOOKS JOB] Deliveries can't be read; trying again", slog.Any("error", err))
@@ -357,7 +359,7 @@ func (r *runner) failed(t tried, now time.Time) {
 	wasFailing := r.health.isFailing()
 	r.health.failed(now, t.retryAfter)
 	if !wasFailing {
-		r.log.Info("[WEBHOOKS JOB] The endpoint fails; it is probed", slog.String("outcome", t.outcome), slog.Int("status", t.status))
+		r.log.Debug("[WEBHOOKS JOB] The endpoint fails; it is probed", slog.String("outcome", t.outcome), slog.Int("status", t.status))
 	}
 	switch {
 	case t.isGone():

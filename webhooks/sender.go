@@ -45,7 +45,7 @@ var failures = map[string]string{
 	outcomeRefused:   "The endpoint answered another status than 2xx.",
 	outcomeRedirect:  "The endpoint answered a redirect, which is not followed.",
 	outcomeTimeout:   "The endpoint did not answer within 15 seconds.",
-	outcomePrivate:   "The address of the endpoint is not public, or its port is neither 443 nor 8443.",
+	outcomePrivate:   "The endpoint is not https, its address is not public, or its port is neither 443 nor 8443.",
 	outcomeUnreached: "No connection to the endpoint, or it ended before the answer. Check its name, its port and its certificate.",
 }
 
@@ -68,8 +68,9 @@ func (r result) isGone() bool { return r.status == http.StatusGone }
 
 // sender posts to one endpoint.
 type sender struct {
-	client *http.Client
-	clock  clock.Clock
+	client       *http.Client
+	clock        clock.Clock
+	allowPrivate bool
 }
 
 // hooks are for tests.
@@ -94,7 +95,7 @@ func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
 	if timeout == 0 {
 		timeout = tryTimeout
 	}
-	return &sender{clock: now, client: &http.Client{
+	return &sender{clock: now, allowPrivate: allowPrivate, client: &http.Client{
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -111,6 +112,10 @@ func (s *sender) close() { s.client.CloseIdleConnections() }
 func (s *sender) send(ctx context.Context, url string, secrets []secret, id string, body []byte) result {
 	begun := s.clock()
 	r := result{outcome: outcomeUnreached}
+	if checkURL(url, s.allowPrivate) != nil { // it was stored while private ones were allowed
+		r.outcome = outcomePrivate
+		return r
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return r
