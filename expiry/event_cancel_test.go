@@ -82,8 +82,8 @@ func TestEventCancel_EndsAllThatTheEventHas(t *testing.T) {
 	}
 	foreign, foreignLock := ids.New(), w.Acquire(eventID, 7, testenv.Soon())
 	w.Insert("bookings", bson.D{
-		{Key: "_id", Value: foreign}, {Key: "user", Value: foreignLock.UserID}, {Key: "event", Value: eventID}, {Key: "status", Value: "CONFIRMED"},
-		{Key: "seatLockId", Value: foreignLock.ID}, {Key: "seats", Value: bson.A{"7"}},
+		{Key: "_id", Value: foreign}, {Key: "user", Value: foreignLock.UserID}, {Key: "event", Value: eventID},
+		{Key: "status", Value: "CONFIRMED"}, {Key: "seatLockId", Value: foreignLock.ID}, {Key: "seats", Value: bson.A{"7"}},
 	})
 	lost := w.Book(w.Acquire(eventID, 1, testenv.Soon()), testenv.Soon()) // other software has ended its lock
 	w.Set("seatlocks", lost.LockID, bson.D{{Key: "status", Value: "EXPIRED"}})
@@ -96,7 +96,9 @@ func TestEventCancel_EndsAllThatTheEventHas(t *testing.T) {
 	if available, oversold := w.Available(eventID); available != 100 || oversold != 0 {
 		t.Errorf("%d seats are available, %d oversold", available, oversold)
 	}
-	for _, id := range []holdfast.ID{initiated.ID, pending.ID, free.ID, confirmed.ID, former[0].ID, former[1].ID, former[2].ID, foreign, lost.ID} {
+	for _, id := range []holdfast.ID{
+		initiated.ID, pending.ID, free.ID, confirmed.ID, former[0].ID, former[1].ID, former[2].ID, foreign, lost.ID,
+	} {
 		if got := w.Booking(id).Status; got != holdfast.BookingCancelled {
 			t.Errorf("booking %s is %s", id, got)
 		}
@@ -142,7 +144,8 @@ func TestEventCancel_OfASeatedEventLeavesBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(lock, testenv.Soon()).ID, holdfast.Charge{Reference: lock.ID.String()}); err != nil {
+		b, charge := w.Book(lock, testenv.Soon()), holdfast.Charge{Reference: lock.ID.String()}
+		if _, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, charge); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,6 +205,19 @@ func TestEventCancel_GoesOnWhereItWasEnded(t *testing.T) {
 	if available, _ := w.Available(eventID); available != 100 {
 		t.Errorf("%d seats are available", available)
 	}
+	checkToldOnce(t, w, eventID, runID, 20+10+10)
+	if next, err := canceller(w, 2).Next(w.Ctx()); err != nil || next != "" {
+		t.Errorf("the wish is left: %q, %v", next, err)
+	}
+	if again, err := canceller(w, 2).Ask(w.Ctx(), eventID); err != nil || again == runID {
+		t.Errorf("asked after the end: %q, %v, want another run", again, err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// checkToldOnce: each of a number of ends of locks, bookings and payments was told once, and by the run.
+func checkToldOnce(t *testing.T, w *testenv.Env, eventID holdfast.ID, runID string, want int) {
+	t.Helper()
 	told := map[string]int{}
 	if _, err := w.Changes.Number(w.Ctx()); err != nil {
 		t.Fatal(err)
@@ -223,16 +239,9 @@ func TestEventCancel_GoesOnWhereItWasEnded(t *testing.T) {
 			t.Errorf("%s was told %d times", what, n)
 		}
 	}
-	if len(told) != 20+10+10 {
-		t.Errorf("%d changes were told, want 40", len(told))
+	if len(told) != want {
+		t.Errorf("%d changes were told, want %d", len(told), want)
 	}
-	if next, err := canceller(w, 2).Next(w.Ctx()); err != nil || next != "" {
-		t.Errorf("the wish is left: %q, %v", next, err)
-	}
-	if again, err := canceller(w, 2).Ask(w.Ctx(), eventID); err != nil || again == runID {
-		t.Errorf("asked after the end: %q, %v, want another run", again, err)
-	}
-	testenv.CheckInvariants(t, w.DB.Database)
 }
 
 // A confirmation that read the event before it was cancelled commits during the run. The last pass undoes it.

@@ -58,9 +58,9 @@ type Services struct {
 	Jobs     *jobs.Runner
 	// CancelEvent cancels an event, and returns the run that cancels all that it has.
 	CancelEvent func(ctx context.Context, id holdfast.ID) (jobs.Record, error)
-	Changes  *changes.Log
-	Audit    *audit.Log
-	Webhooks *webhooks.Service
+	Changes     *changes.Log
+	Audit       *audit.Log
+	Webhooks    *webhooks.Service
 
 	Log     *slog.Logger
 	Clock   clock.Clock

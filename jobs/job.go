@@ -23,7 +23,7 @@ type Job struct {
 	// Asked returns the run that somebody has asked for and that has not come to its end; "": there is none. A job with
 	// Asked is scheduled only for such a run, which goes on under its ID if its process ends, and counts on.
 	Asked func(ctx context.Context) (runID string, err error)
-	Do       func(ctx context.Context, run Run) (Counts, error)
+	Do    func(ctx context.Context, run Run) (Counts, error)
 }
 
 // Run is one execution of a job.

@@ -367,7 +367,8 @@ func TestDeliveries_HavePages(t *testing.T) {
 		}
 	}
 	for _, token := range []string{"x", "." + id.String(), id.String() + ".-1", id.String() + ".1x", id.String()} {
-		if _, _, err := b.hooks.Deliveries(t.Context(), id, "", holdfast.Page{Size: 5, Token: token}); !holdfast.HasCode(err, holdfast.CodeInvalid) {
+		_, _, err := b.hooks.Deliveries(t.Context(), id, "", holdfast.Page{Size: 5, Token: token})
+		if !holdfast.HasCode(err, holdfast.CodeInvalid) {
 			t.Errorf("%q: %v", token, err)
 		}
 	}
@@ -392,7 +393,8 @@ func TestPurge_RemovesWhatEnded(t *testing.T) {
 	if n, err := b.hooks.Purge(t.Context(), old.Add(time.Minute)); err != nil || n != 2 {
 		t.Error(n, err)
 	}
-	if len(b.deliveries(id, webhooks.Dead)) != 0 || len(b.deliveries(id, webhooks.Pending)) != 1 || len(b.deliveries(id, webhooks.Delivered)) == 0 {
+	left := func(state string) int { return len(b.deliveries(id, state)) }
+	if left(webhooks.Dead) != 0 || left(webhooks.Pending) != 1 || left(webhooks.Delivered) == 0 {
 		t.Errorf("left: %+v", b.deliveries(id, ""))
 	}
 	if _, err := b.hooks.Purge(t.Context(), time.Now().Add(time.Hour)); err != nil || len(b.deliveries(id, webhooks.Delivered)) != 0 {

@@ -65,7 +65,8 @@ func (db *DB) TransactionLifetime(ctx context.Context) time.Duration {
 	var answer struct {
 		Seconds Whole `bson:"transactionLifetimeLimitSeconds"`
 	}
-	err := db.admin().RunCommand(ctx, bson.D{{Key: "getParameter", Value: 1}, {Key: "transactionLifetimeLimitSeconds", Value: 1}}).Decode(&answer)
+	ask := bson.D{{Key: "getParameter", Value: 1}, {Key: "transactionLifetimeLimitSeconds", Value: 1}}
+	err := db.admin().RunCommand(ctx, ask).Decode(&answer)
 	if seconds := answer.Seconds.Or(0); err == nil && seconds > 0 {
 		return time.Duration(seconds) * time.Second
 	}

@@ -154,7 +154,8 @@ func (s *store) checkPayments(t rapid.TB, before *store) {
 	}
 	for id, b := range s.bookings {
 		was := before.bookings[id]
-		if p := s.payments[b.PaymentID]; b.Status == holdfast.BookingConfirmed && (was == nil || was.Revision != b.Revision) && !b.PaymentID.IsZero() &&
+		isWritten := b.Status == holdfast.BookingConfirmed && (was == nil || was.Revision != b.Revision)
+		if p := s.payments[b.PaymentID]; isWritten && !b.PaymentID.IsZero() &&
 			(p == nil || p.Status != holdfast.PaymentAccepted || p.BookingID != id) {
 			t.Errorf("booking %s is CONFIRMED with the payment %+v", id, p)
 		}

@@ -67,7 +67,9 @@ func (m *model) unpaid(reference string, without ID) (found []*holdfast.Booking)
 }
 
 // adopt gives a CONFIRMED booking without a payment the one of its reference.
-func (m *model) adopt(b *holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, reason holdfast.PaymentReason, code holdfast.Code) {
+func (m *model) adopt(
+	b *holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, reason holdfast.PaymentReason, code holdfast.Code,
+) {
 	if c.Part == "" && (m.payments[keyOf(c)] != nil || len(m.unpaid(c.Reference, b.ID)) > 0) {
 		c.Part = b.ID.String()
 	}
@@ -89,7 +91,8 @@ func (m *model) isPaidWith(b *holdfast.Booking, c holdfast.Charge) bool {
 		return false
 	}
 	own := m.payments[inventory.PaymentKey{Reference: c.Reference, Part: b.ID.String()}]
-	return b.PaymentID.IsZero() || own != nil && own.BookingID == b.ID && own.Status == "ACCEPTED" && !differs(own, holdfast.Charge{Provider: c.Provider})
+	isOwn := own != nil && own.BookingID == b.ID && own.Status == "ACCEPTED"
+	return b.PaymentID.IsZero() || isOwn && !differs(own, holdfast.Charge{Provider: c.Provider})
 }
 
 // isOfAnother reports whether another booking has the reference and part.

@@ -340,7 +340,9 @@ func isPaidBy(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment) boo
 }
 
 // refuseCharge refuses a confirmation. Its charge has to go back: the payment says so.
-func (d *decision) refuseCharge(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment, err error, why holdfast.PaymentReason) Result {
+func (d *decision) refuseCharge(
+	b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment, err error, why holdfast.PaymentReason,
+) Result {
 	if c.IsZero() {
 		return Result{Err: err}
 	}

@@ -326,7 +326,8 @@ func (g *seatGenerator) capacities() []holdfast.SectionCapacity {
 
 func (g *seatGenerator) setting() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
-	switch draw(g.generator, "setting", "status", "status", "limit", "orphanRule", "accessiblePolicy", "seats", "sections", "sections", "late payments") {
+	switch draw(g.generator, "setting",
+		"status", "status", "limit", "orphanRule", "accessiblePolicy", "seats", "sections", "sections", "late payments") {
 	case "late payments":
 		return g.lateSetting()
 	case "sections":
