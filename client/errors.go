@@ -36,6 +36,8 @@ const (
 	SeatsNotAdjacent     Code = "SEATS_NOT_ADJACENT" // Error.Longest
 	LockHasBooking       Code = "LOCK_HAS_BOOKING"
 	ChangesGone          Code = "CHANGES_GONE"
+	WebhookNotFound      Code = "WEBHOOK_NOT_FOUND"
+	WebhookLimitReached  Code = "WEBHOOK_LIMIT_REACHED"
 	SeatLimitReached     Code = "SEAT_LIMIT_REACHED"
 	EventNotOnSale       Code = "EVENT_NOT_ON_SALE"
 	EmailTaken           Code = "EMAIL_TAKEN"
