@@ -154,7 +154,7 @@ func (s *store) checkPayments(t rapid.TB, before *store) {
 	}
 	for id, b := range s.bookings {
 		was := before.bookings[id]
-		isWritten := b.Status == holdfast.BookingConfirmed && (was == nil || was.Revision != b.Revision)
+		isWritten := b.Status == holdfast.BookingConfirmed && (was == nil || was.Status != b.Status || was.PaymentID != b.PaymentID)
 		if p := s.payments[b.PaymentID]; isWritten && !b.PaymentID.IsZero() &&
 			(p == nil || p.Status != holdfast.PaymentAccepted || p.BookingID != id) {
 			t.Errorf("booking %s is CONFIRMED with the payment %+v", id, p)

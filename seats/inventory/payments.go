@@ -285,6 +285,10 @@ func (d *decision) payment(c holdfast.Charge) (p *holdfast.Payment, unrecorded [
 	if !isListed {
 		d.needs.Unrecorded = append(d.needs.Unrecorded, c.Reference)
 	}
+	unrecorded = slices.DeleteFunc(slices.Clone(unrecorded), func(id ID) bool { // this batch may have recorded it
+		b, isWritten := d.bookings[id]
+		return isWritten && (!b.PaymentID.IsZero() || b.Status != holdfast.BookingConfirmed)
+	})
 	return p, unrecorded, read && isListed
 }
 
