@@ -17,6 +17,7 @@ const (
 	paymentsName = "payments"
 
 	paymentID   = internalName + ".paymentId" // of bookings that have a payment
+	kept        = internalName + ".kept"      // of bookings: raised where nothing else changes
 	paymentCode = internalName + ".code"      // of payments: the code of the refusal
 )
 

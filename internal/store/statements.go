@@ -275,6 +275,11 @@ func lockUpdate(w inventory.LockWrite, shared bool) bson.D {
 // bookingGuard matches the bookings that are as the plan requires.
 func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), bookingsOf(known(w.EventID)))
+	if w.ChecksPayment && w.PaidBy.IsZero() {
+		is = mongodb.And(is, absent(paymentID))
+	} else if w.ChecksPayment {
+		is = mongodb.And(is, mongodb.Is(paymentID, w.PaidBy))
+	}
 	if w.WindowOpen {
 		return mongodb.And(is, mongodb.Ahead("paymentExpiresAt"))
 	}
@@ -282,6 +287,13 @@ func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 }
 
 func bookingUpdate(w inventory.BookingWrite) bson.D {
+	if w.Quiet {
+		update := bson.D{{Key: "$inc", Value: bson.D{{Key: kept, Value: int64(1)}}}}
+		if !w.PaymentID.IsZero() {
+			update = append(update, bson.E{Key: "$set", Value: bson.D{{Key: paymentID, Value: w.PaymentID}}})
+		}
+		return update
+	}
 	set := bson.D{{Key: "status", Value: string(w.To)}, {Key: "updatedAt", Value: w.UpdatedAt}}
 	if !w.PaymentExpiresAt.IsZero() {
 		set = append(set, bson.E{Key: "paymentExpiresAt", Value: w.PaymentExpiresAt})

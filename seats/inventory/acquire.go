@@ -193,6 +193,9 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration, wish wi
 	}
 	claimed, result, ok := d.take(wish, had{}, c.userKey())
 	if !ok {
+		if hasTime := !c.Until.At.IsZero(); hasTime && d.state.Now.IsZero() { // its time is checked first
+			d.needs.Event, d.needsTime = true, true
+		}
 		return result
 	}
 	lock.SeatIDs, lock.Section = claimed.SeatIDs, claimed.Section

@@ -184,6 +184,15 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		if b == nil || b.Status != w.From || (w.WindowOpen && !b.PaymentExpiresAt.After(s.now)) {
 			return errStale
 		}
+		if w.ChecksPayment && b.PaymentID != w.PaidBy {
+			return errStale
+		}
+		if w.Quiet {
+			if w.PaymentID != (ID{}) {
+				b.PaymentID = w.PaymentID
+			}
+			continue
+		}
 		b.Status, b.Revision = w.To, b.Revision+1
 		if !w.PaymentExpiresAt.IsZero() {
 			b.PaymentExpiresAt = w.PaymentExpiresAt

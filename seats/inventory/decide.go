@@ -92,6 +92,8 @@ type decision struct {
 	deferRest bool
 	// fence: a refusal relies on a write of the event, be it the plan's.
 	fence bool
+	// needsTime: a refusal depends on the database's clock.
+	needsTime bool
 	// ifUnchanged: the plan is right only if the event is unchanged at the write.
 	ifUnchanged bool
 }
@@ -251,7 +253,7 @@ func (d *decision) isFence() bool { return d.isSeated() && d.moves() }
 func (d *decision) canProveLater() bool {
 	rest := d.needs
 	rest.Event, rest.Keys, rest.Holders = false, nil, nil
-	return len(d.needs.Holders) > 0 && (d.state.Now.IsZero() || d.state.Held) && d.isFence() && rest.None()
+	return !d.needsTime && len(d.needs.Holders) > 0 && (d.state.Now.IsZero() || d.state.Held) && d.isFence() && rest.None()
 }
 
 func (d *decision) startCounter() counter {

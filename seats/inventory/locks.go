@@ -176,6 +176,9 @@ func (d *decision) isListed(lock ID) bool {
 // in every field. Its time of change is that of the decision, which never goes back.
 func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) holdfast.Booking {
 	w.ID, w.EventID, w.From = b.ID, b.EventID, b.Status
+	if _, isWritten := d.bookings[b.ID]; b.Status == holdfast.BookingConfirmed && !isWritten && !d.state.Held {
+		w.ChecksPayment, w.PaidBy = true, b.PaymentID
+	}
 	w.To, _ = b.Status.Next(a)
 	w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
 	d.plan.Bookings = append(d.plan.Bookings, w)

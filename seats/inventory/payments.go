@@ -80,6 +80,10 @@ func (c Confirm) decide(d *decision) Result {
 	}
 	d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: LiveAtRevision})
 	d.sales[lock.ID]++
+	if held, read := d.holdings[lock.UserID]; read {
+		held.Locks--
+		d.holdings[lock.UserID] = held
+	}
 	return c.sell(d, b, holdfast.ConfirmBooking, BookingWrite{
 		WindowOpen: !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
 	})
@@ -366,16 +370,14 @@ func (d *decision) refuseCharge(
 	return Result{Err: holdfast.Refuse(code, "%s", message).With(paid.Refused()), Payment: paid}
 }
 
-// keepBooking raises the revision of a booking, which changes nothing else, so that retention does not remove the booking
-// in the meantime.
+// keepBooking writes a booking that does not change, so that retention does not remove it in the meantime.
 func (d *decision) keepBooking(b holdfast.Booking) {
 	if _, isWritten := d.bookings[b.ID]; isWritten {
 		return
 	}
 	d.plan.Bookings = append(d.plan.Bookings, BookingWrite{
-		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, UpdatedAt: b.UpdatedAt,
+		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, Quiet: true,
 	})
-	b.Revision++
 	d.bookings[b.ID] = b
 }
 
@@ -455,9 +457,9 @@ func (d *decision) adopt(b holdfast.Booking, c holdfast.Charge, status holdfast.
 		d.record(b, c, status, why, holdfast.CodeBookingCancelled)
 		return true
 	}
-	b.PaymentID, b.Revision = d.record(b, c, status, "", "").ID, b.Revision+1
+	b.PaymentID = d.record(b, c, status, "", "").ID
 	d.plan.Bookings = append(d.plan.Bookings, BookingWrite{
-		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, PaymentID: b.PaymentID, UpdatedAt: b.UpdatedAt,
+		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, PaymentID: b.PaymentID, Quiet: true, ChecksPayment: true,
 	})
 	d.bookings[b.ID] = b
 	return true

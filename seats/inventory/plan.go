@@ -167,8 +167,13 @@ type BookingWrite struct {
 	PaymentID        ID        // zero: unchanged
 	LockID           ID        // zero: unchanged
 	Late             bool      // a late payment was accepted
-	UpdatedAt        time.Time
-	RunID            string
+	// Quiet: the write changes nothing that can be seen, and leaves the revision. It conflicts with other writes.
+	Quiet bool
+	// ChecksPayment is a guard: the booking is confirmed with the payment PaidBy; zero: with none that is recorded.
+	ChecksPayment bool
+	PaidBy        ID
+	UpdatedAt     time.Time
+	RunID         string
 }
 
 // InTime reports whether the guards by the clock hold at now.
