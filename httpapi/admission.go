@@ -30,7 +30,8 @@ type admission struct {
 
 // admit returns the middleware that lets a request in: first the key and its scope, so that a
 // caller without a key costs nothing; then the rate; then the body is read; then the request
-// takes a slot. So a client that sends slowly holds no slot.
+// takes a slot. So a client that sends slowly holds no slot. What is refused from then on, for its
+// body too, is audited: the slots limit how many entries are written at a time.
 func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
@@ -45,19 +46,9 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 		request := requests.Get().(*admitted)
 		request.humaContext, request.arrival.response = ctx, w
 		defer request.free()
-		body := &request.body
-		if err := a.readBody(request, r, d.maxBody); err != nil {
-			writeProblem(w, problemOf(err))
-			return
-		}
-		if body.Len() > 0 && ctx.Operation().RequestBody == nil {
-			writeProblem(w, problemOf(holdfast.RefuseInput("body", "The route takes no body. Send none.")))
-			return
-		}
-		if body.Len() > 0 && isEncoded(r) {
-			w.Header().Set("Accept-Encoding", identity)
-			writeProblem(w, newProblem(http.StatusUnsupportedMediaType, codeMediaType,
-				"The body has a content coding. Send it without Content-Encoding."))
+		refusal := a.readBody(request, r, d.maxBody)
+		if refusal != nil && problemOf(refusal).Status == http.StatusServiceUnavailable {
+			writeProblem(w, problemOf(refusal)) // too busy, also for an entry of the audit
 			return
 		}
 		if !d.isLong {
@@ -69,11 +60,30 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			defer a.freeSlot()
 		}
 		if isAudited(r, ctx.Operation()) {
-			kept := auditedBody(ctx.Operation(), body.Bytes())
+			kept := auditedBody(ctx.Operation(), request.body.Bytes())
 			defer func() { a.audit(r, w, kept) }() // also after a panic
+		}
+		if refusal == nil {
+			refusal = checkBody(&request.body, r, w, ctx.Operation())
+		}
+		if refusal != nil {
+			writeProblem(w, problemOf(refusal))
+			return
 		}
 		next(request)
 	}
+}
+
+// checkBody refuses a body that the route does not take, or that has a content coding.
+func checkBody(body *bytes.Buffer, r *http.Request, w http.ResponseWriter, op *huma.Operation) error {
+	switch {
+	case body.Len() > 0 && op.RequestBody == nil:
+		return holdfast.RefuseInput("body", "The route takes no body. Send none.")
+	case body.Len() > 0 && isEncoded(r):
+		w.Header().Set("Accept-Encoding", identity)
+		return newProblem(http.StatusUnsupportedMediaType, codeMediaType, "The body has a content coding. Send it without Content-Encoding.")
+	}
+	return nil
 }
 
 // identity is the content coding of a body that is sent as it is.

@@ -35,7 +35,7 @@ type auditBody struct {
 	Actor     string `json:"actor,omitempty" doc:"The name of the key. Absent without keys."`
 	RequestID string `json:"requestId"`
 	Method    string `json:"method"`
-	Path      string `json:"path"`
+	Path      string `json:"path" doc:"The beginning of a long one."`
 	TargetID  string `json:"targetId,omitempty" doc:"The first ID in the path."`
 	Body      string `json:"body,omitempty" doc:"The beginning of the request's body."`
 	Status    int    `json:"status" doc:"Of the answer. 0: the request failed before there was one."`
@@ -53,7 +53,9 @@ func (a *api) registerAuditRoutes() {
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/api/admin/audit", Tags: []string{"Operators"},
 		Summary: "List what was done in the console",
 		Description: "Newest first, for a year: the requests of the console that may change something, with the key and the answer, " +
-			"also refused ones. The console's requests are those of a key with the scope admin whose X-Request-Id begins with console-.",
+			"also refused ones. The console's requests are those of a key with the scope admin whose X-Request-Id begins with console-. " +
+			"A request that was refused before the server took it up is not listed: with 429 for the rate of its key, with 503 because " +
+			"the server was starting or too busy, or for its origin.",
 	}, config.ScopeAdmin, func(ctx context.Context, in *auditFilter) (*list[auditBody], error) {
 		entries, next, err := a.Audit.List(ctx, audit.Filter{Actor: in.Actor, TargetID: parseID(in.TargetID)}, in.page())
 		return newList(entries, next, newAuditBody), err
@@ -78,7 +80,7 @@ func auditedBody(op *huma.Operation, body []byte) string {
 	return audit.BodyOf(body)
 }
 
-// audit keeps a request that was handled. Its client may have left. What was done is done, so an entry that can't be
+// audit keeps a request that was answered. Its client may have left. What was done is done, so an entry that can't be
 // written is a line of the log.
 func (a *api) audit(r *http.Request, w http.ResponseWriter, body string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), auditTimeout)

@@ -5,7 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
@@ -82,5 +86,53 @@ func TestAudit_BoundsTheBody(t *testing.T) {
 	invalid, large := got[0], got[1]
 	if !strings.HasSuffix(invalid, ": 400 {") || !strings.Contains(large, ": 422 {") || !strings.HasSuffix(large, "é…") || len(large) > 2100 {
 		t.Errorf("kept %.100q", got)
+	}
+}
+
+// What is refused for its body is kept, like other refusals. What is refused because there is too much to do is not: it
+// costs no write.
+func TestAudit_OfRequestsRefusedBeforeTheirRoute(t *testing.T) {
+	t.Parallel()
+	s := openWithLimits(t, httpapi.Limits{PerKey: config.Rate{Count: 5, Per: time.Hour}})
+	path := "/api/events/" + strings.Repeat("1", 24)
+	by := func(key string, more ...string) []string {
+		return append([]string{"Authorization", "Bearer " + key, "X-Request-Id", "console-1"}, more...)
+	}
+	large := `{"name":"` + strings.Repeat("x", 70_000) + `"}`
+	s.want(s.call("PATCH", path, large, by("s-ops")...), 413, "")
+	s.want(s.call("PATCH", path, `{"status":"CLOSED"}`, by("s-ops", "Content-Encoding", "gzip")...), 415, "")
+	s.want(s.call("DELETE", "/api/locks/"+strings.Repeat("2", 24), `{}`, by("s-ops")...), 422, "")
+	s.want(s.call("PATCH", path, `{"status":"CLOSED"}`, by("s-ops")...), 404, "")
+	got, _ := s.audited("", by("s-ops")...)
+	want := []string{
+		"PATCH " + path + ` by ops: 404 {"status":"CLOSED"}`,
+		"DELETE /api/locks/" + strings.Repeat("2", 24) + " by ops: 422 <nil>",
+		"PATCH " + path + ` by ops: 415 {"status":"CLOSED"}`,
+		"PATCH " + path + " by ops: 413 <nil>",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+	s.want(s.call("PATCH", path, `{"status":"CLOSED"}`, by("s-ops")...), 429, "")
+	entries, _, err := s.w.Audit.List(t.Context(), audit.Filter{}, holdfast.Page{Size: 100})
+	if err != nil || len(entries) != len(want) {
+		t.Errorf("kept %d entries, %v; want %d", len(entries), err, len(want))
+	}
+}
+
+// A path is kept as valid text of a limited length.
+func TestAudit_BoundsThePath(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	run := func(job string) answer { return s.call("POST", "/api/admin/jobs/"+job+"/run", nil, "X-Request-Id", "console-1") }
+	s.want(run("%ff%fe"), 404, "")
+	s.want(run(strings.Repeat("%C3%A9", 4000)), 422, "VALIDATION_FAILED")
+	got, _ := s.audited("")
+	if len(got) != 2 {
+		t.Fatalf("kept %.100q", got)
+	}
+	long, invalid := got[0], got[1]
+	if invalid != "POST /api/admin/jobs//run by <nil>: 404 <nil>" || !strings.Contains(long, "éé… by") || len(long) > 260 {
+		t.Errorf("kept %.300q", got)
 	}
 }

@@ -1,5 +1,6 @@
-// Package audit keeps what operators did by hand in the console, and with which key: every request that may change
-// something, with its answer, also a refused one.
+// Package audit keeps what operators did by hand in the console, and with which key: the requests that may change
+// something, with their answers, also refused ones. Requests that were refused before a process took them up, such as
+// those beyond a rate, have changed nothing, and leave no entry: otherwise each would cost a write.
 //
 // An entry is written after its request was answered, outside of the request's transaction. A process that is killed
 // in between leaves none. The records of changes (package changes) are in the transactions; they have the same request
@@ -24,15 +25,20 @@ const (
 	lifetime = 366 * 24 * time.Hour
 )
 
-// maxBody bounds what is kept of a request's body: enough for settings and some hundred seats.
-const maxBody = 2000
+const (
+	maxBody = 2000 // bytes that are kept of a request's body: enough for settings and some hundred seats
+	maxPath = 200  // bytes that are kept of a path: more than those of the routes have with valid values
+)
 
-// BodyOf is what is kept of a body: valid text, of at most maxBody bytes.
-func BodyOf(body []byte) string {
-	if len(body) <= maxBody {
-		return strings.ToValidUTF8(string(body), "")
+// BodyOf is what is kept of a body: valid text, of about maxBody bytes.
+func BodyOf(body []byte) string { return beginning(body, maxBody) }
+
+// beginning returns valid text: at most limit bytes, and a sign that the rest is missing.
+func beginning[T string | []byte](text T, limit int) string {
+	if len(text) <= limit {
+		return strings.ToValidUTF8(string(text), "")
 	}
-	return strings.ToValidUTF8(string(body[:maxBody]), "") + "…" // the last character may be cut
+	return strings.ToValidUTF8(string(text[:limit]), "") + "…" // the last character may be cut
 }
 
 // Collections returns the collections and indexes of this package.
@@ -51,7 +57,7 @@ type Entry struct {
 	Actor     string    // the name of the key, "" without keys
 	RequestID string
 	Method    string
-	Path      string
+	Path      string      // its beginning, if it is long
 	TargetID  holdfast.ID // the first ID in the path; zero: none
 	Body      string      // see BodyOf
 	Status    int         // 0: the request failed before it was answered
@@ -82,11 +88,11 @@ type Log struct{ db *mongodb.DB }
 // New returns the entries of a database.
 func New(db *mongodb.DB) *Log { return &Log{db} }
 
-// Add adds an entry. It sets the entry's ID and the ID that its path names.
+// Add adds an entry. It sets the entry's ID and the ID that its path names, and shortens the path.
 func (l *Log) Add(ctx context.Context, e Entry) error {
 	doc := bson.D{
 		{Key: "_id", Value: ids.New()}, {Key: "at", Value: e.At}, {Key: "actor", Value: e.Actor}, {Key: "requestId", Value: e.RequestID},
-		{Key: "method", Value: e.Method}, {Key: "path", Value: e.Path}, {Key: "body", Value: e.Body}, {Key: "status", Value: e.Status},
+		{Key: "method", Value: e.Method}, {Key: "path", Value: beginning(e.Path, maxPath)}, {Key: "body", Value: e.Body}, {Key: "status", Value: e.Status},
 	}
 	if target := targetOf(e.Path); !target.IsZero() {
 		doc = append(doc, bson.E{Key: "targetId", Value: target})
