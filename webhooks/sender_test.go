@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -104,8 +105,9 @@ func TestSender_UsesNoProxyOfTheEnvironment(t *testing.T) {
 
 func TestSender_VerifiesCertificates(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
-	server.Config.ErrorLog = nil
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	if outcome, _ := webhooks.Send(t.Context(), server.URL, true, webhooks.Hooks{}); outcome != "unreached" {
 		t.Errorf("a certificate of nobody: %s", outcome)
