@@ -70,6 +70,29 @@ func (a *api) addSeatExamples() {
 	setExamples(paths["/api/events/{id}/seats"].Get.Responses[strconv.Itoa(http.StatusOK)].Content, exampleMaps)
 }
 
+const exampleEndpoint = `"url": "https://example.com/holdfast", "types": ["holdfast.booking.*", "holdfast.event.sold_out"]`
+
+// addWebhookExamples adds what requests for endpoints and their answers look like.
+func (a *api) addWebhookExamples() {
+	paths := a.huma.OpenAPI().Paths
+	endpoint := `{"id": "6b0166d19f73b711049e40f4", ` + exampleEndpoint + `, "state": "ENABLED",
+  "createdAt": "2027-06-15T10:00:00.000Z", "updatedAt": "2027-06-15T10:00:00.000Z"`
+	create := paths["/api/webhooks"].Post
+	setExamples(create.RequestBody.Content, []example{{"bookings", "Bookings, and events that sell out", "{" + exampleEndpoint + "}"}})
+	setExamples(create.Responses[strconv.Itoa(http.StatusCreated)].Content, []example{
+		{"created", "With its secret", endpoint + `, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw2Zx6l6cJ7fE="}`},
+	})
+	setExamples(paths["/api/webhooks/{id}/replay"].Post.RequestBody.Content, []example{
+		{"dead", "What was given up", `{"state": "DEAD"}`},
+		{"day", "All of a day", `{"since": "2027-06-15T00:00:00Z", "until": "2027-06-16T00:00:00Z"}`},
+	})
+	setExamples(paths["/api/webhooks/{id}/deliveries"].Get.Responses[strconv.Itoa(http.StatusOK)].Content, []example{
+		{"pending", "One that waits", `{"items": [{"id": "6b0166d19f73b711049e40f5", "type": "holdfast.booking.confirmed",
+    "changeId": "bookings-6b0166d19f73b711049e40f6-3-booking.confirmed", "subject": "bookings/6b0166d19f73b711049e40f6", "state": "PENDING",
+    "attempts": 2, "nextAttemptAt": "2027-06-15T10:05:05.000Z", "lastStatus": 503}], "nextPageToken": ""}`},
+	})
+}
+
 func setExamples(content map[string]*huma.MediaType, list []example) {
 	examples := make(map[string]*huma.Example, len(list))
 	for _, e := range list {

@@ -62,6 +62,8 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 		"refund-payment": `{"refundReference":"r"}`,
 		"change-seats":   `{"seatIds":["A-1-1"]}`,
 		"block-seats":    `{"seatIds":["A-1-1"]}`, "unblock-seats": `{"seatIds":["A-1-1"]}`,
+		"create-webhook": `{"url":"https://example.com","types":["*"]}`, "update-webhook": `{"state":"DISABLED"}`,
+		"delete-webhook": "", "rotate-webhook-secret": "", "test-webhook": "", "replay-webhook": "",
 		"release-lock": "", "confirm-booking": "", "cancel-booking": "", "run-job": "", "free-lease": "", "cancel-event": "",
 	}
 	for path, item := range a.huma.OpenAPI().Paths {

@@ -172,6 +172,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerEventReportRoutes()
 	a.registerAuditRoutes()
 	a.addSeatExamples()
+	a.addWebhookExamples()
 	ring := newKeyring(s.Keys)
 	a.registerPublicRoutes(mux)
 

@@ -103,8 +103,7 @@ func TestShards_RequestsGoToTheShardOfTheirEvent(t *testing.T) {
 	s.ask("pay", "POST", path+"/pay", fields{"paymentTtlSeconds": 900}, 200, bookingByID)
 	s.ask("confirm", "POST", path+"/confirm", fields{"paymentReference": "r"}, 200, bookingByID, unrecorded)
 	s.ask("confirm again", "POST", path+"/confirm", nil, 200, bookingByID)
-	s.ask("confirm with another reference", "POST", path+"/confirm", fields{"paymentReference": "x"}, 409,
-		bookingByID, unrecorded, bookingByID, unrecorded)
+	s.ask("confirm with another reference", "POST", path+"/confirm", fields{"paymentReference": "x"}, 409, bookingByID, unrecorded)
 	s.ask("release a sold lock", "DELETE", "/api/locks/"+lock, nil, 409, noBlockByID)
 	s.ask("search for a payment reference", "GET", "/api/admin/search?q=r", nil, 200, "bookings by _id, paymentReference")
 	s.ask("sum up an event", "GET", "/api/admin/events/"+s.event, nil, 200)

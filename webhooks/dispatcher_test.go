@@ -424,3 +424,37 @@ func TestDispatcher_AChangePastRetentionIsDead(t *testing.T) {
 		return len(b.deliveries(id, webhooks.Dead)) == 1 && len(b.deliveries(id, webhooks.Delivered)) == 1
 	})
 }
+
+// A runner that was replaced writes nothing any more: its position could be in front of or behind what the next one has sent.
+func TestFlush_OfARunnerThatWasReplacedWritesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	id := b.endpoint(newReceiver(t))
+	first, err := b.hooks.Claim(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(name string, write func(int64) (bool, error), seq int64, isReplaced bool, at int64) {
+		t.Helper()
+		if got, err := write(seq); err != nil || got != isReplaced {
+			t.Errorf("%s: replaced: %v, %v", name, got, err)
+		}
+		if got, err := b.hooks.Position(t.Context(), id); err != nil || got != at {
+			t.Errorf("%s: at %d, want %d: %v", name, got, at, err)
+		}
+	}
+	want("the first one", first, 5, false, 5)
+	second, err := b.hooks.Claim(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("after the second one has begun", first, 9, true, 5)
+	want("the second one", second, 7, false, 7)
+	disabled, enabled := webhooks.Disabled, webhooks.Enabled
+	for _, state := range []*webhooks.State{&disabled, &enabled} {
+		if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{State: state}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("after it was enabled anew", second, 9, true, 1)
+}

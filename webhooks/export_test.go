@@ -3,9 +3,11 @@ package webhooks
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
@@ -38,3 +40,21 @@ func Send(ctx context.Context, url string, allowPrivate bool, h Hooks) (outcome 
 
 // MaxInFlight is the bound of tries at one endpoint.
 const MaxInFlight = maxInFlight
+
+// Claim begins a runner's term. write moves the position as its flush does; it reports whether another one has replaced it.
+func (s *Service) Claim(ctx context.Context, id ID) (write func(seq int64) (isReplaced bool, err error), err error) {
+	e, _, err := s.claim(ctx, id)
+	return func(seq int64) (bool, error) {
+		_, err := s.write(ctx, &flush{endpoint: id, epoch: e.epoch, position: changes.Position{Seq: seq}})
+		if errors.Is(err, errReplaced) {
+			return true, nil
+		}
+		return false, err
+	}, err
+}
+
+// Position is the number that the endpoint is at.
+func (s *Service) Position(ctx context.Context, id ID) (int64, error) {
+	e, err := s.Get(ctx, id)
+	return e.position.Seq, err
+}
