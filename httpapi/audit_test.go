@@ -124,7 +124,9 @@ func TestAudit_OfRequestsRefusedBeforeTheirRoute(t *testing.T) {
 func TestAudit_BoundsThePath(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	run := func(job string) answer { return s.call("POST", "/api/admin/jobs/"+job+"/run", nil, "X-Request-Id", "console-1") }
+	run := func(job string) answer {
+		return s.call("POST", "/api/admin/jobs/"+job+"/run", nil, "X-Request-Id", "console-1")
+	}
 	s.want(run("%ff%fe"), 404, "")
 	s.want(run(strings.Repeat("%C3%A9", 4000)), 422, "VALIDATION_FAILED")
 	got, _ := s.audited("")

@@ -105,7 +105,9 @@ func TestSender_UsesNoProxyOfTheEnvironment(t *testing.T) {
 
 func TestSender_VerifiesCertificates(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes
 	server.StartTLS()
 	t.Cleanup(server.Close)

@@ -23,7 +23,7 @@ func newTrack(at changes.Position) *track {
 }
 
 // add takes a change. The position moves behind it when it is settled.
-func (t *track) add(e *entry) *item {
+func (t *track) add(e *entry) {
 	i := &item{entry: e}
 	t.items = append(t.items, i)
 	t.unsettled++
@@ -32,7 +32,6 @@ func (t *track) add(e *entry) *item {
 	if len(waiting) == 0 {
 		t.ready = append(t.ready, i)
 	}
-	return i
 }
 
 // addStored takes a change that becomes a document at once.

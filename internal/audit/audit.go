@@ -92,7 +92,8 @@ func New(db *mongodb.DB) *Log { return &Log{db} }
 func (l *Log) Add(ctx context.Context, e Entry) error {
 	doc := bson.D{
 		{Key: "_id", Value: ids.New()}, {Key: "at", Value: e.At}, {Key: "actor", Value: e.Actor}, {Key: "requestId", Value: e.RequestID},
-		{Key: "method", Value: e.Method}, {Key: "path", Value: beginning(e.Path, maxPath)}, {Key: "body", Value: e.Body}, {Key: "status", Value: e.Status},
+		{Key: "method", Value: e.Method}, {Key: "path", Value: beginning(e.Path, maxPath)},
+		{Key: "body", Value: e.Body}, {Key: "status", Value: e.Status},
 	}
 	if target := targetOf(e.Path); !target.IsZero() {
 		doc = append(doc, bson.E{Key: "targetId", Value: target})
