@@ -3,8 +3,8 @@ package main
 // admissionMutations remove guards of the admission of requests.
 var admissionMutations = []mutation{
 	{name: "a body on its way holds a slot", file: "httpapi/admission.go",
-		from:  "\t\tif err := a.readBody(",
-		to:    "\t\ta.takeSlot()\n\t\tdefer a.freeSlot()\n\t\tif err := a.readBody(",
+		from:  "\t\trefusal := a.readBody(",
+		to:    "\t\ta.takeSlot()\n\t\tdefer a.freeSlot()\n\t\trefusal := a.readBody(",
 		tests: "Admission_SlowBodies"},
 	{name: "the number of bodies on their way is not limited", file: "httpapi/admission.go",
 		from:  "if b.arriving.Len() >= b.max {",

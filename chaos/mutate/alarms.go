@@ -9,6 +9,6 @@ var falseAlarmMutations = []mutation{
 		from: "level = slog.LevelDebug", to: "level = slog.LevelWarn",
 		pkg: "./recovery", tests: "TestReconcile_ReportsARejectedCounterOnce"},
 	{name: "an encoded body is read as it is", file: "httpapi/admission.go",
-		from: "if body.Len() > 0 && isEncoded(r) {", to: "if body.Len() < 0 && isEncoded(r) {",
+		from: "case body.Len() > 0 && isEncoded(r):", to: "case body.Len() < 0 && isEncoded(r):",
 		tests: "TestAPI_InvalidInput"},
 }

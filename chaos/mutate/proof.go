@@ -24,7 +24,7 @@ var proofMutations = []mutation{
 		from: "d.sales[b.LockID] > 0 {", to: "d.sales[b.LockID] > 0 && false {",
 		tests: "TestClaim_OfABookingWhoseSeatsAnotherBookingSold"},
 	{name: "a body that no route reads is ignored", file: "httpapi/admission.go",
-		from: "body.Len() > 0 && ctx.Operation().RequestBody == nil", to: "body.Len() > maxBodyBytes",
+		from: "body.Len() > 0 && op.RequestBody == nil", to: "body.Len() > maxBodyBytes",
 		tests: "TestShape_RoutesWithoutABody"},
 	{name: "retention walks by lists of dates", file: "internal/store/purge.go",
 		from: `{Key: "$type", Value: "date"}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}},`,

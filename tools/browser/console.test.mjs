@@ -64,7 +64,7 @@ test("the leader is shown, and its lease is freed after a confirmation", async (
   await until("the worker leads", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
   const button = page.getByRole("button", { name: "Free the leader's lease" });
   await button.click();
-  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
   assert.equal(await page.locator("#toast").textContent(), "");
   await button.click();
   await page.getByRole("button", { name: "Free the lease" }).click();
@@ -207,7 +207,7 @@ for (const colorScheme of ["light", "dark"]) {
     await own.ask("POST", "/api/admin/jobs/reconcile/run");
     const page = await open(browser, `${own.url}/console`, { colorScheme });
     await until("all events are shown", async () => (await number(page, "Opening night", "Sold")) === 212);
-    await until("all jobs are shown", async () => (await page.locator("#jobs tr").count()) === 6);
+    await until("all jobs are shown", async () => (await page.locator("#jobs tr").count()) === 8);
     await until("the leader is shown", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
     await page.locator("#checks").evaluate((node) => node.closest("details").open = true);
     await accessible(page);

@@ -134,7 +134,7 @@ test("a lock is released after a confirmation", async () => {
   const release = page.getByRole("button", { name: "Release the lock" });
   await release.click();
   await page.getByRole("dialog").getByText("The customer loses 1 seat").waitFor();
-  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
   assert.equal((await holdfast.ask("GET", `/api/locks/${lock.id}`)).status, "ACTIVE");
   await release.click();
   await page.getByRole("dialog").getByRole("button", { name: "Release the lock" }).click();
