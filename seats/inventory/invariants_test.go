@@ -1,9 +1,13 @@
 package inventory_test
 
 import (
+	"slices"
+	"time"
+
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // checkCommit compares the states before and after a transaction by the invariants of
@@ -54,10 +58,6 @@ var (
 		"PAYMENT_PENDING": {"CONFIRMED": true, "CANCELLED": true, "EXPIRED": true},
 		"CONFIRMED":       {"CANCELLED": true},
 		"EXPIRED":         {"CONFIRMED": true}, // by a late payment, see checkSales
-	}
-	paymentMoves = map[holdfast.PaymentStatus]map[holdfast.PaymentStatus]bool{
-		"ACCEPTED":   {"REFUND_DUE": true},
-		"REFUND_DUE": {"REFUNDED": true},
 	}
 )
 
@@ -127,38 +127,23 @@ func (s *store) checkLate(t rapid.TB, before *store, was, is *holdfast.Booking) 
 	if before.locks[is.LockID] != nil || next == nil || next.Status != holdfast.LockConsumed || next.BookingID != is.ID {
 		t.Errorf("booking %s was confirmed late in the lock %+v", is.ID, next)
 	}
-	if formerNow := s.locks[was.LockID]; formerNow != nil && takes(formerNow) {
-		t.Errorf("booking %s was confirmed late, and its former lock is %+v", is.ID, formerNow)
-	}
-}
-
-// checkPayments: a payment is ACCEPTED if and only if its booking is CONFIRMED with it, and moves only forward.
-func (s *store) checkPayments(t rapid.TB, before *store) {
-	t.Helper()
-	for id, p := range s.payments {
-		was := before.payments[id]
-		if was != nil && was.Status == p.Status {
-			continue
-		}
-		if was != nil && !paymentMoves[was.Status][p.Status] || was == nil && p.Status == holdfast.PaymentRefunded {
-			t.Errorf("payment %s went from %+v to %+v", id, was, p)
-		}
-		b := s.bookings[p.BookingID]
-		isPaid := b != nil && b.Status == holdfast.BookingConfirmed && b.PaymentID == id
-		if isPaid != (p.Status == holdfast.PaymentAccepted) {
-			t.Errorf("payment %s is %s, its booking is %+v", id, p.Status, b)
-		}
-		if (p.Reason == "") != (p.Status == holdfast.PaymentAccepted) {
-			t.Errorf("payment %s is %s with the reason %q", id, p.Status, p.Reason)
+	if ended := s.locks[was.LockID]; ended != nil && next != nil {
+		has := next.Seats == ended.Seats && next.Section == ended.Section && slices.Equal(next.SeatIDs, ended.SeatIDs)
+		if takes(ended) || !has {
+			t.Errorf("booking %s was confirmed late with %+v, and its former lock is %+v", is.ID, next.Lock, ended.Lock)
 		}
 	}
-	for id, b := range s.bookings {
-		was := before.bookings[id]
-		isWritten := b.Status == holdfast.BookingConfirmed && (was == nil || was.Status != b.Status || was.PaymentID != b.PaymentID)
-		if p := s.payments[b.PaymentID]; isWritten && !b.PaymentID.IsZero() &&
-			(p == nil || p.Status != holdfast.PaymentAccepted || p.BookingID != id) {
-			t.Errorf("booking %s is CONFIRMED with the payment %+v", id, p)
-		}
+	end := was.PaymentExpiresAt
+	if former != nil && former.ExpiresAt.Before(end) {
+		end = former.ExpiresAt
+	}
+	accepts := func(e *inventory.Event) bool { // a command of the batch may have changed it
+		late := e.LatePayments
+		return late.Policy == holdfast.LatePaymentsAccepted && s.now.Sub(end) <= time.Duration(late.Seconds)*time.Second
+	}
+	isOnSale := before.event.Status == holdfast.OnSale || s.event.Status == holdfast.OnSale
+	if !isOnSale || !accepts(before.event) && !accepts(s.event) {
+		t.Errorf("booking %s, which ended at %s, was confirmed at %s; the event is %+v", is.ID, end, s.now, s.event)
 	}
 }
 

@@ -100,13 +100,11 @@ func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expir
 	return true
 }
 
-// consume marks a lock CONSUMED whose booking other software has CONFIRMED, due or not: its
+// consume marks a lock CONSUMED whose booking is CONFIRMED. If other software has confirmed it, the lock may be due: its
 // seats stay sold.
 func (d *decision) consume(lock Lock, w LockWrite) {
-	if held, read := d.holdings[lock.UserID]; read && lock.Due(d.state.Now) {
-		held.Seats += lock.Seats // due locks did not count
-		d.holdings[lock.UserID] = held
-	}
+	d.subtractHolding(lock.Lock)
+	d.addSold(lock.Lock)
 	w.To = holdfast.LockConsumed
 	d.write(lock, w)
 }
@@ -117,6 +115,14 @@ func (d *decision) consume(lock Lock, w LockWrite) {
 func (d *decision) bump(lock Lock) {
 	if _, planned := d.planned[lock.ID]; !planned && lock.Status == holdfast.LockActive {
 		d.write(lock, LockWrite{To: lock.Status, Guard: AtRevision})
+	}
+}
+
+// addSold adds the seats of a CONSUMED lock to what its user holds.
+func (d *decision) addSold(lock holdfast.Lock) {
+	if held, read := d.holdings[lock.UserID]; read {
+		held.Seats += lock.Seats
+		d.holdings[lock.UserID] = held
 	}
 }
 

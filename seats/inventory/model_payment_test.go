@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -56,21 +57,12 @@ func differs(p *holdfast.Payment, c holdfast.Charge) bool {
 	return isOther || c.Currency != "" && c.Currency != p.Currency
 }
 
-// unpaid are the CONFIRMED bookings with a reference that have no payment yet, without one of them.
-func (m *model) unpaid(reference string, without ID) (found []*holdfast.Booking) {
-	for _, b := range m.bookings {
-		if b.Status == "CONFIRMED" && b.PaymentReference == reference && b.PaymentID.IsZero() && b.ID != without {
-			found = append(found, b)
-		}
-	}
-	return found
-}
-
 // adopt gives a CONFIRMED booking without a payment the one of its reference.
 func (m *model) adopt(
 	b *holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, reason holdfast.PaymentReason, code holdfast.Code,
 ) {
-	if c.Part == "" && (m.payments[keyOf(c)] != nil || len(m.unpaid(c.Reference, b.ID)) > 0) {
+	isShared := slices.ContainsFunc(m.unpaid[c.Reference], func(id ID) bool { return id != b.ID })
+	if c.Part == "" && (isShared || m.payments[keyOf(c)] != nil) {
 		c.Part = b.ID.String()
 	}
 	if m.payments[keyOf(c)] != nil {
@@ -100,12 +92,9 @@ func (m *model) isOfAnother(b *holdfast.Booking, c holdfast.Charge) bool {
 	if p := m.payments[keyOf(c)]; p != nil {
 		return p.BookingID != b.ID
 	}
-	for _, other := range m.unpaid(c.Reference, b.ID) {
-		if c.Part == "" || c.Part == other.ID.String() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.unpaid[c.Reference], func(id ID) bool {
+		return id != b.ID && (c.Part == "" || c.Part == id.String())
+	})
 }
 
 func (m *model) confirm(c inventory.Confirm) outcome {

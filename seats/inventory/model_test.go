@@ -25,6 +25,8 @@ type model struct {
 	claimAgain func(holdfast.Lock) bool
 	// fresh: locks of this batch, which can't be reclaimed before the commit.
 	fresh map[ID]bool
+	// unpaid are the CONFIRMED bookings that have a reference and no payment, by their reference, before this batch.
+	unpaid map[string][]ID
 }
 
 type modelLock struct {
@@ -68,7 +70,7 @@ func refused(code holdfast.Code) outcome { return outcome{code: code} }
 func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *model {
 	m := &model{
 		now: s.now, rules: rules, unknown: unknown,
-		locks: map[ID]*modelLock{}, bookings: map[ID]*holdfast.Booking{}, fresh: map[ID]bool{},
+		locks: map[ID]*modelLock{}, bookings: map[ID]*holdfast.Booking{},
 	}
 	if s.event != nil {
 		m.event = pointer(s.event.Event)
@@ -83,8 +85,19 @@ func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *m
 	for _, p := range s.payments {
 		m.payments[inventory.PaymentKey{Reference: p.Reference, Part: p.Part}] = pointer(*p)
 	}
+	m.begin()
 	m.claimAgain = func(l holdfast.Lock) bool { return m.reclaimFor(l.Seats) }
 	return m
+}
+
+// begin begins a batch.
+func (m *model) begin() {
+	m.fresh, m.unpaid = map[ID]bool{}, map[string][]ID{}
+	for id, b := range m.bookings {
+		if b.Status == "CONFIRMED" && b.PaymentReference != "" && b.PaymentID.IsZero() {
+			m.unpaid[b.PaymentReference] = append(m.unpaid[b.PaymentReference], id)
+		}
+	}
 }
 
 // do carries out one command.

@@ -89,6 +89,9 @@ func (g *generator) confirm() inventory.Confirm {
 // late draws a confirmation in the queue of the event. It was late when it was asked for.
 func (g *generator) late() inventory.Confirm {
 	c := g.confirm()
+	if c.Charge.IsZero() { // such a confirmation is never late
+		c.Charge.Reference = "r1"
+	}
 	c.LockID, c.EventID = lockID(g.next()), eventID
 	return c
 }

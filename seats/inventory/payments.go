@@ -78,12 +78,8 @@ func (c Confirm) decide(d *decision) Result {
 	case paid != nil:
 		return Result{Err: errRefundDue(*paid)}
 	}
-	d.write(lock, LockWrite{To: holdfast.LockConsumed, Guard: LiveAtRevision})
+	d.consume(lock, LockWrite{Guard: LiveAtRevision})
 	d.sales[lock.ID]++
-	if held, read := d.holdings[lock.UserID]; read {
-		held.Locks--
-		d.holdings[lock.UserID] = held
-	}
 	return c.sell(d, b, holdfast.ConfirmBooking, BookingWrite{
 		WindowOpen: !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
 	})
@@ -166,7 +162,7 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *hold
 		return refuse(holdfast.ReasonNotOnSale)
 	}
 	next, holds := c.nextLock(d, b, former), former.Status == holdfast.LockActive
-	isAnothers := former.Status == holdfast.LockConsumed || d.sales[b.LockID] > 0 ||
+	isAnothers := former.Status == holdfast.LockConsumed ||
 		slices.ContainsFunc(others, func(o holdfast.Booking) bool { return o.ID != b.ID }) // of other software
 	if isAnothers || next.Seats < 1 || former.EventID != d.event.ID {
 		return refuse(holdfast.ReasonSeatsGone)
@@ -197,16 +193,12 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *hold
 		d.subtractHolding(former.Lock)
 		d.write(former, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByLatePayment})
 	}
-	if held, read := d.holdings[next.UserID]; read {
-		held.Seats += next.Seats
-		d.holdings[next.UserID] = held
-	}
+	d.addSold(next)
 	d.ifUnchanged = true
 	if end := c.lateUntil(d, b, former).Add(time.Millisecond); d.plan.Before.IsZero() || end.Before(d.plan.Before) {
 		d.plan.Before = end
 	}
 	d.acquire(next, 0)
-	d.locks[next.ID], d.sales[next.ID] = Lock{Lock: next}, 1
 	return c.sell(d, b, holdfast.AcceptBooking, BookingWrite{LockID: next.ID, Late: true})
 }
 
@@ -279,7 +271,7 @@ func (c Refund) decide(d *decision) Result {
 }
 
 // payment returns the payment of a charge, and up to two bookings that an earlier version has confirmed with its
-// reference, and that have no payment yet. read is false if they have to be read first.
+// reference, and that had no payment before this batch. read is false if they have to be read first.
 func (d *decision) payment(c holdfast.Charge) (p *holdfast.Payment, unrecorded []ID, read bool) {
 	if c.IsZero() {
 		return nil, nil, true
@@ -289,10 +281,6 @@ func (d *decision) payment(c holdfast.Charge) (p *holdfast.Payment, unrecorded [
 	if !isListed {
 		d.needs.Unrecorded = append(d.needs.Unrecorded, c.Reference)
 	}
-	unrecorded = slices.DeleteFunc(slices.Clone(unrecorded), func(id ID) bool { // this batch may have recorded it
-		b, isWritten := d.bookings[id]
-		return isWritten && (!b.PaymentID.IsZero() || b.Status != holdfast.BookingConfirmed)
-	})
 	return p, unrecorded, read && isListed
 }
 
@@ -338,13 +326,15 @@ func errRefundDue(p holdfast.Payment) error {
 // isPaidBy reports whether a CONFIRMED booking was paid by a charge. The payment of a booking that an earlier version
 // has confirmed may have got the booking's ID as its part, of which the shop knows nothing.
 func isPaidBy(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment) bool {
-	if paid != nil {
-		return paid.ID == b.PaymentID
+	switch {
+	case b.PaymentID == c.PaymentID():
+		return true
+	case paid != nil || b.PaymentReference != c.Reference || !isPartOf(b.ID, c):
+		return false
 	}
 	adopted := c
 	adopted.Part = b.ID.String()
-	return b.PaymentReference == c.Reference && isPartOf(b.ID, c) &&
-		(b.PaymentID.IsZero() || b.PaymentID == adopted.PaymentID() || b.PaymentID == c.PaymentID())
+	return b.PaymentID.IsZero() || b.PaymentID == adopted.PaymentID()
 }
 
 // refuseCharge refuses a confirmation. Its charge has to go back: the payment says so.

@@ -61,6 +61,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 		switch {
 		case err == nil:
 			p.store.checkCommit(t, before)
+			p.store.checkRefused(t, before, results)
 			p.settle(t)
 			if p.plan.Event != nil {
 				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)

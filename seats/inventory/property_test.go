@@ -92,7 +92,7 @@ func (r *comparison) run(t *rapid.T, commands ...inventory.Command) {
 		results := r.batch(t, commands...)
 		var undecided []inventory.Command
 		hasReclaimed := false
-		clear(r.model.fresh)
+		r.model.begin()
 		for i, c := range commands {
 			if results[i].Undecided {
 				if seats, wants := r.model.wanted(c); wants && !hasReclaimed { // the locks reclaimed so far stay reclaimed

@@ -119,7 +119,7 @@ func (r *hallComparison) run(t *rapid.T, commands ...inventory.Command) {
 		was := r.store.describe()
 		results := r.batch(t, commands...)
 		var undecided []inventory.Command
-		clear(r.model.fresh)
+		r.model.begin()
 		for i, c := range commands {
 			if results[i].Undecided {
 				if _, wants := r.model.wanted(c); wants { // the locks that it has ended stay ended

@@ -275,3 +275,15 @@ func TestRefusal_IsNotProvedLater(t *testing.T) {
 		})
 	}
 }
+
+// The time is checked before the seats, also where the event is remembered and the clock is not.
+func TestAcquire_ATimePastTheCapIsRefusedBeforeTheSeats(t *testing.T) {
+	t.Parallel()
+	s := newSeated(t, hallOf("A1 A2 A3"))
+	p := &pipeline{store: s, rules: theRules, remember: true, remembered: copyOf(s.event), seats: s.seats.occupancy()}
+	tooLong := named(8, "A1")
+	tooLong.Until.At = begin.Add(theRules.MaxLockTTL + time.Minute)
+	results := p.batch(t, named(7, "A1"), tooLong)
+	wantCode(t, results[0], "")
+	wantCode(t, results[1], holdfast.CodeInvalid)
+}

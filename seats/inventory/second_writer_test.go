@@ -108,9 +108,9 @@ func (r *race) outcome(state *model, commands []inventory.Command, results []rep
 	for j, c := range commands[:i] {
 		if !results[j].Undecided {
 			m.do(c)
-		} else if !waits {
+		} else if seats, wants := m.wanted(c); wants && !waits {
 			waits = true
-			m.reclaimFor(c.(inventory.Acquire).Seats)
+			m.reclaimFor(seats)
 		}
 	}
 	o := m.do(commands[i])
@@ -152,10 +152,12 @@ func (r *race) checkNothingElse(commands []inventory.Command, results []reply) {
 
 func (m *model) clone() *model {
 	c := *m
-	c.locks, c.bookings, c.event, c.fresh = copies(m.locks), copies(m.bookings), copyOf(m.event), map[ID]bool{}
+	c.locks, c.bookings, c.event, c.fresh = copies(m.locks), copies(m.bookings), copyOf(m.event), nil
 	c.payments = map[inventory.PaymentKey]*holdfast.Payment{}
 	for key, paid := range m.payments {
 		c.payments[key] = pointer(*paid)
 	}
+	c.claimAgain = func(l holdfast.Lock) bool { return c.reclaimFor(l.Seats) }
+	c.begin()
 	return &c
 }
