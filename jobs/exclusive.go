@@ -53,7 +53,7 @@ type exclusive struct {
 	unneeded        func(context.Context) (bool, error) // asked under the lease; true skips the run
 	onStart         func(Record)                        // called once the run has started
 	needsNoLease    bool                                // run although the lease store rejects the lease
-	runID           string                              // of a run that somebody asked for; "": of a new one
+	runID           string                              // of a run that a caller asked for; "": of a new one
 }
 
 func (r *Runner) runExclusive(ctx context.Context, job Job, t Trigger, o exclusive) (Result, error) {

@@ -20,7 +20,7 @@ type Job struct {
 	// Resident: a scheduled run lasts as long as this process leads. Interval is how soon another process
 	// takes over.
 	Resident bool
-	// Asked returns the run that somebody has asked for and that has not come to its end; "": there is none. A job with
+	// Asked returns the run that a caller has asked for and that has not come to its end; "": there is none. A job with
 	// Asked is scheduled only for such a run, which goes on under its ID if its process ends, and counts on.
 	Asked func(ctx context.Context) (runID string, err error)
 	Do    func(ctx context.Context, run Run) (Counts, error)

@@ -223,6 +223,13 @@ func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loa
 	if err == nil && len(found.Bookings) > 0 && len(found.Locks) == 0 && s.db.Sharded() {
 		err = s.loadByBookingAnd(ctx, n, mongodb.JoinBy("locks", locksName, "seatLockId", "_id"), found)
 	}
+	if isPurged := len(found.Bookings) > 0 && len(found.Locks) == 0; err != nil || !isPurged || len(n.Charged) == 0 {
+		return err
+	}
+	event, exists, err := s.readEvent(ctx, found.Bookings[0].booking().EventID) // it says whether late payments are accepted
+	if exists {
+		found.Events = []eventDoc{event}
+	}
 	return err
 }
 

@@ -21,7 +21,7 @@
 // caller that has given up; package internal/pipeline says what that caller is told.
 //
 // Each kind of command has a file: acquire.go, change.go (the seats of a lock), block.go,
-// release.go (releases and cancellations), claim.go (extend, book, pay, confirm), expire.go,
+// release.go (releases and cancellations), claim.go (extend, book, pay), confirm.go, payments.go, expire.go,
 // event.go (changes of an event, repairs of its counter). What commands wish for is found in the
 // hall by wish.go, and taken by seats.go.
 package inventory

@@ -14,7 +14,7 @@ type wished struct {
 	best      *seating.Wish
 	general   bool // general admission
 	section   int  // for general admission
-	mayOrphan bool // the orphan rule is for customers who choose: not for the venue, nor for seats that are paid for
+	mayOrphan bool // the orphan rule is for a choice of seats: not for the venue, nor for seats that are paid for
 }
 
 // isSeated reports whether the event has a seating plan.

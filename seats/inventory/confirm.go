@@ -1,0 +1,223 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Confirm sells the booking's seats while neither the booking nor its lock is due. A repeat
+// with the same charge, or with none, gets the same answer.
+//
+// A confirmation with a charge leaves a payment, together with a refusal too: then the payment is REFUND_DUE. A
+// charge that was refused stays refused.
+//
+// A late payment may get the seats again, in a new lock: only in the queue of the event, which is asked for
+// by Result.IsLate.
+type Confirm struct {
+	BookingID ID
+	Charge    holdfast.Charge
+
+	// In the queue of the event: the lock that a late payment makes, and the event.
+	LockID, EventID ID
+}
+
+func (c Confirm) decide(d *decision) Result {
+	d.ofEvents(c.EventID)
+	b, lock, exists, read := d.bookingAndLock(c.BookingID)
+	paid, unrecorded, paymentRead := d.payment(c.Charge)
+	switch {
+	case !read || !paymentRead || !c.EventID.IsZero() && !d.knowsEvent():
+		return Result{}
+	case !exists:
+		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
+	}
+	switch {
+	case paid != nil && !paid.Agrees(c.Charge):
+		return Result{Err: holdfast.RefuseInput("body", "The payment has another provider, amount or currency.")}
+	case b.Status == holdfast.BookingConfirmed && (c.Charge.IsZero() || isPaidBy(b, c.Charge, paid)):
+		if !c.Charge.IsZero() && b.PaymentID.IsZero() && !d.adopt(b, c.Charge, holdfast.PaymentAccepted, "") {
+			return Result{}
+		}
+		b, _, _ = d.booking(b.ID)
+		return Result{Booking: &b}
+	case isOfAnother(b, c.Charge, paid, unrecorded):
+		return Result{Err: holdfast.Refuse(holdfast.CodePaymentReferenceUsed, "The reference and part are of another booking.")}
+	}
+	if c.isLate(d, b, lock) {
+		if c.LockID.IsZero() {
+			return Result{IsLate: true}
+		}
+		return c.accept(d, b, lock, paid)
+	}
+	reason, err := c.refusal(d, b, lock)
+	switch {
+	case holdfast.HasCode(err, holdfast.CodeEventNotFound), holdfast.HasCode(err, holdfast.CodeBookingNotPayable):
+		return Result{Err: err}
+	case err != nil:
+		return d.refuseCharge(b, c.Charge, paid, err, reason)
+	case paid != nil:
+		return Result{Err: errRefundDue(*paid)}
+	}
+	d.consume(lock, LockWrite{Guard: LiveAtRevision})
+	d.sales[lock.ID]++
+	return c.sell(d, b, holdfast.ConfirmBooking, BookingWrite{
+		WindowOpen: !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
+	})
+}
+
+// refusal says why a booking can't be confirmed in time, and why its payment has to go back then.
+func (c Confirm) refusal(d *decision, b holdfast.Booking, lock Lock) (holdfast.PaymentReason, error) {
+	action, seen := holdfast.ConfirmBooking, d.seenBy(b, lock)
+	if b.Status == holdfast.BookingInitiated && b.Due(seen, d.state.Now) { // it expired before it could be paid for
+		action = holdfast.CancelBooking
+	}
+	err := checkBooking(b, action, seen, d.state.Now)
+	if err == nil {
+		return holdfast.ReasonEventCancelled, d.checkNotCancelled(lock)
+	}
+	d.bumpOpen(b, lock)
+	switch holdfast.CodeOf(err) {
+	case holdfast.CodeBookingConfirmed:
+		return holdfast.ReasonDuplicate, err
+	case holdfast.CodeBookingCancelled:
+		if d.state.Event != nil && d.event.Status == holdfast.Cancelled {
+			return holdfast.ReasonEventCancelled, err
+		}
+		return holdfast.ReasonBookingCancelled, err
+	case holdfast.CodeBookingExpired:
+		return holdfast.ReasonLate, err
+	default:
+		return holdfast.ReasonLockEnded, err
+	}
+}
+
+// sell confirms the booking, and records its payment.
+func (c Confirm) sell(d *decision, b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) Result {
+	if !c.Charge.IsZero() {
+		p := d.record(b, c.Charge, holdfast.PaymentAccepted, "", "")
+		w.PaymentReference, w.PaymentID = p.Reference, p.ID
+	}
+	b = d.moveBooking(b, a, w)
+	return Result{Booking: &b}
+}
+
+// isLate reports whether the event accepts the payment of a booking that has expired.
+func (c Confirm) isLate(d *decision, b holdfast.Booking, lock Lock) bool {
+	policy := d.event.LatePayments
+	if c.Charge.IsZero() || b.PaymentExpiresAt.IsZero() || d.state.Event == nil || policy.Policy != holdfast.LatePaymentsAccepted {
+		return false
+	}
+	if b.Status != holdfast.BookingExpired && (b.Status != holdfast.BookingPending || !b.Due(lock.Lock, d.state.Now)) {
+		return false
+	}
+	return !d.state.Now.After(c.lateUntil(d, b, lock))
+}
+
+// lateUntil is the last moment at which the event accepts the payment of a booking. It counts from the earlier end of
+// the booking's window and its lock.
+func (c Confirm) lateUntil(d *decision, b holdfast.Booking, lock Lock) time.Time {
+	end := b.PaymentExpiresAt
+	if !lock.ExpiresAt.IsZero() && lock.ExpiresAt.Before(end) {
+		end = lock.ExpiresAt
+	}
+	return end.Add(d.event.LatePayments.Window())
+}
+
+// accept gives a late payment the seats of its booking again, if they are free under the event's rules and the
+// customer's limits. The former lock is EXPIRED, and a new one, which is CONSUMED, holds the seats.
+func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *holdfast.Payment) Result {
+	others, isListed := d.liveBookings(b.LockID), d.isListed(b.LockID)
+	if !isListed || !d.ensureSeats() || !d.ensureCounter() {
+		return Result{}
+	}
+	d.bumpOpen(b, former) // a confirmation that began in time then conflicts
+	refuse := func(why holdfast.PaymentReason) Result {
+		return d.refuseCharge(b, c.Charge, paid, errBookingExpired(), why)
+	}
+	switch d.event.Status {
+	case holdfast.OnSale:
+	case holdfast.Cancelled:
+		return refuse(holdfast.ReasonEventCancelled)
+	default:
+		return refuse(holdfast.ReasonNotOnSale)
+	}
+	next, holds := c.nextLock(d, b, former), former.Status == holdfast.LockActive
+	isAnothers := former.Status == holdfast.LockConsumed ||
+		slices.ContainsFunc(others, func(o holdfast.Booking) bool { return o.ID != b.ID }) // of other software
+	if isAnothers || next.Seats < 1 || former.EventID != d.event.ID {
+		return refuse(holdfast.ReasonSeatsGone)
+	}
+	more := next.Seats
+	if holds && !former.Due(d.state.Now) { // they count already
+		more = 0
+	}
+	if refusal, known := d.beyondLimits(next.UserID, next.Seats, more, 0); !known {
+		return Result{}
+	} else if refusal != nil {
+		return refuse(holdfast.ReasonLimit)
+	}
+	if !holds {
+		switch taken, undecided := c.takeAgain(d, next); {
+		case undecided:
+			return Result{Undecided: true}
+		case !taken:
+			return refuse(holdfast.ReasonSeatsGone)
+		case paid != nil:
+			d.giveBack(next.Seats, next.SeatIDs, next.Section)
+		}
+	}
+	if paid != nil { // the booking could be paid for, but not by this charge
+		return Result{Err: errRefundDue(*paid)}
+	}
+	if holds {
+		d.subtractHolding(former.Lock)
+		d.write(former, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByLatePayment})
+	}
+	d.addSold(next)
+	d.ifUnchanged = true
+	if end := c.lateUntil(d, b, former).Add(time.Millisecond); d.plan.Before.IsZero() || end.Before(d.plan.Before) {
+		d.plan.Before = end
+	}
+	d.acquire(next, 0)
+	return c.sell(d, b, holdfast.AcceptBooking, BookingWrite{LockID: next.ID, Late: true})
+}
+
+// nextLock is the lock that a late payment makes, with the seats of the former one or, if that was purged, of the
+// booking.
+func (c Confirm) nextLock(d *decision, b holdfast.Booking, former Lock) holdfast.Lock {
+	next := holdfast.Lock{
+		ID: c.LockID, EventID: d.event.ID, UserID: cmp.Or(former.UserID, b.UserID), Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
+		Status: holdfast.LockConsumed, ExpiresAt: d.state.Now, BookingID: b.ID,
+	}
+	if _, exists, _ := d.lock(b.LockID); exists {
+		next.Seats, next.SeatIDs, next.Section = former.Seats, former.SeatIDs, former.Section
+	}
+	return next
+}
+
+// takeAgain claims the seats of a lock that has lost them. The orphan rule is not for seats that are paid for.
+func (c Confirm) takeAgain(d *decision, lock holdfast.Lock) (taken, undecided bool) {
+	if d.deferRest {
+		return false, true
+	}
+	wish := wished{seats: lock.Seats, mayOrphan: true}
+	switch {
+	case !d.isSeated():
+	case len(lock.SeatIDs) > 0:
+		places, refusal := d.places(lock.SeatIDs)
+		if refusal != nil { // the event has another plan now
+			return false, false
+		}
+		wish.named = places
+	default:
+		wish.general, wish.section = true, d.sectionOf(lock)
+		if wish.section < 0 {
+			return false, false
+		}
+	}
+	_, result, taken := d.take(wish, had{}, UserKey{})
+	return taken, result.Undecided
+}
