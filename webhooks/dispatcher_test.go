@@ -70,7 +70,10 @@ func TestDispatcher_AfterASuccessAllThatWaitsIsSent(t *testing.T) {
 	r.answersAlways(http.StatusServiceUnavailable)
 	id := b.endpoint(r)
 	stop := b.run()
-	event := b.Event(100)
+	event := b.Event(1000)
+	for range 2 * webhooks.MaxInFlight { // of a subject each, or they would wait for each other
+		b.Acquire(event, 1, testenv.Soon())
+	}
 	b.sell(event, 10)
 	all := b.changeIDs()
 	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Pending)) > 0 })

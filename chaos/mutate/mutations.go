@@ -67,5 +67,5 @@ var mutations = slices.Concat(
 	upgradeMutations,
 	sweepMutations, pageMutations, dueMutations, applyMutations,
 	runnerMutations, runTxMutations, queueMutations, edgeMutations,
-	exactMutations, mapMutations, hallMutations, changeMutations,
+	exactMutations, mapMutations, hallMutations, changeMutations, webhookMutations,
 )

@@ -253,6 +253,7 @@ export class HoldfastSeats extends HTMLElement {
       changed: (list, sections) => this.#changed(list, sections),
       read: (section) => parts.cart.sectionRead(section),
       connected: (is) => this.#setOffline(!is),
+      missed: () => parts.cart.hold.check(), // a held seat may have been freed, and taken by another customer
       replaced: () => this.#checkPlan(parts),
       gone: (refusal) => { // such as a token that has expired: a new one loads the map anew
         this.#fail(refusal);

@@ -19,8 +19,8 @@ export class Feed {
   #lastID = "";
 
   /**
-   * @param on has `changed(seats, sections)`, `read(section)` (all of its seats are as they are now), `connected(is)`, `replaced()` (the event has another plan) and
-   * `gone(refusal)`
+   * @param on has `changed(seats, sections)`, `read(section)` (all of its seats are as they are now), `connected(is)`, `missed()` (changes
+   * were lost: what follows is the whole state), `replaced()` (the event may have another plan) and `gone(refusal)`
    */
   constructor(api, eventID, seats, on) {
     Object.assign(this, { api, path: `/api/events/${eventID}`, seats, on });
@@ -131,6 +131,7 @@ export class Feed {
     if (message.event === "reset") {
       this.#lastID = "";
       this.seats.revisions.fill(-1);
+      this.on.missed();
       return this.on.replaced();
     }
     if (message.event !== "sections" && message.event !== "seats") return;

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { connect, createServer } from "node:net";
 import { test } from "node:test";
 import { Holdfast, expectNoErrors, screenshot, until } from "./harness.mjs";
-import { chosen, click, held, holdfast, holds, locksOf, positionOf, says, sell, show, studio, told } from "./picker.mjs";
+import { cable, chosen, click, held, holdfast, holds, locksOf, positionOf, says, sell, show, studio, told } from "./picker.mjs";
 
 test("a lost answer is asked for again, with the same key, and the clicks that followed are not lost", async () => {
   const event = await sell(studio());
@@ -53,29 +52,6 @@ test("the map survives a server that is killed: it says so, and goes on without 
   assert.deepEqual(await place(), before);
   expectNoErrors(page);
 });
-
-// cable is a connection to a server that can be pulled out.
-async function cable(t, to) {
-  const sockets = new Set();
-  let isOut = false;
-  const server = createServer((socket) => {
-    if (isOut) return socket.destroy();
-    const { hostname, port } = new URL(to.url);
-    const other = connect(Number(port), hostname);
-    for (const [one, another] of [[socket, other], [other, socket]]) {
-      sockets.add(one);
-      one.on("error", () => {}).on("close", () => { sockets.delete(one); another.destroy(); }).pipe(another);
-    }
-    return undefined;
-  });
-  await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
-  t.after(() => server.close());
-  return {
-    url: `http://127.0.0.1:${server.address().port}`, user: () => to.user(),
-    pull: () => { isOut = true; for (const s of sockets) s.destroy(); },
-    plug: () => { isOut = false; },
-  };
-}
 
 test("a stream that was down catches up with everything that happened", async (t) => {
   const event = await sell(studio());

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { after } from "node:test";
 import { Holdfast, browse, open, until } from "./harness.mjs";
 
@@ -68,3 +69,27 @@ export async function click(map, seat) {
 }
 
 export const locksOf = async (event) => (await holdfast.ask("GET", `/api/locks?eventId=${event.id}&status=ACTIVE`)).items;
+
+// cable is a connection to a server that can be pulled out. It keeps what the server has sent since it was plugged in again.
+export async function cable(t, to) {
+  const sockets = new Set();
+  let [isOut, received] = [false, ""];
+  const server = createServer((socket) => {
+    if (isOut) return socket.destroy();
+    const { hostname, port } = new URL(to.url);
+    const other = connect(Number(port), hostname).on("data", (text) => { received += text; });
+    for (const [one, another] of [[socket, other], [other, socket]]) {
+      sockets.add(one);
+      one.on("error", () => {}).on("close", () => { sockets.delete(one); another.destroy(); }).pipe(another);
+    }
+    return undefined;
+  });
+  await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  t.after(() => server.close());
+  return {
+    url: `http://127.0.0.1:${server.address().port}`, user: () => to.user(),
+    pull: () => { isOut = true; for (const s of sockets) s.destroy(); },
+    plug: () => { [isOut, received] = [false, ""]; },
+    get received() { return received; },
+  };
+}
