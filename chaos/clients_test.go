@@ -111,7 +111,9 @@ func (c *clients) run(ctx context.Context, seed uint64, buyers int) {
 func (c *clients) cleanUp(cl *cluster) {
 	for _, e := range c.events {
 		id := parseID(c.t, e.id)
-		for _, of := range []struct{ collection, field string }{{"events", "_id"}, {"seatlocks", "eventId"}, {"bookings", "eventId"}} {
+		for _, of := range []struct{ collection, field string }{
+			{"events", "_id"}, {"seatlocks", "eventId"}, {"bookings", "eventId"}, {"payments", "eventId"},
+		} {
 			cl.retry(func(ctx context.Context) error {
 				_, err := cl.env.DB.Collection(of.collection).DeleteMany(ctx, bson.D{{Key: of.field, Value: id}})
 				return err

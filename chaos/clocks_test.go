@@ -98,7 +98,7 @@ func (s *failoverSale) buy(ctx context.Context) {
 	if err != nil || kind < 2 {
 		return
 	}
-	if _, err := s.Bookings.ConfirmBooking(ctx, b.ID, holdfast.Charge{Reference: "ref"}); err != nil {
+	if _, err := s.Bookings.ConfirmBooking(ctx, b.ID, holdfast.Charge{Reference: b.ID.String()}); err != nil {
 		return
 	}
 	s.mu.Lock()

@@ -199,6 +199,9 @@ func (m *serviceModel) Confirm(t *rapid.T) {
 		return
 	}
 	ref := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "reference")
+	if ref != "" {
+		ref += b.id.String() // of another booking it would be refused
+	}
 	_, err := m.env.Bookings.ConfirmBooking(m.env.Ctx(), b.id, holdfast.Charge{Reference: ref})
 	code := m.refusalCode(b)
 	switch {

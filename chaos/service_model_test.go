@@ -173,7 +173,7 @@ func TestModel_ServicesAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
 	rapid.Check(t, func(t *rapid.T) {
-		for _, name := range []string{"events", "seatlocks", "bookings"} {
+		for _, name := range []string{"events", "seatlocks", "bookings", "payments"} {
 			if _, err := env.DB.Collection(name).DeleteMany(env.Ctx(), bson.D{}); err != nil {
 				t.Fatal(err)
 			}
