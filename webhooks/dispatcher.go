@@ -115,6 +115,9 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 	for ctx.Err() == nil {
 		endpoints, disabled, err := d.enabled(ctx)
 		if err == nil {
+			err = d.clock.compare(ctx, d.db)
+		}
+		if err == nil {
 			err = d.reconcile(ctx, log, fed, endpoints, runners, replaced)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -221,7 +224,7 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 		return nil, err
 	}
 	r := &runner{
-		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.db.Clock(), d.hooks), log: log.With(slog.String("webhookId", id.String())),
+		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.clock.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
 		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked,
 		results: make(chan tried, maxInFlight), dueSubjects: map[string]bool{}, stored: e.position,
 	}

@@ -17,6 +17,7 @@ type Hooks struct {
 	TLS         *tls.Config
 	Timeout     time.Duration
 	BeforeWrite func() error
+	Clock       clock.Clock // of the process; nil: the machine's
 }
 
 func (h Hooks) inner() hooks {
@@ -27,6 +28,9 @@ func (h Hooks) inner() hooks {
 func (s *Service) With(h Hooks) *Service {
 	other := *s
 	other.hooks = h.inner()
+	if h.Clock != nil {
+		other.clock = &databaseClock{process: h.Clock}
+	}
 	return &other
 }
 

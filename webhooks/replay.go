@@ -123,6 +123,9 @@ func (s *Service) pastDeliveries(ctx context.Context, e Endpoint, r Replay) (fou
 
 // plan makes deliveries PENDING, in one transaction, and returns how many were not.
 func (s *Service) plan(ctx context.Context, id ID, records []*record) (int, error) {
+	if err := s.clock.compare(ctx, s.db); err != nil {
+		return 0, err
+	}
 	now := s.now()
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (int, error) {
 		changeIDs := make([]string, len(records))

@@ -27,17 +27,18 @@ type Service struct {
 	changes      *changes.Log
 	allowPrivate bool
 	hooks        hooks
+	clock        *databaseClock
 }
 
 // New returns the endpoints of a database. allowPrivate lifts the rules for schemes, ports and addresses.
 func New(db *mongodb.DB, of *changes.Log, allowPrivate bool) *Service {
-	return &Service{db: db, changes: of, allowPrivate: allowPrivate}
+	return &Service{db: db, changes: of, allowPrivate: allowPrivate, clock: &databaseClock{process: db.Clock()}}
 }
 
 func (s *Service) endpoints() *mongo.Collection  { return s.db.Collection(name) }
 func (s *Service) deliveries() *mongo.Collection { return s.db.Collection(deliveriesName) }
 
-func (s *Service) now() time.Time { return s.db.Clock()().UTC().Truncate(time.Millisecond) }
+func (s *Service) now() time.Time { return s.clock.now().UTC().Truncate(time.Millisecond) }
 
 // NewEndpoint is a request to create an endpoint.
 type NewEndpoint struct {
@@ -61,6 +62,9 @@ func (s *Service) Create(
 	err = cmp.Or(checkURL(n.URL, s.allowPrivate), checkTypes(n.Types),
 		holdfast.CheckText("body.idempotencyKey", key.Key, holdfast.MaxKeyLength))
 	if err != nil {
+		return e, "", false, err
+	}
+	if err := s.clock.compare(ctx, s.db); err != nil {
 		return e, "", false, err
 	}
 	end, err := s.end(ctx)
@@ -193,6 +197,9 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 		if end, err = s.end(ctx); err != nil {
 			return Endpoint{}, err
 		}
+		if err := s.clock.compare(ctx, s.db); err != nil {
+			return Endpoint{}, err
+		}
 	}
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Endpoint, error) {
 		e, err := s.get(ctx, id)
@@ -265,6 +272,9 @@ func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration
 	if _, err := s.Get(ctx, id); err != nil {
 		return "", err
 	}
+	if err := s.clock.compare(ctx, s.db); err != nil {
+		return "", err
+	}
 	text := newSecret()
 	return text, mongodb.Do(ctx, s.db, func(ctx context.Context) error {
 		e, err := s.get(ctx, id)
@@ -294,6 +304,9 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
+	if err := s.clock.compare(ctx, s.db); err != nil {
+		return Tested{}, err
+	}
 	event := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	event.SetID("webhooks-" + id.String() + "-test-" + strings.ToLower(rand.Text()))
 	event.SetSource("/holdfast/" + s.db.Name())
@@ -311,7 +324,7 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
-	sender := newSender(s.allowPrivate, s.db.Clock(), s.hooks)
+	sender := newSender(s.allowPrivate, s.clock.now, s.hooks)
 	defer sender.close()
 	r := sender.send(ctx, e.URL, *e.secrets, event.ID(), body)
 	if r.aborted {
