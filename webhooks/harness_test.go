@@ -37,7 +37,7 @@ type receiver struct {
 	mu       sync.Mutex
 	all      []told // every try, in the order of arrival
 	accepted []told
-	times    []string // of the tries, as they are told
+	times    []string       // of the tries, as they are told
 	inFlight map[string]int // by subject
 	maximum  int
 	verifier *standardwebhooks.Webhook
