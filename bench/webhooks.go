@@ -112,7 +112,7 @@ type webhookReceiver struct {
 }
 
 func newWebhookReceiver(hangs bool) (*webhookReceiver, error) {
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	listen, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
