@@ -13,7 +13,7 @@ export async function showErrors(name, work) {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (needsKey(error)) return requestKey(error);
-    setAlert(name, error.status === 0 ? "The server does not answer. The page shows the last known state." : error.message);
+    setAlert(name, error.status === 0 ? `${error.message} The page shows the last known state.` : error.message);
   }
   return false;
 }
@@ -23,7 +23,10 @@ export const needsKey = (error) => error.status === 401 || error.status === 403;
 
 let keyRequest = null;
 
-function requestKey(error) {
+// requestKey asks for a key after an error for which needsKey holds, and returns whether the request should be repeated:
+// the user has entered a key, now or since the request was sent.
+export async function requestKey(error) {
+  if (error.keysEntered < key.entered()) return true;
   let reason = "This server requires a key.";
   if (error.status === 403) reason = "This key does not have the required scope.";
   else if (key.get() !== "") reason = "The server does not accept this key.";

@@ -76,9 +76,8 @@ export async function auditPage(page) {
     (fields) => goTo("audit", { actor: fields.actor.value.trim(), target: fields.target.value.trim() }),
     field("Key", el("input", { name: "actor", value: actor, maxLength: 200, autocomplete: "off" }), "query.actor"),
     field("ID of the event, lock or other target", id, "query.targetId"), el("button", { className: "primary", textContent: "Filter" })), body));
-  await load(page, async () => {
-    const { items, nextPageToken } = await call("GET", `/api/admin/audit?${query({ actor, targetId: target, pageSize: 50, pageToken })}`);
-    if (page.signal.aborted) return;
+  const read = () => call("GET", `/api/admin/audit?${query({ actor, targetId: target, pageSize: 50, pageToken })}`);
+  await load(page, body, read, ({ items, nextPageToken }) => {
     body.replaceChildren(items.length === 0 ? el("p", { className: "soft", textContent: "Nothing was done." }) : table("Audit", columns, items));
     const links = el("p", { className: "buttons" });
     if (pageToken !== "") links.append(el("a", { className: "button", href: link("audit", { actor, target }), textContent: "Newest" }));

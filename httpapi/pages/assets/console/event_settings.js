@@ -9,16 +9,27 @@ const mostSeats = 10_000_000;
 
 const amount = (name, value, min) => el("input", { type: "number", name, value, min, max: mostSeats, step: 1, required: true, inputMode: "numeric" });
 
-// settingsCard has the status of the sale and the other settings; changed is called after a change.
+// settingsCard has the status of the sale and the other settings; changed is called after a change. showStatus shows a
+// status that somebody else may have set, and keeps what was entered.
 export function settingsCard(event, changed) {
-  const body = el("div", { className: "stack" });
-  const show = (e) => body.replaceChildren(saleForm(e, done), settingsForm(e, done));
+  const sale = el("div");
+  const settings = el("div");
+  let status = "";
+  const showSale = (e) => {
+    status = e.status;
+    sale.replaceChildren(saleForm(e, done));
+  };
+  const show = (e) => {
+    showSale(e);
+    settings.replaceChildren(settingsForm(e, done));
+  };
   const done = async (e) => {
     show(e);
     await changed();
   };
   show(event);
-  return card("Settings", [], body);
+  const showStatus = (now) => { if (now !== status) showSale({ ...event, status: now }); };
+  return { node: card("Settings", [], el("div", { className: "stack" }, sale, settings)), showStatus };
 }
 
 const patch = (event, change) => call("PATCH", `/api/events/${event.id}`, change);
