@@ -76,14 +76,17 @@ export function showToast(text) {
   toastTimer = setTimeout(() => { byID("toast").textContent = ""; }, toastTimeout);
 }
 
-// confirmAction asks the user before an action; yes is the text of the button.
-export function confirmAction(title, text, yes) {
+// confirmAction asks the user before an action; yes and no are the texts of the buttons. With a no of its own, that has
+// the focus: Enter, which opened the dialog and may still be held down, does not do what can't be undone.
+export function confirmAction(title, text, yes, no = "") {
   byID("confirm-title").textContent = title;
   byID("confirm-text").textContent = text;
   byID("confirm-yes").textContent = yes;
   const dialog = byID("confirm");
+  byID("confirm-no").textContent = no || "Cancel";
   dialog.returnValue = "no";
   dialog.showModal();
+  if (no !== "") byID("confirm-no").focus();
   return new Promise((resolve) => {
     dialog.onclose = () => resolve(dialog.returnValue === "yes");
   });

@@ -22,9 +22,10 @@ export async function eventPage(page) {
     const state = stateOf(event);
     page.root.append(state.facts, state.tiles);
     if (event.seatingPlanId) page.root.append(seatsCard(page, event));
-    const settings = settingsCard(event, state.refresh);
+    const refresh = async () => settings.showState(await state.refresh());
+    const settings = settingsCard(event, refresh);
     page.root.append(settings.node, salesCard(page, event));
-    keepUp(page, 2000, state.facts, async () => settings.showStatus((await state.refresh()).status));
+    keepUp(page, 2000, state.facts, refresh);
     const filter = { eventId: event.id };
     shortList(page, { path: "bookings", title: "Bookings", columns: bookingColumns, filter, empty: "No bookings yet." });
     shortList(page, { path: "locks", title: "Locks", columns: lockColumns, filter, empty: "No locks yet." });
