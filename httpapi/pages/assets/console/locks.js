@@ -1,10 +1,10 @@
 // The list of locks, and the page of one with the action to release it.
 
-import { call } from "../api.js";
+import { ApiError, call } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { badge, count, eventLink, idLink, lines, seats, time } from "./format.js";
-import { showHistory } from "./history.js";
+import { historyCard, subjectsOf } from "./history.js";
 import { listPage, lockColumns } from "./lists.js";
 import { act, card, load } from "./parts.js";
 import { setTitle } from "./router.js";
@@ -18,9 +18,7 @@ export function locksPage(page) {
 
 export async function lockPage(page) {
   setTitle("Lock");
-  await load(page, async () => {
-    const lock = await call("GET", `/api/locks/${page.id}`);
-    if (page.signal.aborted) return;
+  await load(page, page.root, () => call("GET", `/api/locks/${page.id}`), (lock) => {
     const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
     const release = el("button", { type: "button", textContent: "Release the lock", hidden: lock.status !== "ACTIVE" });
     const root = card("Lock", [badge(lock.status), release], lines(
@@ -37,17 +35,21 @@ export async function lockPage(page) {
       const confirmed = await confirmAction("Release the lock?", `${what}The customer loses ${count(lock.seats, "seat")}, which can be sold at once.`, "Release the lock");
       if (confirmed) {
         await act(root, async () => {
-          const released = await call("DELETE", `/api/locks/${lock.id}`);
-          showToast(`The lock is ${released.status}. ${count(released.seats, "seat")} can be sold again.`);
+          try {
+            const released = await call("DELETE", `/api/locks/${lock.id}`);
+            showToast(`The lock is ${released.status}. ${count(released.seats, "seat")} can be sold again.`);
+          } catch (error) {
+            if (!(error instanceof ApiError) || ![409, 410].includes(error.status)) throw error;
+            showToast(`The lock was not released: ${error.message}`); // the page shows what has become of it
+          }
           page.root.replaceChildren();
           await lockPage(page);
         });
       }
     });
-    page.root.append(root);
-    showHistory(page, {
-      eventId: lock.eventId, subjects: [`locks/${lock.id}`, ...(lock.bookingId ? [`bookings/${lock.bookingId}`] : [])],
+    page.root.append(root, historyCard(page, {
+      eventId: lock.eventId, subjects: subjectsOf(lock, lock.bookingId),
       since: lock.createdAt, first: "holdfast.lock.created",
-    });
+    }));
   });
 }
