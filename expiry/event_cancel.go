@@ -18,7 +18,7 @@ const EventCancel = "event-cancel"
 // wish is stored, so that any process can carry it out, and go on after another one was killed.
 type Canceller struct {
 	Sweeper *Sweeper
-	// OnProgress is called at most once a second with what the run has done.
+	// OnProgress is called with what the run has done: at most once a second during a pass, and after one that ended something.
 	OnProgress func(context.Context, Report)
 }
 
@@ -88,6 +88,9 @@ func (c *Canceller) carryOut(ctx context.Context, run Run, wish store.Cancellati
 	}
 	for isLast := false; ; {
 		ended, err := c.pass(ctx, p, wish.EventID)
+		if ended > 0 && c.OnProgress != nil {
+			c.OnProgress(ctx, p.report)
+		}
 		switch {
 		case err != nil:
 			return p.report, err

@@ -26,6 +26,8 @@ func canceller(w *testenv.Env, batch int) *expiry.Canceller {
 func cancelAll(t *testing.T, w *testenv.Env, eventID holdfast.ID) expiry.Report {
 	t.Helper()
 	c := canceller(w, 3)
+	var told expiry.Report
+	c.OnProgress = func(_ context.Context, r expiry.Report) { told = r }
 	runID, err := c.Ask(w.Ctx(), eventID)
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +37,9 @@ func cancelAll(t *testing.T, w *testenv.Env, eventID holdfast.ID) expiry.Report 
 	report, err := c.Run(w.Ctx(), run)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if told.Applied != report.Applied {
+		t.Errorf("%d were ended, and %d reported on the way", report.Applied, told.Applied)
 	}
 	return report
 }

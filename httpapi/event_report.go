@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
@@ -55,8 +56,7 @@ func (a *api) registerEventReportRoutes() {
 			return nil, err
 		}
 		defer a.overviewSemaphore.release()
-		s, err := a.Overview.EventSummary(ctx, parseID(in.ID))
-		return &found[eventSummaryBody]{Body: newEventSummaryBody(s)}, err
+		return a.eventSummary(ctx, parseID(in.ID))
 	})
 	route(a, huma.Operation{
 		OperationID: "get-event-sales", Method: http.MethodGet, Path: "/api/admin/events/{id}/sales", Tags: tags,
@@ -65,6 +65,18 @@ func (a *api) registerEventReportRoutes() {
 			"So are locks of other software whose _id is no ObjectID.",
 		Errors: []int{http.StatusNotFound},
 	}, config.ScopeAdmin, a.eventSales)
+}
+
+func (a *api) eventSummary(ctx context.Context, id holdfast.ID) (*found[eventSummaryBody], error) {
+	s, err := a.Overview.EventSummary(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	body := newEventSummaryBody(s)
+	if s.Status == holdfast.Cancelled {
+		body.CancelRunID, err = a.Overview.CancelRun(ctx, id)
+	}
+	return &found[eventSummaryBody]{Body: body}, err
 }
 
 func (a *api) eventSales(ctx context.Context, in *salesQuery) (*found[salesBody], error) {

@@ -37,6 +37,8 @@ type eventSummaryBody struct {
 
 	SeatingPlanID string `json:"seatingPlanId,omitempty" doc:"Of an event with numbered seats."`
 	BlockedSeats  int64  `json:"blockedSeats" doc:"Seats that the venue has taken out of sale."`
+
+	CancelRunID string `json:"cancelRunId,omitempty" doc:"The run of the job event-cancel that is cancelling all of the event; not in lists."`
 }
 
 func newEventSummaryBody(s store.EventSummary) eventSummaryBody {

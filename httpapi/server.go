@@ -39,6 +39,7 @@ import (
 type OverviewReader interface {
 	EventSummaries(ctx context.Context, after holdfast.ID, limit int) ([]store.EventSummary, error)
 	EventSummary(ctx context.Context, id holdfast.ID) (store.EventSummary, error)
+	CancelRun(ctx context.Context, eventID holdfast.ID) (runID string, err error)
 	SalesOf(ctx context.Context, event holdfast.ID, unit string, span time.Duration, limit int) (store.Sales, error)
 	BookingsByReference(ctx context.Context, reference string, limit int) ([]holdfast.Booking, error)
 	Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error)

@@ -74,6 +74,17 @@ func (s *Store) Cancellations(ctx context.Context, limit int) ([]Cancellation, e
 	return all(docs, cancellationDoc.cancellation), mongodb.Translate(err)
 }
 
+// CancelRun is the run that cancels all of an event; "": none is left to do so.
+func (s *Store) CancelRun(ctx context.Context, eventID ID) (runID string, err error) {
+	docs, err := mongodb.All[cancellationDoc](ctx, s.cancellations(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("_id", eventID)), mongodb.Limit(1),
+	})
+	if err != nil || len(docs) == 0 {
+		return "", mongodb.Translate(err)
+	}
+	return string(docs[0].RunID), nil
+}
+
 // EndCancellation removes a wish that is carried out.
 func (s *Store) EndCancellation(ctx context.Context, c Cancellation) error {
 	_, err := s.cancellations().DeleteOne(ctx, mongodb.And(mongodb.Is("_id", c.EventID), mongodb.Is("runId", c.RunID)))

@@ -111,7 +111,7 @@ test("a long history is read in parts, and goes on when it is asked to", async (
   const event = await holdfast.event("Long", 10);
   const lock = await holdfast.lock(event, 1);
   const page = await open(browser, `${holdfast.url}/console`);
-  const parts = 203;
+  const parts = 23;
   let asked = 0;
   await page.route("**/api/changes?*", (route) => {
     asked++;
@@ -119,7 +119,7 @@ test("a long history is read in parts, and goes on when it is asked to", async (
     return route.fulfill({ json: { items, nextPageToken: `t${Math.min(asked, parts)}` } });
   });
   await page.goto(at(`locks/${lock.id}`));
-  await page.getByText("0 changes in 200 parts of the event's changes.").waitFor();
+  await page.getByText("0 changes in 20 parts of the event's changes.").waitFor();
   await page.getByRole("button", { name: "Go on" }).click();
   await page.getByText("1 change, oldest first.").waitFor();
   assert.equal(asked, parts + 1);
@@ -174,11 +174,6 @@ test("an event's settings are changed, and the server's refusals are shown in pl
   await shows(page, "Event", /CLOSED/);
   await settings.getByRole("button", { name: "Reopen the sale" }).click();
   await shows(page, "Event", /ON_SALE/);
-  await settings.getByRole("button", { name: "Cancel the event" }).click();
-  await page.getByRole("dialog").getByText("This is final.").waitFor();
-  await page.getByRole("dialog").getByRole("button", { name: "Cancel the event" }).click();
-  await settings.getByText("The event is cancelled. That is final.").waitFor();
-  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).status, "CANCELLED");
   expectNoErrors(page);
 });
 

@@ -2,25 +2,30 @@
 
 const keyName = "holdfast.key";
 const keyListeners = []; // called after a key was entered
+let keysEntered = 0;
 
 // key is the API key that the user entered. It is stored until the tab is closed.
 export const key = {
   get: () => sessionStorage.getItem(keyName) ?? "",
   set: (secret) => {
     sessionStorage.setItem(keyName, secret);
+    keysEntered += 1;
     for (const listener of keyListeners) listener();
   },
   forget: () => sessionStorage.removeItem(keyName),
   onEntered: (listener) => keyListeners.push(listener),
+  entered: () => keysEntered,
 };
 
-// ApiError is a response with an error status, or no response: status 0.
+// ApiError is a response with an error status, or no response that can be read: status 0.
 export class ApiError extends Error {
-  constructor(status, problem) {
+  // keysEntered is key.entered() at the time of the request.
+  constructor(status, problem, keysEntered = key.entered()) {
     super(problem.detail ?? problem.title ?? `The server answered ${status}.`);
     this.status = status;
     this.code = problem.code ?? "";
     this.problem = problem;
+    this.keysEntered = keysEntered;
   }
 
   // retryable means that the same request may succeed later.
@@ -59,14 +64,16 @@ export async function call(method, path, body) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
   }
+  const keysBefore = key.entered();
   let response;
   try {
     response = await fetch(path, request);
   } catch {
     throw new ApiError(0, { code: "NO_ANSWER", detail: "The server does not answer." });
   }
-  const result = await response.json().catch(() => ({}));
-  if (!response.ok) throw new ApiError(response.status, result);
+  const result = await response.json().catch(() => null);
+  if (!response.ok) throw new ApiError(response.status, result ?? {}, keysBefore);
+  if (result === null) throw new ApiError(0, { code: "BROKEN_ANSWER", detail: "The server's answer is incomplete, or no JSON." });
   return result;
 }
 

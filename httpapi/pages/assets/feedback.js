@@ -13,7 +13,7 @@ export async function showErrors(name, work) {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (needsKey(error)) return requestKey(error);
-    setAlert(name, error.status === 0 ? "The server does not answer. The page shows the last known state." : error.message);
+    setAlert(name, error.status === 0 ? `${error.message} The page shows the last known state.` : error.message);
   }
   return false;
 }
@@ -23,7 +23,10 @@ export const needsKey = (error) => error.status === 401 || error.status === 403;
 
 let keyRequest = null;
 
-function requestKey(error) {
+// requestKey asks for a key after an error for which needsKey holds, and returns whether the request should be repeated:
+// the user has entered a key, now or since the request was sent.
+export async function requestKey(error) {
+  if (error.keysEntered < key.entered()) return true;
   let reason = "This server requires a key.";
   if (error.status === 403) reason = "This key does not have the required scope.";
   else if (key.get() !== "") reason = "The server does not accept this key.";
@@ -73,14 +76,17 @@ export function showToast(text) {
   toastTimer = setTimeout(() => { byID("toast").textContent = ""; }, toastTimeout);
 }
 
-// confirmAction asks the user before an action; yes is the text of the button.
-export function confirmAction(title, text, yes) {
+// confirmAction asks the user before an action; yes and no are the texts of the buttons. With a no of its own, that has
+// the focus: Enter, which opened the dialog and may still be held down, does not do what can't be undone.
+export function confirmAction(title, text, yes, no = "") {
   byID("confirm-title").textContent = title;
   byID("confirm-text").textContent = text;
   byID("confirm-yes").textContent = yes;
   const dialog = byID("confirm");
+  byID("confirm-no").textContent = no || "Cancel";
   dialog.returnValue = "no";
   dialog.showModal();
+  if (no !== "") byID("confirm-no").focus();
   return new Promise((resolve) => {
     dialog.onclose = () => resolve(dialog.returnValue === "yes");
   });

@@ -12,6 +12,7 @@ const actions = [
   ["PATCH", "/api/events/*", ([, body]) => `changed the event: ${settings(body)}`],
   ["POST", "/api/events/*/seats/block", ([, body]) => `blocked ${seatsIn(body)}`],
   ["POST", "/api/events/*/seats/unblock", ([, body]) => `unblocked ${seatsIn(body)}`],
+  ["POST", "/api/admin/events/*/cancel", () => "cancelled the event with its locks and bookings"],
   ["DELETE", "/api/locks/*", () => "released the lock"],
   ["POST", "/api/payments/*/refunded", () => "noted the refund of the payment"],
   ["POST", "/api/seating-plans", ([body]) => `created the seating plan ${typeof body.name === "string" ? body.name : ""}`],
@@ -46,8 +47,9 @@ function describe(entry) {
 const pages = { events: "events", locks: "locks", bookings: "bookings", payments: "payments", "seating-plans": "plans", users: "users" };
 
 function targetLink(entry) {
-  const path = pages[entry.path.split("/")[2]];
-  return path === undefined || !entry.targetId ? "–" : el("span", {}, `${entry.path.split("/")[2].replace("-", " ").replace(/s$/, "")} `, idLink(path, entry.targetId));
+  const [kind] = entry.path.replace(/^\/api\/(admin\/)?/, "").split("/");
+  const path = pages[kind];
+  return path === undefined || !entry.targetId ? "–" : el("span", {}, `${kind.replace("-", " ").replace(/s$/, "")} `, idLink(path, entry.targetId));
 }
 
 function outcome({ status }) {
@@ -76,9 +78,8 @@ export async function auditPage(page) {
     (fields) => goTo("audit", { actor: fields.actor.value.trim(), target: fields.target.value.trim() }),
     field("Key", el("input", { name: "actor", value: actor, maxLength: 200, autocomplete: "off" }), "query.actor"),
     field("ID of the event, lock or other target", id, "query.targetId"), el("button", { className: "primary", textContent: "Filter" })), body));
-  await load(page, async () => {
-    const { items, nextPageToken } = await call("GET", `/api/admin/audit?${query({ actor, targetId: target, pageSize: 50, pageToken })}`);
-    if (page.signal.aborted) return;
+  const read = () => call("GET", `/api/admin/audit?${query({ actor, targetId: target, pageSize: 50, pageToken })}`);
+  await load(page, body, read, ({ items, nextPageToken }) => {
     body.replaceChildren(items.length === 0 ? el("p", { className: "soft", textContent: "Nothing was done." }) : table("Audit", columns, items));
     const links = el("p", { className: "buttons" });
     if (pageToken !== "") links.append(el("a", { className: "button", href: link("audit", { actor, target }), textContent: "Newest" }));

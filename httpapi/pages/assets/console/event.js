@@ -1,13 +1,12 @@
 // The page of an event: its seats now, its sections, its sales, its settings, its locks and bookings.
 
 import { call } from "../api.js";
-import { el, part, poll, setNumber, setText, updateList } from "../dom.js";
-import { showErrors } from "../feedback.js";
+import { el, part, setNumber, setText, updateList } from "../dom.js";
 import { seatsCard } from "./event_seats.js";
 import { settingsCard } from "./event_settings.js";
 import { idLink, lines, setBadge, time } from "./format.js";
 import { bookingColumns, lockColumns, shortList } from "./lists.js";
-import { kindCard, load } from "./parts.js";
+import { keepUp, kindCard, load } from "./parts.js";
 import { link, setTitle } from "./router.js";
 import { salesCard } from "./sales.js";
 
@@ -18,19 +17,18 @@ const tiles = [
 
 export async function eventPage(page) {
   setTitle("Event");
-  await load(page, async () => {
-    const event = await call("GET", `/api/events/${page.id}`);
-    if (page.signal.aborted) return;
+  await load(page, page.root, () => call("GET", `/api/events/${page.id}`), (event) => {
     setTitle(event.name);
     const state = stateOf(event);
     page.root.append(state.facts, state.tiles);
     if (event.seatingPlanId) page.root.append(seatsCard(page, event));
-    page.root.append(settingsCard(event, state.refresh), salesCard(page, event));
-    poll(2000, () => showErrors("page", state.refresh), page.signal);
+    const refresh = async () => settings.showState(await state.refresh());
+    const settings = settingsCard(event, refresh);
+    page.root.append(settings.node, salesCard(page, event));
+    keepUp(page, 2000, state.facts, refresh);
     const filter = { eventId: event.id };
-    await shortList(page, { path: "bookings", title: "Bookings", columns: bookingColumns, filter, empty: "No bookings yet." });
-    if (page.signal.aborted) return;
-    await shortList(page, { path: "locks", title: "Locks", columns: lockColumns, filter, empty: "No locks yet." });
+    shortList(page, { path: "bookings", title: "Bookings", columns: bookingColumns, filter, empty: "No bookings yet." });
+    shortList(page, { path: "locks", title: "Locks", columns: lockColumns, filter, empty: "No locks yet." });
   });
 }
 
@@ -51,6 +49,7 @@ function stateOf(event) {
     updateList(list, shown, ([, field]) => field,
       ([name, , className]) => el("div", { className: `tile ${className}` }, el("dt", { textContent: name }), el("dd")),
       (node, [, field]) => setNumber(node.lastChild, summary[field]));
+    return summary;
   };
   return { facts, tiles: list, refresh };
 }

@@ -2,10 +2,10 @@
 
 import { Hall, SeatMap, blocked, colorsOf, free, sold, taken, words } from "/assets/holdfast-seats.js";
 import { call } from "../api.js";
-import { el, poll, setText } from "../dom.js";
-import { confirmAction, showErrors, showToast } from "../feedback.js";
+import { el, setText } from "../dom.js";
+import { confirmAction, showToast } from "../feedback.js";
 import { count } from "./format.js";
-import { act } from "./parts.js";
+import { act, keepUp } from "./parts.js";
 
 const states = { A: free, L: taken, S: sold, B: blocked };
 const names = ["available", "locked", "sold", "blocked"];
@@ -17,8 +17,8 @@ const properties = {
 };
 
 // eventMap returns the card's map, and its hall. onSeat gets the ID of a seat that was chosen.
-export async function eventMap(page, event, onSeat) {
-  const hall = new Hall(await call("GET", `/api/seating-plans/${event.seatingPlanId}`));
+export function eventMap(page, event, plan, onSeat) {
+  const hall = new Hall(plan);
   const state = new Uint8Array(hall.seats);
   const available = hall.sections.map(() => 0);
   let selected = []; // seats in the rectangle
@@ -102,11 +102,11 @@ export async function eventMap(page, event, onSeat) {
 
   if (hall.floorsMeet) map.setFloor(hall.floors[0]);
   drawIn(page, map);
-  poll(5000, () => showErrors("map", refresh), page.signal);
+  keepUp(page, 5000, root, refresh);
   return { map: root, hall };
 }
 
-// planMap draws a plan: the seats by their categories, all free.
+// planMap draws a plan: the seats by their categories, all free. It ends with the signal of page.
 export function planMap(page, plan) {
   const hall = new Hall(writtenOut(plan));
   const of = (s) => s.capacity || s.end - s.first;

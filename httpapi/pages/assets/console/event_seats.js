@@ -1,11 +1,12 @@
 // The seats of an event with a seating plan: its map, its sections, and the lock of a seat.
 
 import { ApiError, call } from "../api.js";
-import { el, part, poll, setText, updateList } from "../dom.js";
-import { confirmAction, showErrors, showToast } from "../feedback.js";
+import { el, part, setText, updateList } from "../dom.js";
+import { confirmAction, showToast } from "../feedback.js";
 import { eventMap } from "./event_map.js";
-import { badge, count, idLink, lines, number } from "./format.js";
-import { act, card, field, form } from "./parts.js";
+import { badge, count, idLink, lines, number, time } from "./format.js";
+import { historyOf, subjectsOf } from "./history.js";
+import { act, callIfExists, card, field, form, keepUp, load, stopLoading } from "./parts.js";
 
 // seatsCard has the map, the look-up of a seat, and the sections. The rest of the page does not wait for it: a plan may be
 // large, or missing.
@@ -16,14 +17,15 @@ export function seatsCard(page, event) {
   const root = card("Seats", [], place, seat.node, el("table", { className: "cards", "aria-label": "Sections" },
     el("thead", {}, el("tr", {}, ...["Section", "Category", "Available", "Total"].map((name, i) =>
       el("th", { scope: "col", className: i > 1 ? "right" : "", textContent: name })))), body));
-  eventMap(page, event, seat.show).then(({ map, hall }) => {
-    if (page.signal.aborted) return;
+  const loading = place.firstChild;
+  load(page, place, () => call("GET", `/api/seating-plans/${event.seatingPlanId}`), (plan) => {
+    const { map, hall } = eventMap(page, event, plan, seat.show);
     place.replaceChildren(map);
-    poll(2000, () => showErrors("sections", async () => {
+    keepUp(page, 2000, root, async () => {
       const { sections } = await call("GET", `/api/events/${event.id}/seats`);
       updateList(body, sections.map((s) => ({ ...s, ...nameOf(hall, s.key) })), (s) => s.key, sectionRow, updateSectionRow);
-    }), page.signal);
-  }, (error) => place.replaceChildren(el("p", { className: "wrong", textContent: `The map can't be shown: ${error.message}` })));
+    });
+  }).finally(() => loading.remove());
   return root;
 }
 
@@ -47,16 +49,21 @@ function updateSectionRow(row, s) {
 // isSeatID keeps what is no seat out of the paths of requests.
 const isSeatID = (id) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id) && !["stream", "block", "unblock"].includes(id);
 
-// lookUp is a form that shows the lock of a seat, and takes it out of sale or puts it back. The seat is in the URL.
+// lookUp is a form that shows a seat, its lock and the customer, and takes it out of sale or puts it back. The seat is in
+// the URL.
 function lookUp(page, event) {
   const result = el("div", { role: "status" });
   const seat = el("input", { name: "seat", value: page.query.seat ?? "", required: true, maxLength: 64, autocomplete: "off", spellcheck: false });
+  let left = new AbortController(); // of the seat that is shown
   const show = async () => {
     const id = seat.value.trim();
+    left.abort();
+    left = new AbortController();
+    const part = { ...page, signal: AbortSignal.any([page.signal, left.signal]) };
+    stopLoading(result);
     if (!isSeatID(id)) throw new ApiError(422, { detail: "That is no ID of a seat." });
     if (!page.signal.aborted) history.replaceState(null, "", `#/events/${event.id}?${new URLSearchParams({ seat: id })}`);
-    result.replaceChildren();
-    result.append(seatState(event, await call("GET", `/api/events/${event.id}/seats/${encodeURIComponent(id)}`), show));
+    await load(part, result, () => readSeat(event, id), (found) => result.replaceChildren(seatState(part, event, found, show)));
   };
   const node = form({ className: "fields seat" }, show, field("Seat ID", seat), el("button", { textContent: "Look up the seat" }));
   if (seat.value !== "") act(node, show);
@@ -67,12 +74,34 @@ function lookUp(page, event) {
   return { node: el("div", { className: "stack" }, node, result), show: choose };
 }
 
-function seatState(event, seat, refresh) {
+// readSeat reads a seat with its lock and the customer. An operator who looks for one sees them without another click.
+async function readSeat(event, id) {
+  const seat = await call("GET", `/api/events/${event.id}/seats/${encodeURIComponent(id)}`);
+  const lock = seat.lockId ? await callIfExists(`/api/locks/${seat.lockId}`) : null;
+  const user = lock === null ? null : await callIfExists(`/api/users/${lock.userId}`);
+  return { seat, lock, user };
+}
+
+function customerOf(lock, user) {
+  if (lock === null) return "–";
+  const a = idLink("users", lock.userId);
+  if (user === null) return a;
+  a.replaceChildren(user.name);
+  return el("span", {}, a, " ", el("span", { className: "soft", textContent: user.email }));
+}
+
+function seatState(page, event, { seat, lock, user }, refresh) {
   const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
   const buttons = el("div", { className: "buttons" });
   const root = el("div", { className: "stack" }, lines(
     ["Seat", `${seat.id}: section ${seat.section}, row ${seat.row}, seat ${seat.label}`], ["Category", seat.category], ["State", badge(seat.state)],
-    ["Lock", idLink("locks", seat.lockId)], ["Booking", idLink("bookings", seat.bookingId)]), buttons, problem);
+    ["Lock", lock === null ? idLink("locks", seat.lockId) : el("span", {}, idLink("locks", lock.id), " ", badge(lock.status), " ", lock.status === "ACTIVE" ? time(lock.expiresAt) : "")],
+    ["Booking", idLink("bookings", seat.bookingId)], ["Customer", customerOf(lock, user)]), buttons, problem);
+  if (lock !== null) {
+    root.append(el("h3", { className: "small", textContent: "History of the lock" }), historyOf(page, {
+      eventId: event.id, subjects: subjectsOf(lock, seat.bookingId), since: lock.createdAt, first: "holdfast.lock.created",
+    }));
+  }
   const change = (action, done) => act(root, async () => {
     const { blocked } = await call("POST", `/api/events/${event.id}/seats/${action}`, { seatIds: [seat.id] });
     showToast(`Seat ${seat.id} is ${done}. ${count(blocked, "seat")} of the event ${blocked === 1 ? "is" : "are"} blocked.`);

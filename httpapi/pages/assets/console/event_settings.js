@@ -2,29 +2,52 @@
 
 import { call } from "../api.js";
 import { el } from "../dom.js";
-import { confirmAction, showToast } from "../feedback.js";
+import { showToast } from "../feedback.js";
+import { cancelEvent, confirmCancellation, refundsLink, runOf } from "./event_cancel.js";
 import { act, card, field, form, select } from "./parts.js";
 
 const mostSeats = 10_000_000;
 
 const amount = (name, value, min) => el("input", { type: "number", name, value, min, max: mostSeats, step: 1, required: true, inputMode: "numeric" });
 
-// settingsCard has the status of the sale and the other settings; changed is called after a change.
+// settingsCard has the status of the sale and the other settings; changed is called after a change. showState shows what
+// another operator may have done, by the event's summary, and keeps what was entered.
 export function settingsCard(event, changed) {
-  const body = el("div", { className: "stack" });
-  const show = (e) => body.replaceChildren(saleForm(e, done), settingsForm(e, done));
+  const sale = el("div");
+  const settings = el("div");
+  const run = runOf();
+  let shown = "";
+  const showSale = (of) => {
+    const kind = saleKind(of);
+    if (kind !== shown) sale.replaceChildren(saleForm(event, kind, done, changed));
+    shown = kind;
+  };
+  const show = (e) => {
+    showSale(e);
+    settings.replaceChildren(settingsForm(e, done));
+  };
   const done = async (e) => {
     show(e);
     await changed();
   };
   show(event);
-  return card("Settings", [], body);
+  const showState = async (summary) => {
+    showSale(summary);
+    await run.show(summary);
+  };
+  return { node: card("Settings", [], el("div", { className: "stack" }, sale, run.node, settings)), showState };
+}
+
+// saleKind is the status, and of the summary of a cancelled event whether a run ends what it has sold, or has to.
+function saleKind({ status, cancelRunId, lockedSeats = 0, soldSeats = 0 }) {
+  if (status !== "CANCELLED" || cancelRunId) return cancelRunId ? "CANCELLING" : status;
+  return lockedSeats + soldSeats > 0 ? "CANCELLED WITH SEATS" : status;
 }
 
 const patch = (event, change) => call("PATCH", `/api/events/${event.id}`, change);
 
-// saleForm closes, reopens and cancels.
-function saleForm(event, done) {
+// saleForm closes, reopens and cancels. kind is that of saleKind.
+function saleForm(event, kind, done, changed) {
   const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
   const buttons = el("div", { className: "buttons" });
   const root = el("div", { className: "stack", role: "group", "aria-label": "Sale" }, buttons, problem);
@@ -34,15 +57,24 @@ function saleForm(event, done) {
     await done(e);
   });
   const button = (text, onclick, className = "") => buttons.append(el("button", { type: "button", className, textContent: text, onclick }));
-  if (event.status === "ON_SALE") button("Close the sale", () => to("CLOSED", "The sale is closed. Customers who have locked seats can still pay."));
-  if (event.status === "CLOSED") button("Reopen the sale", () => to("ON_SALE", "The event is on sale."), "primary");
-  if (event.status === "CANCELLED") root.prepend(el("p", { className: "soft", textContent: "The event is cancelled. That is final." }));
-  else {
-    button("Cancel the event", async () => {
-      const confirmed = await confirmAction(`Cancel ${event.name}?`, "This is final. No lock, booking or payment is accepted any more. Bookings are not cancelled by it: " +
-        "cancel and refund those that are CONFIRMED a minute later.", "Cancel the event");
-      if (confirmed) await to("CANCELLED", "The event is cancelled.");
-    });
+  const cancel = async () => {
+    let summary = null;
+    await act(root, async () => { summary = await call("GET", `/api/admin/events/${event.id}`); });
+    if (summary !== null && await confirmCancellation(summary)) {
+      await act(root, async () => {
+        await cancelEvent(event);
+        showToast("The event is cancelled. Its locks and bookings follow.");
+        await changed();
+      });
+    }
+  };
+  if (kind === "ON_SALE") button("Close the sale", () => to("CLOSED", "The sale is closed. Customers who have locked seats can still pay."));
+  if (kind === "CLOSED") button("Reopen the sale", () => to("ON_SALE", "The event is on sale."), "primary");
+  if (kind === "ON_SALE" || kind === "CLOSED") button("Cancel the event", cancel);
+  else root.prepend(el("p", { className: "soft" }, "The event is cancelled. That is final. Its payments are under ", refundsLink(), "."));
+  if (kind === "CANCELLED WITH SEATS") {
+    root.prepend(el("p", { className: "wrong", textContent: "Only the status is set: the event still has locked or sold seats, and their payments are kept." }));
+    button("Cancel its locks and bookings", cancel, "primary");
   }
   return root;
 }

@@ -34,14 +34,25 @@ export function idLink(path, id) {
   return el("a", { href: link(`${path}/${id}`), title: id }, el("code", { textContent: `…${id.slice(-8)}` }));
 }
 
-const eventNames = new Map(); // promises by ID
+const eventNames = new Map(); // {name: a promise, readAt: ms} by ID, the oldest first
+const maxEventNames = 200; // more than a page of a list has
+const eventNameLifetime = 15_000; // ms; an operator may have changed the name
+
+function eventName(id) {
+  const known = eventNames.get(id);
+  if (known !== undefined && performance.now() - known.readAt < eventNameLifetime) return known.name;
+  const read = { name: call("GET", `/api/events/${id}`).then((e) => e.name), readAt: performance.now() };
+  eventNames.delete(id); // so that it is last
+  eventNames.set(id, read);
+  if (eventNames.size > maxEventNames) eventNames.delete(eventNames.keys().next().value);
+  read.name.catch(() => { if (eventNames.get(id) === read) eventNames.delete(id); });
+  return read.name;
+}
 
 // eventLink is idLink for an event; it shows the event's name once that is known.
 export function eventLink(id) {
   const a = idLink("events", id);
-  if (!id) return a;
-  if (!eventNames.has(id)) eventNames.set(id, call("GET", `/api/events/${id}`).then((e) => e.name));
-  eventNames.get(id).then((name) => a.replaceChildren(name), () => eventNames.delete(id)); // without its name it has its ID
+  if (id) eventName(id).then((name) => a.replaceChildren(name), () => {}); // without its name it has its ID
   return a;
 }
 

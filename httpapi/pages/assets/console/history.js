@@ -4,10 +4,12 @@ import { call } from "../api.js";
 import { el } from "../dom.js";
 import { count, time } from "./format.js";
 import { query } from "./lists.js";
-import { act, card, table } from "./parts.js";
+import { card, load, table } from "./parts.js";
 
-// A page of changes reads some thousand records at most. After partsAtOnce of them the user says whether to go on.
-const partsAtOnce = 200;
+// A part of the changes is at most pageSize, and the server reads some thousand records at most for it. After partsAtOnce
+// parts, or pageSize changes, the user says whether to go on.
+const partsAtOnce = 20;
+const pageSize = 200;
 
 const shown = {
   status: "status", seats: "seats", expiresAt: "expires", paymentExpiresAt: "payment until", paymentReference: "payment reference", bookingId: "booking",
@@ -39,57 +41,58 @@ const columns = [
   { name: "Request or run", cell: (c) => el("code", { textContent: c.runid ?? c.requestid ?? "–" }) },
 ];
 
-// showHistory adds a card with the changes of some subjects, from a time on. first is the type that the history
-// begins with, or several types: if none is there, the beginning was removed.
-export function showHistory(page, { eventId, subjects, since, until, first }) {
+// subjectsOf names a lock and its booking, as far as there are any.
+export const subjectsOf = (lock, bookingId) => [lock.id && `locks/${lock.id}`, bookingId && `bookings/${bookingId}`].filter(Boolean);
+
+export const historyCard = (page, of) => card("History", [], historyOf(page, of));
+
+// historyOf shows the changes of some subjects, from a time on. first is the type that the history begins with, or several
+// types: if none is there, the beginning was removed.
+export function historyOf(page, { eventId, subjects, since, until, first }) {
   const progress = el("p", { className: "soft small", role: "status" });
   const list = el("div");
-  const again = el("button", { type: "button", hidden: true, textContent: "Go on" });
-  const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
-  const root = card("History", [], progress, list, again, problem);
-  page.root.append(root);
-  const filter = new URLSearchParams(query({ eventId, since, until, pageSize: 500 }));
+  const more = el("button", { type: "button", hidden: true, textContent: "Go on", onclick: () => read() });
+  const part = el("div");
+  const filter = new URLSearchParams(query({ eventId, since, until, pageSize }));
   for (const s of subjects) filter.append("subject", s);
   const found = [];
   const latest = new Map(); // data by subject
   let token = "";
   let parts = 0;
+  let isEnd = false;
 
-  const readPart = async () => {
+  const readPart = () => {
+    progress.textContent = `Reading the changes of the event, part ${parts + 1}: ${count(found.length, "change")} so far …`;
     if (token !== "") filter.set("pageToken", token);
-    const { items, nextPageToken } = await call("GET", `/api/changes?${filter}`);
+    return call("GET", `/api/changes?${filter}`);
+  };
+  const showPart = ({ items, nextPageToken }) => {
     for (const c of items) {
       found.push({ ...c, difference: difference(latest.get(c.subject), c.data) });
       latest.set(c.subject, c.data);
     }
-    const isEnd = nextPageToken === token;
+    if (items.length > 0) list.replaceChildren(table("History", columns, found));
+    parts++;
+    isEnd = nextPageToken === token;
     token = nextPageToken;
-    return isEnd;
   };
   const read = async () => {
-    again.hidden = true;
-    for (let n = 0; n < partsAtOnce; n++) {
-      parts++;
-      progress.textContent = `Reading the changes of the event, part ${parts}: ${count(found.length, "change")} so far …`;
-      const isEnd = await readPart();
-      if (page.signal.aborted) return;
-      if (isEnd) return finish();
-      if (found.length > 0) list.replaceChildren(table("History", columns, found));
+    more.hidden = true;
+    const shownBefore = found.length;
+    for (let n = 0; n < partsAtOnce && found.length < shownBefore + pageSize; n++) {
+      const isRead = await load(page, part, readPart, showPart, read);
+      if (!isRead) progress.textContent = `Stopped after ${count(parts, "part")}.`;
+      else if (isEnd) finish();
+      if (!isRead || isEnd) return;
     }
     progress.textContent = `${count(found.length, "change")} in ${count(parts, "part")} of the event's changes. There are more parts.`;
-    again.hidden = false;
+    more.hidden = false;
   };
   const finish = () => {
     const isWhole = found.some((c) => [first].flat().includes(c.type));
     progress.textContent = isWhole ? `${count(found.length, "change")}, oldest first.`
       : `${count(found.length, "change")}. The beginning is missing: it is older than the server keeps changes (CHANGES_RETENTION), or was not recorded.`;
-    if (found.length > 0) list.replaceChildren(table("History", columns, found));
   };
-  const goOn = () => act(root, () => read().catch((error) => {
-    progress.textContent = "Stopped.";
-    again.hidden = false;
-    throw error;
-  }));
-  again.addEventListener("click", goOn);
-  goOn();
+  read();
+  return el("div", { className: "stack" }, progress, list, part, more);
 }

@@ -48,9 +48,8 @@ export async function listPage(page, { path, title, columns, statuses, empty }) 
     goTo(path, filters);
   }, field("Event ID", id("eventId", eventId)), field("User ID", id("userId", userId)),
   field("Status", select("status", status, [["", "all"], ...statuses])), el("button", { className: "primary", textContent: "Filter" })), body));
-  await load(page, async () => {
-    const { items, nextPageToken } = await call("GET", `/api/${path}?${query({ eventId, userId, status, pageSize, pageToken })}`);
-    if (page.signal.aborted) return;
+  const read = () => call("GET", `/api/${path}?${query({ eventId, userId, status, pageSize, pageToken })}`);
+  await load(page, body, read, ({ items, nextPageToken }) => {
     const pages = el("p", { className: "buttons" });
     if (pageToken !== "") pages.append(el("a", { className: "button", href: link(path, { eventId, userId, status }), textContent: "First page" }));
     if (nextPageToken !== "") {
@@ -64,11 +63,10 @@ export async function listPage(page, { path, title, columns, statuses, empty }) 
 }
 
 // shortList is a card with the first items of a list, and a link to all.
-export async function shortList(page, { path, title, columns, filter, empty }) {
+export function shortList(page, { path, title, columns, filter, empty }) {
   const body = el("div");
   page.root.append(card(title, [el("a", { href: link(path, filter), textContent: "Filter and page" })], body));
-  await load(page, async () => {
-    const { items, nextPageToken } = await call("GET", `/api/${path}?${query({ ...filter, pageSize: 10 })}`);
+  load(page, body, () => call("GET", `/api/${path}?${query({ ...filter, pageSize: 10 })}`), ({ items, nextPageToken }) => {
     if (items.length === 0) return body.replaceChildren(el("p", { className: "soft", textContent: empty }));
     const hidden = { eventId: "Event", userId: "User" };
     body.replaceChildren(table(title, without(columns, ...Object.keys(filter).map((name) => hidden[name])), items));

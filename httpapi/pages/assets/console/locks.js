@@ -4,7 +4,7 @@ import { call } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { badge, count, eventLink, idLink, lines, seats, time } from "./format.js";
-import { showHistory } from "./history.js";
+import { historyCard, subjectsOf } from "./history.js";
 import { listPage, lockColumns } from "./lists.js";
 import { act, card, load } from "./parts.js";
 import { setTitle } from "./router.js";
@@ -18,9 +18,7 @@ export function locksPage(page) {
 
 export async function lockPage(page) {
   setTitle("Lock");
-  await load(page, async () => {
-    const lock = await call("GET", `/api/locks/${page.id}`);
-    if (page.signal.aborted) return;
+  await load(page, page.root, () => call("GET", `/api/locks/${page.id}`), (lock) => {
     const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
     const release = el("button", { type: "button", textContent: "Release the lock", hidden: lock.status !== "ACTIVE" });
     const root = card("Lock", [badge(lock.status), release], lines(
@@ -44,10 +42,9 @@ export async function lockPage(page) {
         });
       }
     });
-    page.root.append(root);
-    showHistory(page, {
-      eventId: lock.eventId, subjects: [`locks/${lock.id}`, ...(lock.bookingId ? [`bookings/${lock.bookingId}`] : [])],
+    page.root.append(root, historyCard(page, {
+      eventId: lock.eventId, subjects: subjectsOf(lock, lock.bookingId),
       since: lock.createdAt, first: "holdfast.lock.created",
-    });
+    }));
   });
 }

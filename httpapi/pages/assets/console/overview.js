@@ -4,7 +4,7 @@
 import { call } from "../api.js";
 import * as clock from "../clock.js";
 import { byID, el, part, poll, setNumber, setText, updateList } from "../dom.js";
-import { needsKey, showErrors } from "../feedback.js";
+import { clearErrors, needsKey, showErrors } from "../feedback.js";
 import { showJobs } from "../jobs.js";
 import { link } from "./router.js";
 
@@ -147,7 +147,7 @@ byID("survey").addEventListener("click", runSurvey);
 // While another page is shown, only the status on top is read.
 const isShown = () => !byID("overview").hidden;
 
-export const refreshOverview = poll(1000, () => isShown() ? showErrors("overview", showOverview) : false);
+export const refreshOverview = poll(1000, () => isShown() ? showErrors("overview", showOverview) : ["overview", "runs"].forEach(clearErrors));
 export const refreshHealth = poll(4000, () => showErrors("health", async () => {
   await showHealth();
   if (isShown()) await showJobs();

@@ -1,26 +1,93 @@
 // Parts that several pages have: a card, a table, a form with its errors, and the loading of a page.
 
-import { ApiError } from "../api.js";
-import { el } from "../dom.js";
-import { needsKey, showErrors } from "../feedback.js";
+import { ApiError, call } from "../api.js";
+import { el, poll, setText } from "../dom.js";
+import { needsKey, requestKey } from "../feedback.js";
 
-// load runs what fills a page. That something does not exist is said in the page.
-export async function load(page, work) {
-  await showErrors("page", async () => {
-    try {
-      await work();
-    } catch (error) {
-      if (page.signal.aborted) return;
-      if (!(error instanceof ApiError) || ![404, 410, 422].includes(error.status)) throw error;
-      page.root.append(el("div", { className: "card" }, el("p", { textContent: describe(error) })));
+const loads = new WeakMap(); // the latest load by the node that it fills
+
+// load fills a node of a page: show gets what read has read. It asks for a key if one is required. Other errors are shown
+// in the node, with a button to try again. Of several loads of a node the last one counts. It returns whether that was this
+// one, and it has succeeded.
+export async function load(page, node, read, show, again = () => load(page, node, read, show)) {
+  const failure = clearFailure(node);
+  const isLatest = () => loads.get(node) === failure && !page.signal.aborted;
+  loads.set(node, failure);
+  try {
+    const found = await withKey(read, isLatest);
+    if (!isLatest()) return false;
+    show(found);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (!isLatest()) return false;
+    failure.append(el("p", { className: "wrong", textContent: describe(error) }));
+    // For what does not exist, and for what the server does not understand, the answer stays the same.
+    if (![404, 410, 422].includes(error.status)) {
+      failure.append(el("button", { type: "button", textContent: "Try again", onclick: again }));
     }
-  });
+    node.append(failure);
+    return false;
+  }
 }
 
-// describe is what an error says, with the parts of the request that it names.
+// callIfExists reads a document; null if there is none: it was removed, or other software wrote the reference.
+export async function callIfExists(path) {
+  try {
+    return await call("GET", path);
+  } catch (error) {
+    if (error instanceof ApiError && [404, 422].includes(error.status)) return null;
+    throw error;
+  }
+}
+
+// stopLoading forgets what is being loaded into a node, and empties it.
+export function stopLoading(node) {
+  loads.delete(node);
+  node.replaceChildren();
+}
+
+// clearFailure removes the failure of an earlier load, and returns a node for the next one. At the root of a page, it is a
+// card.
+function clearFailure(node) {
+  loads.get(node)?.remove();
+  return el("div", { className: node.parentNode?.id === "page" ? "card stack" : "stack", role: "alert" });
+}
+
+// withKey repeats what reads as long as a key is asked for and entered.
+async function withKey(read, isWanted) {
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof ApiError) || !needsKey(error) || !isWanted() || !await requestKey(error)) throw error;
+    }
+  }
+}
+
+// keepUp polls what a part of a page shows. That it is not up to date is said in the part.
+export function keepUp(page, interval, node, work) {
+  const stale = el("p", { className: "wrong small", role: "status" });
+  node.append(stale);
+  return poll(interval, async () => {
+    try {
+      await work();
+      setText(stale, "");
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (page.signal.aborted) return false;
+      if (needsKey(error)) return requestKey(error);
+      setText(stale, `Not up to date: ${describe(error)}`);
+    }
+    return false;
+  }, page.signal);
+}
+
+// describe is what an error says, with its code and the parts of the request that it names.
 export function describe(error) {
+  const code = error.code === "" ? "" : ` (${error.code})`;
   const parts = (error.problem.errors ?? []).map((e) => `${e.location}: ${e.message}`);
-  return [error.message, ...parts].join(" ");
+  return [error.message + code, ...parts].join(" ");
 }
 
 let cards = 0;
@@ -80,24 +147,27 @@ export function form(properties, work, ...children) {
   return node;
 }
 
-// act runs an action of a form, or of another node with a part "problem", while its buttons are disabled.
+// act runs an action of a form, or of another node with a part "problem", while its buttons are disabled. If the server
+// asks for a key, the form stays as it is. The action is not repeated: another operator may have entered the key.
 export async function act(node, work) {
   const problem = node.querySelector('[data-part="problem"]');
   const buttons = [...node.querySelectorAll("button:enabled")];
   clearProblem(node);
   for (const b of buttons) b.disabled = true;
-  await showErrors("action", async () => {
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof ApiError) || needsKey(error)) throw error;
-      showProblem(node, problem, error);
-    }
-  });
-  for (const b of buttons) b.disabled = false;
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (!needsKey(error)) showProblem(node, problem, error);
+    else if (await requestKey(error)) problem.replaceChildren(el("p", { textContent: "This was refused, because it needed another key. Do it again with the new key." }));
+    else showProblem(node, problem, error);
+  } finally {
+    for (const b of buttons) b.disabled = false;
+  }
 }
 
-function clearProblem(node) {
+// clearProblem removes the errors of an earlier action.
+export function clearProblem(node) {
   node.querySelector('[data-part="problem"]').replaceChildren();
   for (const wrong of node.querySelectorAll(".field > .wrong")) {
     wrong.hidden = true;

@@ -5,7 +5,7 @@ import { formatAgo } from "../clock.js";
 import { el } from "../dom.js";
 import { showToast } from "../feedback.js";
 import { badge, count, eventLink, idLink, lines, number, time } from "./format.js";
-import { showHistory } from "./history.js";
+import { historyCard } from "./history.js";
 import { query } from "./lists.js";
 import { card, field, form, load, table } from "./parts.js";
 import { setTitle } from "./router.js";
@@ -57,9 +57,7 @@ export async function refundsPage(page) {
   const body = el("div");
   page.root.append(card("Refunds due", [], el("p", { className: "soft small", textContent: "These customers have paid and have no seats for it. Refund or void " +
     "each payment at its provider, with the payment's ID as the idempotency key. Then note the provider's reference of the refund here." }), body));
-  const fill = () => load(page, async () => {
-    const { items, due } = await call("GET", "/api/admin/refunds-due");
-    if (page.signal.aborted) return;
+  const fill = () => load(page, body, () => call("GET", "/api/admin/refunds-due"), ({ items, due }) => {
     if (items.length === 0) return body.replaceChildren(el("p", { className: "soft", role: "status", textContent: "No refund is due." }));
     const rest = due > items.length ? ` These are the first ${items.length}.` : "";
     body.replaceChildren(el("p", { className: "soft small", role: "status", textContent: `${count(due, "refund")}, oldest first.${rest}` }),
@@ -73,9 +71,7 @@ export async function refundsPage(page) {
 
 export async function paymentPage(page) {
   setTitle("Payment");
-  await load(page, async () => {
-    const payment = await call("GET", `/api/payments/${page.id}`);
-    if (page.signal.aborted) return;
+  await load(page, page.root, () => call("GET", `/api/payments/${page.id}`), (payment) => {
     const node = card("Payment", [badge(payment.status)], lines(
       ["ID", el("code", { textContent: payment.id })],
       ["Reference", reference(payment)],
@@ -93,11 +89,10 @@ export async function paymentPage(page) {
         await paymentPage(page);
       }));
     }
-    page.root.append(node);
-    showHistory(page, {
+    page.root.append(node, historyCard(page, {
       eventId: payment.eventId, subjects: [`payments/${payment.id}`], since: payment.createdAt, until: payment.updatedAt,
       first: ["holdfast.payment.accepted", "holdfast.payment.refund_due"], // a payment begins as either
-    });
+    }));
   });
 }
 

@@ -1,12 +1,12 @@
 // Seating plans: the list, the page of one, and the upload of a file.
 
-import { call } from "../api.js";
+import { ApiError, call } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { planMap } from "./event_map.js";
 import { count, idLink, lines, number, time } from "./format.js";
 import { query } from "./lists.js";
-import { card, field, form, kindCard, load, select, table } from "./parts.js";
+import { card, clearProblem, field, form, kindCard, load, select, table } from "./parts.js";
 import { goTo, link, setTitle } from "./router.js";
 
 const columns = [
@@ -23,9 +23,7 @@ export async function plansPage(page) {
   const { pageToken = "" } = page.query;
   const body = el("div");
   page.root.append(card("Seating plans", [], body), uploadCard(page));
-  await load(page, async () => {
-    const { items, nextPageToken } = await call("GET", `/api/seating-plans?${query({ pageSize: 20, pageToken })}`);
-    if (page.signal.aborted) return;
+  await load(page, body, () => call("GET", `/api/seating-plans?${query({ pageSize: 20, pageToken })}`), ({ items, nextPageToken }) => {
     if (items.length === 0) body.replaceChildren(el("p", { className: "soft", textContent: "No seating plans yet." }));
     else body.replaceChildren(el("p", { className: "soft small", textContent: "Oldest first." }), table("Seating plans", columns, items));
     const pages = el("p", { className: "buttons" });
@@ -37,9 +35,7 @@ export async function plansPage(page) {
 
 export async function planPage(page) {
   setTitle("Seating plan");
-  await load(page, async () => {
-    const plan = await call("GET", `/api/seating-plans/${page.id}`);
-    if (page.signal.aborted) return;
+  await load(page, page.root, () => call("GET", `/api/seating-plans/${page.id}`), (plan) => {
     setTitle(plan.name);
     page.root.append(kindCard("Seating plan", plan.name, [], lines(
       ["ID", el("code", { textContent: plan.id })], ["Seats", number(seatsOf(countSeats(plan)))], ["Created", time(plan.createdAt)])),
@@ -96,18 +92,47 @@ function uploadCard(page) {
   const format = select("format", "auto", [["auto", "what the file says"], ["json", "JSON"], ["csv", "CSV"], ["pretix", "pretix"]]);
   const asListed = el("input", { type: "checkbox", name: "asListed", id: "as-listed" });
   const result = el("div", { className: "stack", role: "status" });
-  const upload = form({ className: "stack", "aria-label": "Upload" }, async () => {
+  let choice = new AbortController(); // ends when another file or setting is chosen: what was found in another file is dropped
+  const forget = () => {
+    choice.abort();
+    choice = new AbortController();
     result.replaceChildren();
+  };
+  const upload = form({ className: "stack", "aria-label": "Upload" }, async () => {
+    forget();
+    const signal = AbortSignal.any([page.signal, choice.signal]);
     const [chosen] = file.files;
     if (chosen.size > most) return result.append(el("p", { className: "wrong", textContent: "The file has more than 20,000,000 bytes." }));
     const parameters = { format: format.value, name: name.value.trim() || nameOf(chosen, format.value), asListed: asListed.checked ? "true" : "" };
-    const found = await call("POST", `/api/admin/seating-plans/convert?${query(parameters)}`, chosen);
-    if (!page.signal.aborted) result.replaceChildren(...found.differences.length > 0 ? [differences(found.differences)] : [], planMap(page, found.plan), ...preview(found.plan), creation(found));
+    let found;
+    try {
+      found = await call("POST", `/api/admin/seating-plans/convert?${query(parameters)}`, await contentOf(chosen));
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    if (signal.aborted) return;
+    result.replaceChildren(el("p", { className: "small soft", textContent: `This is the plan of the file ${chosen.name}.` }),
+      ...found.differences.length > 0 ? [differences(found.differences)] : [], planMap({ signal }, found.plan), ...preview(found.plan), creation(found));
   }, el("div", { className: "fields" }, field("File", file), field("Format", format, "query.format"), field("Name, if the file has none or another one", name, "query.name")),
   el("p", {}, asListed, " ", el("label", { htmlFor: "as-listed", textContent: "Take the rows of a pretix plan as they are listed, without gaps" })),
   el("div", { className: "buttons" }, el("button", { textContent: "Check the file" })));
-  for (const control of [file, name, format, asListed]) control.addEventListener("change", () => result.replaceChildren());
+  for (const control of [file, name, format, asListed]) {
+    control.addEventListener("input", () => {
+      forget();
+      clearProblem(upload);
+      upload.querySelector("button").disabled = false; // while the earlier file is still being checked
+    });
+  }
   return card("Upload", [], el("p", { className: "soft small", textContent: "JSON as the API takes it, CSV with one line a seat, or a plan of pretix. Nothing is stored before you create the plan." }), upload, result);
+}
+
+// contentOf reads a file. It can't be read if it was changed or removed after it was chosen.
+async function contentOf(file) {
+  try {
+    return new Blob([await file.arrayBuffer()], { type: file.type });
+  } catch {
+    throw new ApiError(422, { detail: "The file can't be read: it was changed or removed after it was chosen. Choose it again." });
+  }
 }
 
 // nameOf is the name of a plan of CSV, which has none in its file.

@@ -1,9 +1,7 @@
 // Pages by the part of the URL behind #, so that each can be linked to and the browser's back button works:
 // #/bookings/<id>, #/locks?eventId=<id>&status=ACTIVE.
 
-import { key } from "../api.js";
 import { byID, el } from "../dom.js";
-import { clearErrors } from "../feedback.js";
 
 // link returns the URL of a page. Parameters that are empty are left out.
 export function link(path, query = {}) {
@@ -47,7 +45,6 @@ export function startRouter(pages, showHome) {
     shown = hash;
     leave.abort();
     leave = new AbortController();
-    clearErrors("page");
     const { path, query } = parse(hash);
     const isHome = path === "";
     byID("overview").hidden = !isHome;
@@ -70,7 +67,6 @@ export function startRouter(pages, showHome) {
   };
   addEventListener("hashchange", () => { if (location.hash !== shown) show(false); });
   addEventListener("again", () => show(false));
-  key.onEntered(() => { if (!byID("overview").hidden) return; show(true); });
   byID("skip").addEventListener("click", (event) => {
     event.preventDefault(); // the URL stays that of the page
     byID("main").focus();

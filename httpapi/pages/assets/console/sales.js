@@ -14,10 +14,8 @@ const units = {
 export function salesCard(page, event) {
   const by = select("by", "day", [["day", "by day, of a year"], ["hour", "by hour, of a week"]]);
   const body = el("div", { className: "stack" });
-  const show = () => load(page, async () => {
-    const sales = await call("GET", `/api/admin/events/${event.id}/sales?by=${by.value}`);
-    if (!page.signal.aborted) body.replaceChildren(...report(sales));
-  });
+  const read = (unit) => call("GET", `/api/admin/events/${event.id}/sales?by=${unit}`);
+  const show = () => load(page, body, read.bind(null, by.value), (sales) => body.replaceChildren(...report(sales)));
   by.addEventListener("change", show);
   show();
   return card("Sales over time", [field("Show", by)], body);

@@ -9,12 +9,10 @@ import { setTitle } from "./router.js";
 
 export async function userPage(page) {
   setTitle("User");
-  await load(page, async () => {
-    const user = await call("GET", `/api/users/${page.id}`);
-    if (page.signal.aborted) return;
+  await load(page, page.root, () => call("GET", `/api/users/${page.id}`), (user) => {
     page.root.append(kindCard("User", user.name, [], lines(["ID", el("code", { textContent: user.id })], ["E-mail", user.email], ["Created", time(user.createdAt)])));
     const filter = { userId: user.id };
-    await shortList(page, { path: "bookings", title: "Bookings", columns: bookingColumns, filter, empty: "The user has no bookings." });
-    await shortList(page, { path: "locks", title: "Locks", columns: lockColumns, filter, empty: "The user has no locks." });
+    shortList(page, { path: "bookings", title: "Bookings", columns: bookingColumns, filter, empty: "The user has no bookings." });
+    shortList(page, { path: "locks", title: "Locks", columns: lockColumns, filter, empty: "The user has no locks." });
   });
 }

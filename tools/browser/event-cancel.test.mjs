@@ -1,0 +1,85 @@
+// The cancellation of an event in the console.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Holdfast, accessible, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
+
+const browser = await browse({ after });
+
+// sell sells seats for a payment with a reference.
+async function sell(holdfast, event, seats) {
+  const lock = await holdfast.lock(event, seats);
+  const booking = await holdfast.ask("POST", "/api/bookings", { userId: lock.userId, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 600 });
+  await holdfast.ask("POST", `/api/bookings/${booking.id}/confirm`, { paymentReference: `pay-${booking.id}` });
+}
+
+const card = (page, name) => page.getByRole("region", { name, exact: true });
+
+test("an event is cancelled with all that it has sold, and its page says how far that is", async (t) => {
+  const holdfast = await Holdfast.start(t);
+  const at = (event) => `${holdfast.url}/console#/events/${event.id}`;
+  const event = await holdfast.event("Cancelled", 10);
+  await sell(holdfast, event, 3);
+  const lock = await holdfast.lock(event, 2);
+  await holdfast.end("worker"); // so that the run waits
+  const page = await open(browser, at(event));
+  const settings = card(page, "Settings");
+  const dialog = page.getByRole("dialog", { name: "Cancel Cancelled?" });
+
+  await settings.getByRole("button", { name: "Cancel the event" }).focus();
+  await page.keyboard.press("Enter");
+  await dialog.getByText(/releases all locks \(2 locked seats\) and cancels all bookings.*\(3 sold seats\)/).waitFor();
+  await page.keyboard.press("Enter"); // once too often
+  await dialog.waitFor({ state: "hidden" });
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).status, "ON_SALE");
+
+  await settings.getByRole("button", { name: "Cancel the event" }).click();
+  await accessible(page);
+  await dialog.getByRole("button", { name: "Cancel the event" }).click();
+  await settings.getByText("The event is being cancelled. No process has begun").waitFor();
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).status, "CANCELLED");
+  assert.equal((await holdfast.ask("GET", `/api/locks/${lock.id}`)).status, "ACTIVE");
+
+  const other = await open(browser, at(event), { viewport: { width: 390, height: 844 } }); // that of another operator
+  await card(other, "Settings").getByText("The event is being cancelled. No process has begun").waitFor();
+  holdfast.run("worker", holdfast.worker);
+  for (const p of [page, other]) {
+    await card(p, "Settings").getByText("2 locks and bookings ended, 5 seats freed. Nothing is left; the run waits").waitFor();
+    assert.equal(await card(p, "Settings").getByRole("button", { name: /Cancel/ }).count(), 0);
+  }
+  assert.equal((await holdfast.ask("GET", `/api/locks/${lock.id}`)).status, "RELEASED");
+  await fits(other);
+  await accessible(other);
+  await settings.getByRole("link", { name: "Refunds due" }).click();
+  await card(page, "Refunds due").getByText("the event is cancelled").waitFor();
+  await page.goto(`${holdfast.url}/console#/audit?target=${event.id}`);
+  await card(page, "Audit").getByText("cancelled the event with its locks and bookings").waitFor();
+  await card(page, "Audit").getByRole("link", { name: `…${event.id.slice(-8)}` }).waitFor();
+  for (const p of [page, other]) expectNoErrors(p);
+});
+
+test("an event with the status CANCELLED alone says so, and the rest can be cancelled", async (t) => {
+  const holdfast = await Holdfast.start(t);
+  const event = await holdfast.event("Status alone", 10);
+  await sell(holdfast, event, 1);
+  await holdfast.ask("PATCH", `/api/events/${event.id}`, { status: "CANCELLED" });
+  const page = await open(browser, `${holdfast.url}/console`);
+  let runs = null; // what the server says of the run, once it is over
+  await page.route("**/api/admin/jobs/event-cancel/runs*", (route) => (runs ? route.fulfill({ json: { items: runs, nextPageToken: "" } }) : route.continue()));
+  await page.route(`**/api/admin/events/${event.id}`, async (route) => {
+    const response = await route.fetch();
+    const { cancelRunId, ...summary } = await response.json();
+    return route.fulfill({ json: runs ? summary : { ...summary, ...(cancelRunId && { cancelRunId }) } });
+  });
+  await page.goto(`${holdfast.url}/console#/events/${event.id}`);
+  const settings = card(page, "Settings");
+  await settings.getByText("Only the status is set").waitFor();
+  await settings.getByRole("button", { name: "Cancel its locks and bookings" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel the event" }).click();
+  await settings.getByText(/Nothing is left; the run waits/).waitFor();
+  const { items: [run] } = await holdfast.ask("GET", "/api/admin/jobs/event-cancel/runs");
+  runs = [{ ...run, outcome: "completed" }];
+  await settings.getByText("Its locks and bookings are cancelled: 1 lock or booking ended, 1 seat freed.").waitFor();
+  await until("the payment is due", async () => (await holdfast.ask("GET", "/api/admin/refunds-due")).due === 1);
+  expectNoErrors(page);
+});
