@@ -41,7 +41,9 @@ func readCodeBlocks(t *testing.T, page string) (blocks []codeBlock) {
 // The commands and programs of the pages, run against an API, print what the pages show.
 func TestDocs_CommandsPrintWhatThePagesShow(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"../README.md", "../docs/getting-started.md", "../docs/jobs.md", "../docs/seat-picker.md", "../docs/webhooks.md"} {
+	for _, page := range []string{
+		"../README.md", "../docs/getting-started.md", "../docs/jobs.md", "../docs/seat-picker.md", "../docs/webhooks.md",
+	} {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
 			_, c := startAPI(t, testenv.New(t), 16)

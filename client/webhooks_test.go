@@ -23,13 +23,15 @@ func TestClient_ManagesWebhooks(t *testing.T) {
 	event, _ := s.createSale(t)
 	wanted := client.NewWebhook{URL: endpoint.URL, Types: []string{"holdfast.event.*"}, EventID: event.ID, IdempotencyKey: "k"}
 	made, err := s.CreateWebhook(ctx, wanted)
-	if err != nil || made.Secret == "" || made.State != "ENABLED" || made.EventID != event.ID || made.URL != wanted.URL || made.CreatedAt.IsZero() {
+	if err != nil || made.Secret == "" || made.State != "ENABLED" || made.EventID != event.ID || made.URL != wanted.URL ||
+		made.CreatedAt.IsZero() {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	if again, err := s.CreateWebhook(ctx, wanted); err != nil || again.ID != made.ID || again.Secret != "" {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if _, err := s.CreateWebhook(ctx, client.NewWebhook{URL: endpoint.URL, Types: []string{"holdfast.nothing"}}); !client.Is(err, client.ValidationFailed) {
+	_, err = s.CreateWebhook(ctx, client.NewWebhook{URL: endpoint.URL, Types: []string{"holdfast.nothing"}})
+	if !client.Is(err, client.ValidationFailed) {
 		t.Error(err)
 	}
 	for range 2 {
@@ -42,10 +44,11 @@ func TestClient_ManagesWebhooks(t *testing.T) {
 		t.Errorf("%+v, %v", tested, err)
 	}
 	status.Store(http.StatusNoContent)
-	if tested, err := s.TestWebhook(ctx, made.ID); err != nil || tested.Status != http.StatusNoContent || tested.Error != "" || tested.DurationMS < 0 {
+	if tested, err := s.TestWebhook(ctx, made.ID); err != nil || tested.Status != http.StatusNoContent || tested.Error != "" {
 		t.Errorf("%+v, %v", tested, err)
 	}
-	changed, err := s.UpdateWebhook(ctx, made.ID, client.WebhookChange{URL: new(endpoint.URL + "/hook"), Types: []string{"*"}, State: new("DISABLED")})
+	change := client.WebhookChange{URL: new(endpoint.URL + "/hook"), Types: []string{"*"}, State: new("DISABLED")}
+	changed, err := s.UpdateWebhook(ctx, made.ID, change)
 	if err != nil || changed.State != "DISABLED" || changed.Reason != "operator" || changed.URL != endpoint.URL+"/hook" ||
 		!slices.Equal(changed.Types, []string{"*"}) {
 		t.Errorf("%+v, %v", changed, err)

@@ -55,7 +55,8 @@ func (a *api) registerAuditRoutes() {
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/api/admin/audit", Tags: []string{"Operators"},
 		Summary: "List what was done in the console, and to webhooks",
 		Description: "Newest first, for a year: the requests of the console that may change something, and those of any program that " +
-			"may change a webhook, with the key and the answer, also refused ones. The console's requests are those of a key with the scope admin whose X-Request-Id begins with console-. " +
+			"may change a webhook, with the key and the answer, also refused ones. " +
+			"The console's requests are those of a key with the scope admin whose X-Request-Id begins with console-. " +
 			"A request that was refused before the server took it up is not listed: with 429 for the rate of its key, with 503 because " +
 			"the server was starting or too busy, or for its origin.",
 	}, config.ScopeAdmin, func(ctx context.Context, in *auditFilter) (*list[auditBody], error) {

@@ -143,9 +143,11 @@ func TestAudit_BoundsThePath(t *testing.T) {
 // no secret, nor what may be one in a URL.
 func TestAudit_OfWebhooksHasNoSecrets(t *testing.T) {
 	t.Parallel()
-	s := open(t, config.Key{Name: "ann", Scope: config.ScopeAdmin, Secret: "2"}, config.Key{Name: "shop", Scope: config.ScopeBooking, Secret: "1"})
+	s := open(t, config.Key{Name: "ann", Scope: config.ScopeAdmin, Secret: "2"},
+		config.Key{Name: "shop", Scope: config.ScopeBooking, Secret: "1"})
 	by := func(request string) []string { return []string{"Authorization", "Bearer 2", "X-Request-Id", request} }
-	made := s.want(s.call("POST", "/api/webhooks", fields{"url": "https://example.com/hook?token=t0ken", "types": []string{"*"}}, by("console-1")...), 201, "")
+	wanted := fields{"url": "https://example.com/hook?token=t0ken", "types": []string{"*"}}
+	made := s.want(s.call("POST", "/api/webhooks", wanted, by("console-1")...), 201, "")
 	path := "/api/webhooks/" + made.text("id")
 	s.want(s.call("POST", path+"/rotate-secret", fields{"overlapSeconds": 60}, by("backend-1")...), 200, "")
 	s.want(s.call("PATCH", path, `{"url":"https:\/\/ann:pa55@example.com\/"}`, by("backend-2")...), 422, "VALIDATION_FAILED")

@@ -33,7 +33,7 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"REDIS_TLS", "REDIS_USERNAME", "REDIS_PASSWORD"}, database...)
 	run := append([]string{"POD_NAME", "DISABLE_CRONS_ON_REDIS_DOWN", "LOG_LEVEL", "LOG_FORMAT"}, leases...)
 	with := func(names []string, more ...string) []string { return slices.Concat(names, more) }
-	upgrade, webhooks := with(database, "LOG_LEVEL", "LOG_FORMAT"), with(database, "WEBHOOK_ALLOW_PRIVATE")
+	upgrade := with(database, "LOG_LEVEL", "LOG_FORMAT")
 	sweep := with(run, "SWEEP_BATCH", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION")
 	table := map[string][]string{
 		"":         database,
@@ -55,28 +55,20 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 			"ENDED_RETENTION"),
 		"doctor": with(leases, "LOCK_EXPIRY_INTERVAL", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION",
 			"RECONCILE_MAX_DURATION", "RECOVERY_MAX_DURATION", "ENDED_RETENTION"),
-		"leases":              leases,
-		"leases free":         leases,
-		"recover":             with(run, "SWEEP_BATCH", "RECOVERY_MAX_DURATION"),
-		"sweep":               sweep,
-		"sweep all":           sweep,
-		"sweep locks":         sweep,
-		"sweep bookings":      sweep,
-		"retention":           with(run, "SWEEP_BATCH", "ENDED_RETENTION", "SEAL_AFTER"),
-		"webhooks":            webhooks,
-		"webhooks list":       webhooks,
-		"webhooks show":       webhooks,
-		"webhooks create":     webhooks,
-		"webhooks enable":     webhooks,
-		"webhooks disable":    webhooks,
-		"webhooks delete":     webhooks,
-		"webhooks rotate":     webhooks,
-		"webhooks test":       webhooks,
-		"webhooks deliveries": webhooks,
-		"webhooks replay":     webhooks,
-		"upgrade":             upgrade,
-		"upgrade status":      upgrade,
-		"upgrade finish":      upgrade,
+		"leases":         leases,
+		"leases free":    leases,
+		"recover":        with(run, "SWEEP_BATCH", "RECOVERY_MAX_DURATION"),
+		"sweep":          sweep,
+		"sweep all":      sweep,
+		"sweep locks":    sweep,
+		"sweep bookings": sweep,
+		"retention":      with(run, "SWEEP_BATCH", "ENDED_RETENTION", "SEAL_AFTER"),
+		"upgrade":        upgrade,
+		"upgrade status": upgrade,
+		"upgrade finish": upgrade,
+	}
+	for name := range strings.SplitSeq(", list, show, create, enable, disable, delete, rotate, test, deliveries, replay", ",") {
+		table["webhooks"+name] = with(database, "WEBHOOK_ALLOW_PRIVATE")
 	}
 	commands := commandPattern.FindAllStringSubmatch(help(t), -1)
 	if len(commands) < 14 {
@@ -112,7 +104,7 @@ func TestHelp_BeginsWithTheFlagsOfTheCommand(t *testing.T) {
 		"plans check":     {"-o FILE.svg", "Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
 		"seats":           {"Arguments:", "<event>", "Flags:", "--section", "Flags of every command:", "Settings:", "--mongodb-uri"},
 		"seat-index":      {"Arguments:", "<on|off>", "Flags of every command:", "Settings:", "--mongodb-uri"},
-		"webhooks create": {"Arguments:", "<url>", "Flags:", "--type", "--event", "Flags of every command:", "Settings:", "--webhook-allow-private"},
+		"webhooks create": {"Arguments:", "<url>", "Flags:", "--type", "--event", "Settings:", "--webhook-allow-private"},
 		"leases free":     {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},
 	} {
 		t.Run(command, func(t *testing.T) {

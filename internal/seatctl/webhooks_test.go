@@ -75,7 +75,8 @@ func TestWebhooks_AreManaged(t *testing.T) {
 	}
 
 	event := h.Event(10).String()
-	made := h.row(0, "create", server.URL, "--type", "holdfast.lock.*,holdfast.event.created", "--type", "holdfast.booking.*", "--event", event)
+	made := h.row(0, "create", server.URL, "--event", event,
+		"--type", "holdfast.lock.*,holdfast.event.created", "--type", "holdfast.booking.*")
 	id := made["id"].(string)
 	if types := made["types"].([]any); len(types) != 3 || made["eventId"] != event || made["state"] != "ENABLED" || made["url"] != server.URL {
 		t.Errorf("%v", made)
@@ -116,7 +117,13 @@ func TestWebhooks_AreManaged(t *testing.T) {
 	if out, _ := h.run(3, "test", id); !strings.Contains(out, "no answer") || !strings.Contains(out, "No connection to the endpoint") {
 		t.Error(out)
 	}
+	h.run(0, "delete", id, "--yes")
+	h.run(1, "show", id)
+}
 
+func TestWebhooks_AreDeletedAfterAQuestion(t *testing.T) {
+	t.Parallel()
+	h := hooks{testenv.New(t), t}
 	for answer, code := range map[string]int{"no\n": 1, "": 1, "yes\n": 0} {
 		second := h.row(0, "create", "https://shop.example/", "--type", "*")["id"].(string)
 		got, out, errs := ctl(h.Env, answer, "webhooks", "delete", second)
@@ -127,8 +134,6 @@ func TestWebhooks_AreManaged(t *testing.T) {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}
-	h.run(0, "delete", id, "--yes")
-	h.run(1, "show", id)
 }
 
 func TestWebhooks_DeliveriesAreListedAndReplayed(t *testing.T) {
@@ -164,7 +169,9 @@ func TestWebhooks_DeliveriesAreListedAndReplayed(t *testing.T) {
 			{Key: "state", Value: webhooks.Dead}, {Key: "attempts", Value: 10}, {Key: "lastStatus", Value: 500},
 		}}}},
 	}}}})
-	for state, want := range map[string][]string{"": {first.String(), second.String()}, "PENDING": {second.String()}, "DELIVERED": nil, "DEAD": {first.String()}} {
+	for state, want := range map[string][]string{
+		"": {first.String(), second.String()}, "PENDING": {second.String()}, "DELIVERED": nil, "DEAD": {first.String()},
+	} {
 		args := []string{"deliveries", id}
 		if state != "" {
 			args = append(args, "--state", state)
