@@ -1,9 +1,11 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,13 +93,13 @@ func (a *active) isDone() bool {
 // Run tells the endpoints until ctx ends; once: until each was told of what there was, or has failed. It fails only if
 // it can't begin.
 func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error {
-	fed, err := newFeed(ctx, d.changes, log)
+	fed, err := newFeed(ctx, d.changes, log, once)
 	if err != nil {
 		return err
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	if !once { // else the end stays where it is
+	if !once {
 		background.Go(func() { fed.run(reading) })
 	}
 	runners, replaced := map[ID]*active{}, map[ID]time.Time{}
@@ -114,6 +116,9 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 	counted := time.Time{}
 	for ctx.Err() == nil {
 		endpoints, disabled, err := d.enabled(ctx)
+		if err == nil {
+			err = d.clock.compare(ctx, d.db)
+		}
 		if err == nil {
 			err = d.reconcile(ctx, log, fed, endpoints, runners, replaced)
 		}
@@ -150,7 +155,7 @@ func isIdle(runners map[ID]*active) bool {
 // that are not enabled.
 func (d *Dispatcher) reconcile(
 	ctx context.Context, log *slog.Logger, fed *feed, endpoints []Endpoint, runners map[ID]*active, replaced map[ID]time.Time,
-) error {
+) (failure error) {
 	wanted := map[ID]bool{}
 	for i := range endpoints {
 		e := &endpoints[i]
@@ -168,10 +173,7 @@ func (d *Dispatcher) reconcile(
 			continue
 		}
 		a, err := d.open(ctx, log, fed, e.ID)
-		if err != nil {
-			return err
-		}
-		if a != nil {
+		if failure = cmp.Or(failure, err); a != nil {
 			runners[e.ID] = a
 		}
 	}
@@ -185,7 +187,7 @@ func (d *Dispatcher) reconcile(
 			delete(replaced, id)
 		}
 	}
-	return nil
+	return failure
 }
 
 func (a *active) stopRunning() {
@@ -195,12 +197,8 @@ func (a *active) stopRunning() {
 
 // changed tells a runner of its endpoint. One whose epoch was raised must begin anew: at another position, or not at all.
 func (a *active) changed(e *Endpoint) {
-	before := a.newest.Load()
-	switch {
-	case before.epoch != e.epoch:
+	if a.newest.Load().epoch != e.epoch {
 		a.end()
-		return
-	case before.UpdatedAt.Equal(e.UpdatedAt) && before.replays == e.replays:
 		return
 	}
 	a.newest.Store(e)
@@ -220,9 +218,13 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 	if err != nil {
 		return nil, err
 	}
+	pending, err := d.countPending(ctx, id, d.maxStored())
+	if err != nil {
+		return nil, err
+	}
 	r := &runner{
-		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.db.Clock(), d.hooks), log: log.With(slog.String("webhookId", id.String())),
-		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked,
+		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.clock.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
+		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked, pending: pending,
 		results: make(chan tried, maxInFlight), dueSubjects: map[string]bool{}, stored: e.position,
 	}
 	r.newest.Store(&e)
@@ -231,6 +233,11 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 	go func() {
 		defer close(a.done)
 		defer end()
+		defer func() {
+			if p := recover(); p != nil { // another runner goes on from the last position
+				r.log.ErrorContext(ctx, "[WEBHOOKS JOB] A runner panicked", slog.Any("error", p), slog.String("stack", string(debug.Stack())))
+			}
+		}()
 		r.run(ctx)
 	}()
 	return a, nil

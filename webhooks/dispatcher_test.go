@@ -459,5 +459,5 @@ func TestFlush_OfARunnerThatWasReplacedWritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want("after it was enabled anew", second, 9, true, 1)
+	want("after it was enabled anew", second, 9, true, 7)
 }

@@ -37,6 +37,7 @@ type receiver struct {
 	mu       sync.Mutex
 	all      []told // every try, in the order of arrival
 	accepted []told
+	times    []string       // of the tries, as they are told
 	inFlight map[string]int // by subject
 	maximum  int
 	verifier *standardwebhooks.Webhook
@@ -78,6 +79,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		r.failures = append(r.failures, "two of one subject at a time: "+one.Subject)
 	}
 	r.all = append(r.all, one)
+	r.times = append(r.times, request.Header.Get("webhook-timestamp"))
 	r.maximum = max(r.maximum, len(r.inFlight))
 	answer := r.answer
 	r.mu.Unlock()
@@ -197,18 +199,31 @@ func (b *bench) run() (stop func()) {
 			testenv.Poll(20*time.Millisecond, func() bool { return ctx.Err() != nil })
 		}
 	})
-	running.Go(func() {
+	end := b.dispatcher()
+	stop = sync.OnceFunc(func() {
+		end()
+		cancel(nil)
+		running.Wait()
+	})
+	b.T.Cleanup(stop)
+	return stop
+}
+
+// dispatcher starts a dispatcher alone. stop ends it, and waits.
+func (b *bench) dispatcher() (stop func()) {
+	b.T.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
 		d := b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost)
 		if err := d.Run(ctx, slog.New(b.Log), false); err != nil && ctx.Err() == nil {
 			b.T.Error(err)
 		}
-	})
-	var once sync.Once
+	}()
 	stop = func() {
-		once.Do(func() {
-			cancel(nil)
-			running.Wait()
-		})
+		cancel()
+		<-ended
 	}
 	b.T.Cleanup(stop)
 	return stop

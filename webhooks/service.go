@@ -27,17 +27,18 @@ type Service struct {
 	changes      *changes.Log
 	allowPrivate bool
 	hooks        hooks
+	clock        *databaseClock
 }
 
 // New returns the endpoints of a database. allowPrivate lifts the rules for schemes, ports and addresses.
 func New(db *mongodb.DB, of *changes.Log, allowPrivate bool) *Service {
-	return &Service{db: db, changes: of, allowPrivate: allowPrivate}
+	return &Service{db: db, changes: of, allowPrivate: allowPrivate, clock: &databaseClock{process: db.Clock()}}
 }
 
 func (s *Service) endpoints() *mongo.Collection  { return s.db.Collection(name) }
 func (s *Service) deliveries() *mongo.Collection { return s.db.Collection(deliveriesName) }
 
-func (s *Service) now() time.Time { return s.db.Clock()().UTC().Truncate(time.Millisecond) }
+func (s *Service) now() time.Time { return s.clock.now().UTC().Truncate(time.Millisecond) }
 
 // NewEndpoint is a request to create an endpoint.
 type NewEndpoint struct {
@@ -61,6 +62,9 @@ func (s *Service) Create(
 	err = cmp.Or(checkURL(n.URL, s.allowPrivate), checkTypes(n.Types),
 		holdfast.CheckText("body.idempotencyKey", key.Key, holdfast.MaxKeyLength))
 	if err != nil {
+		return e, "", false, err
+	}
+	if err := s.clock.compare(ctx, s.db); err != nil {
 		return e, "", false, err
 	}
 	end, err := s.end(ctx)
@@ -172,7 +176,8 @@ type Update struct {
 	State *State
 }
 
-// Update changes an endpoint. One that is enabled again begins behind the changes of that moment; its documents stay.
+// Update changes an endpoint. One that is enabled again is told of what was committed before it was disabled, and then of
+// what is committed from now on; its documents stay.
 func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error) {
 	if u.URL != nil {
 		if err := checkURL(*u.URL, s.allowPrivate); err != nil {
@@ -188,9 +193,12 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 		return Endpoint{}, err
 	}
 	var end changes.Position
-	if u.State != nil && *u.State == Enabled {
+	if u.State != nil {
 		var err error
 		if end, err = s.end(ctx); err != nil {
+			return Endpoint{}, err
+		}
+		if err := s.clock.compare(ctx, s.db); err != nil {
 			return Endpoint{}, err
 		}
 	}
@@ -208,28 +216,32 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 			e.Types = u.Types
 			set = append(set, bson.E{Key: "types", Value: e.Types})
 		}
-		raise := int64(0)
+		var update bson.D
 		if u.State != nil && *u.State != e.State {
 			e.State, e.Reason = *u.State, ""
 			set = append(set, bson.E{Key: "state", Value: e.State})
 			if e.State == Disabled {
 				e.Reason = ReasonOperator
-				set = append(set, bson.E{Key: "reason", Value: e.Reason})
-			} else { // a runner that has not ended yet must not move the position
-				raise = 1
-				set = append(set, bson.E{Key: "internal.seq", Value: end.Seq}, bson.E{Key: "internal.item", Value: end.Item},
-					bson.E{Key: "internal.recoveredAt", Value: s.now()})
-				unset = bson.D{{Key: "reason", Value: ""}, {Key: "internal.failingSince", Value: ""}}
+				set = append(set, bson.E{Key: "reason", Value: e.Reason}, bson.E{Key: "internal.disabledFrom", Value: end.Seq})
+			} else { // a runner that has not ended yet must not go on: it does not know of the gap
+				update = append(update, bson.E{Key: "$inc", Value: bson.D{{Key: "internal.epoch", Value: int64(1)}}})
+				if e.disabledFrom == 0 { // of an earlier version
+					e.disabledFrom = e.position.Seq
+				}
+				if e.disabledFrom < end.Seq {
+					update = append(update, pushGap(gap{from: e.disabledFrom, to: end.Seq}))
+				}
+				set = append(set, bson.E{Key: "internal.recoveredAt", Value: s.now()})
+				for _, field := range []string{"reason", "internal.failingSince", "internal.disabledFrom"} {
+					unset = append(unset, bson.E{Key: field, Value: ""})
+				}
 			}
 		}
 		if len(set) == 0 {
 			return e, nil
 		}
 		e.UpdatedAt = s.now()
-		update := bson.D{
-			{Key: "$set", Value: append(set, bson.E{Key: "updatedAt", Value: e.UpdatedAt})},
-			{Key: "$inc", Value: bson.D{{Key: "internal.epoch", Value: raise}}},
-		}
+		update = append(update, bson.E{Key: "$set", Value: append(set, bson.E{Key: "updatedAt", Value: e.UpdatedAt})})
 		if len(unset) > 0 {
 			update = append(update, bson.E{Key: "$unset", Value: unset})
 		}
@@ -265,6 +277,9 @@ func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration
 	if _, err := s.Get(ctx, id); err != nil {
 		return "", err
 	}
+	if err := s.clock.compare(ctx, s.db); err != nil {
+		return "", err
+	}
 	text := newSecret()
 	return text, mongodb.Do(ctx, s.db, func(ctx context.Context) error {
 		e, err := s.get(ctx, id)
@@ -294,6 +309,9 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
+	if err := s.clock.compare(ctx, s.db); err != nil {
+		return Tested{}, err
+	}
 	event := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	event.SetID("webhooks-" + id.String() + "-test-" + strings.ToLower(rand.Text()))
 	event.SetSource("/holdfast/" + s.db.Name())
@@ -311,7 +329,7 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
-	sender := newSender(s.allowPrivate, s.db.Clock(), s.hooks)
+	sender := newSender(s.allowPrivate, s.clock.now, s.hooks)
 	defer sender.close()
 	r := sender.send(ctx, e.URL, *e.secrets, event.ID(), body)
 	if r.aborted {
