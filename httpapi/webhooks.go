@@ -18,6 +18,9 @@ const (
 	webhookTimeout    = 25 * time.Second
 
 	defaultOverlap = 24 * time.Hour
+
+	// webhooksTag is of the operations on endpoints: the audit keeps those that may change something.
+	webhooksTag = "Webhooks"
 )
 
 type webhookBody struct {
@@ -123,7 +126,7 @@ type replayBody struct {
 }
 
 func (a *api) registerWebhookRoutes() {
-	tags, notFound := []string{"Webhooks"}, []int{http.StatusNotFound}
+	tags, notFound := []string{webhooksTag}, []int{http.StatusNotFound}
 	route(a, huma.Operation{
 		OperationID: "create-webhook", Method: http.MethodPost, Path: "/api/webhooks", Tags: tags, Summary: "Create an endpoint",
 		Description: "It gets each change of its types that is committed from now on, as the CloudEvent that GET /api/changes lists, " +
