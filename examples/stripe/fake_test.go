@@ -2,9 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -29,7 +28,7 @@ const (
 	cardBank       = "pm_card_authenticationRequired"
 	cardBankFails  = "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds"
 	cardBankWaits  = "pm_card_waits" // the customer never comes back
-	savedErrorLife = 2                                       // how often the fake repeats a saved error: in place of a day
+	savedErrorLife = 2               // how often the fake repeats a saved error: in place of a day
 )
 
 // fakeIntent is a PaymentIntent, with the fields of Stripe's answers that a shop may use.
@@ -77,22 +76,19 @@ type fakeStripe struct {
 	intents map[string]*fakeIntent
 	refunds map[string]*fakeRefund
 	keys    map[string]*answer
-	last    int
 	// isSold is called before a capture takes effect. It reports whether Holdfast has the seats for it.
 	isSold     func(intentID string) bool
 	violations []string
 	// send delivers an event to the shop.
-	send func(eventID string, payload []byte)
+	send func(payload []byte)
 }
 
 func newFakeStripe() *fakeStripe {
 	return &fakeStripe{intents: map[string]*fakeIntent{}, refunds: map[string]*fakeRefund{}, keys: map[string]*answer{}}
 }
 
-func (f *fakeStripe) id(prefix string) string {
-	f.last++
-	return fmt.Sprintf("%s_%024d", prefix, f.last)
-}
+// newID makes an ID that no other fake has: they share a Holdfast.
+func newID(prefix string) string { return prefix + "_" + rand.Text() }
 
 // stripeError is an answer with an error. Stripe tells the intent with it, with its client secret.
 func stripeError(status int, kind, code string, intent *fakeIntent) *answer {
@@ -219,7 +215,7 @@ func (f *fakeStripe) create(form url.Values) *answer {
 		return stripeError(http.StatusBadRequest, "invalid_request_error", "resource_missing", nil)
 	}
 	i := &fakeIntent{
-		ID: f.id("pi"), Object: "payment_intent", Amount: amount, CaptureMethod: "manual", Created: time.Now().Unix(),
+		ID: newID("pi"), Object: "payment_intent", Amount: amount, CaptureMethod: "manual", Created: time.Now().Unix(),
 		Currency: form.Get("currency"), Metadata: metadata(form), PaymentMethod: &method, PaymentMethodTypes: []string{"card"},
 		Status: "requires_confirmation",
 	}
@@ -334,7 +330,7 @@ func (f *fakeStripe) refund(form url.Values) *answer {
 		return stripeError(http.StatusBadRequest, "invalid_request_error", "charge_already_refunded", nil)
 	}
 	r := &fakeRefund{
-		ID: f.id("re"), Object: "refund", Amount: amount, Created: time.Now().Unix(), Currency: i.Currency, Metadata: metadata(form),
+		ID: newID("re"), Object: "refund", Amount: amount, Created: time.Now().Unix(), Currency: i.Currency, Metadata: metadata(form),
 		PaymentIntent: &i.ID, Status: "succeeded",
 	}
 	f.refunds[r.ID] = r
@@ -343,13 +339,12 @@ func (f *fakeStripe) refund(form url.Values) *answer {
 
 // tell sends an event of an intent, as it is now.
 func (f *fakeStripe) tell(kind string, i *fakeIntent) {
-	id := f.id("evt")
 	payload, _ := json.Marshal(map[string]any{
-		"id": id, "object": "event", "api_version": stripe.APIVersion, "created": time.Now().Unix(), "type": kind,
+		"id": newID("evt"), "object": "event", "api_version": stripe.APIVersion, "created": time.Now().Unix(), "type": kind,
 		"data": map[string]any{"object": i},
 	})
 	if f.send != nil {
-		f.send(id, payload)
+		f.send(payload)
 	}
 }
 
@@ -371,8 +366,8 @@ func (f *fakeStripe) intentIDs() []string {
 }
 
 // deliver posts an event to the shop's webhook and returns the answer's status; 0: there was none.
-func deliver(shopURL string, payload []byte, secret string) int {
-	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: payload, Secret: secret})
+func deliver(shopURL string, payload []byte, secret string, at time.Time) int {
+	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: payload, Secret: secret, Timestamp: at})
 	request, err := http.NewRequest(http.MethodPost, shopURL+"/stripe", bytes.NewReader(payload))
 	if err != nil {
 		return 0
@@ -382,7 +377,6 @@ func deliver(shopURL string, payload []byte, secret string) int {
 	if err != nil {
 		return 0
 	}
-	_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
-	_ = response.Body.Close()
+	_ = response.Body.Close() // only the status counts
 	return response.StatusCode
 }

@@ -86,7 +86,7 @@ func (g *gate) seen() map[string]int {
 	return copied
 }
 
-var idsInPaths = regexp.MustCompile(`[0-9a-f]{24}|pi_[0-9]+`)
+var idsInPaths = regexp.MustCompile(`[0-9a-f]{24}|pi_[A-Z0-9]+`)
 
 // serve returns the handler of a target: "stripe" or "holdfast".
 func (g *gate) serve(target string) http.HandlerFunc {
