@@ -46,12 +46,12 @@ func TestShop_KilledAtEachCall(t *testing.T) {
 		if rounds > 10*(want+len(calls)) {
 			t.Fatalf("%d kills in %d rounds: %v", kills, rounds, killed)
 		}
-		point := func(call string) killPoint {
-			return killPoint{call: call, nth: 1 + rng.intN(min(counts[call], 4)), after: rng.intN(2) == 1}
+		points := []killPoint{{call: calls[rounds%len(calls)], nth: 1, after: rng.intN(2) == 1}}
+		if rounds >= len(calls) {
+			points[0].nth += rng.intN(min(counts[points[0].call], 4))
 		}
-		points := []killPoint{point(calls[rounds%len(calls)])}
 		for range 1 + rng.intN(3) {
-			points = append(points, point(calls[rng.intN(len(calls))]))
+			points = append(points, killPoint{call: calls[rng.intN(len(calls))], nth: 1 + rng.intN(2), after: rng.intN(2) == 1})
 		}
 		t.Run(strconv.Itoa(rounds), func(t *testing.T) {
 			r := newRound(t, t.Context(), rng)

@@ -381,7 +381,7 @@ func (s *shop) with(ctx context.Context, id string, do func(context.Context, *or
 		return err
 	}
 	if o.State != open {
-		return nil
+		return s.forget(id)
 	}
 	return do(ctx, &o)
 }
@@ -427,8 +427,12 @@ func (s *shop) save(o *order) error {
 	if err := errors.Join(d.Sync(), d.Close()); err != nil || dir == open {
 		return err
 	}
-	// The file in done counts. A crash here leaves both, and the next pass finds the order settled.
-	if err := s.orders.Remove(path.Join(open, o.ID+".json")); !errors.Is(err, fs.ErrNotExist) {
+	return s.forget(o.ID)
+}
+
+// forget removes an order from those that are open. It is in done by then, and that counts: a crash in between leaves both.
+func (s *shop) forget(id string) error {
+	if err := s.orders.Remove(path.Join(open, id+".json")); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stripe/stripe-go/v85"
+
 	"github.com/holdfast-dev/holdfast/client"
 )
 
@@ -85,13 +87,13 @@ func TestShop_SurvivesFaults(t *testing.T) {
 }
 
 // newBankOrder makes a world without a reconciler, and an order whose customer is at the bank's page. Events wait in the channel.
-func newBankOrder(t *testing.T, card string) (w *world, cart string, events chan []byte) {
+func newBankOrder(t *testing.T) (w *world, cart string, events chan []byte) {
 	t.Helper()
 	w, cart, events = newWorld(t, "SHOP_INTERVAL=1h"), cryptorand.Text(), make(chan []byte, 10)
 	w.fake.send = func(payload []byte) { events <- payload }
 	event := w.createEvent(t.Context(), 10, client.LatePaymentsRefused)
 	w.start(nil)
-	w.buy(cart, event, strings.ToLower(cart)+"@example.com", card, 2)
+	w.buy(cart, event, strings.ToLower(cart)+"@example.com", cardBankWaits, 2)
 	if o, _ := w.order(cart); o.State != open || o.IntentID == "" || !strings.HasPrefix(o.BankURL, "https://bank.example/") {
 		t.Fatalf("%+v", o)
 	}
@@ -99,7 +101,9 @@ func newBankOrder(t *testing.T, card string) (w *world, cart string, events chan
 }
 
 func TestWebhook_SettlesTheOrder(t *testing.T) {
-	w, cart, events := newBankOrder(t, cardBank)
+	w, cart, events := newBankOrder(t)
+	o, _ := w.order(cart)
+	w.fake.authenticate(o.IntentID, true)
 	authorized := <-events
 	now := time.Now()
 	for name, got := range map[string]int{
@@ -111,7 +115,7 @@ func TestWebhook_SettlesTheOrder(t *testing.T) {
 			t.Errorf("%s: %d", name, got)
 		}
 	}
-	if o, _ := w.order(cart); o.State != open {
+	if o, _ = w.order(cart); o.State != open {
 		t.Errorf("an event that is not Stripe's settled the order: %+v", o)
 	}
 	for range 2 {
@@ -119,11 +123,11 @@ func TestWebhook_SettlesTheOrder(t *testing.T) {
 			t.Errorf("%d", got)
 		}
 	}
-	if o, _ := w.order(cart); o.State != sold {
+	if o, _ = w.order(cart); o.State != sold {
 		t.Errorf("%+v", o)
 	}
 	foreign, _ := json.Marshal(map[string]any{
-		"id": "evt_foreign", "object": "event", "api_version": "2026-03-25.dahlia", "type": "payment_intent.succeeded",
+		"id": "evt_foreign", "object": "event", "api_version": stripe.APIVersion, "type": "payment_intent.succeeded",
 		"data": map[string]any{"object": map[string]any{"id": "pi_foreign", "metadata": map[string]string{"order": cryptorand.Text()}}},
 	})
 	if got := deliver(w.url, foreign, webhookSecret, now); got != http.StatusOK {
@@ -133,12 +137,12 @@ func TestWebhook_SettlesTheOrder(t *testing.T) {
 
 // An event that was handled makes no calls, and an event that is late does not decide: the intent does.
 func TestWebhook_ComesTwiceAndOutOfOrder(t *testing.T) {
-	w, cart, _ := newBankOrder(t, cardBankWaits)
+	w, cart, _ := newBankOrder(t)
 	o, _ := w.order(cart)
 	event := func(id, kind string) []byte {
 		intent, _ := w.fake.snapshot(o.IntentID)
 		payload, _ := json.Marshal(map[string]any{
-			"id": id, "object": "event", "api_version": "2026-03-25.dahlia", "type": kind, "data": map[string]any{"object": intent},
+			"id": id, "object": "event", "api_version": stripe.APIVersion, "type": kind, "data": map[string]any{"object": intent},
 		})
 		return payload
 	}
@@ -162,7 +166,7 @@ func TestWebhook_ComesTwiceAndOutOfOrder(t *testing.T) {
 
 // The customer never comes back from the bank.
 func TestShop_GivesUp(t *testing.T) {
-	w, cart, _ := newBankOrder(t, cardBankWaits)
+	w, cart, _ := newBankOrder(t)
 	w.kill()
 	o, _ := w.order(cart)
 	o.CreatedAt = o.CreatedAt.Add(-2 * time.Hour)
