@@ -31,7 +31,7 @@ func number(t *testing.T, variable string, byDefault int) int {
 func TestShop_KilledAtEachCall(t *testing.T) {
 	want, seed := number(t, killsVariable, 20), number(t, seedVariable, 1)
 	rng := newRand(uint64(seed))
-	quiet := newRound(t, t.Context(), rng)
+	quiet := newRound(t, rng)
 	quiet.run(nil)
 	quiet.check()
 	if t.Failed() {
@@ -54,7 +54,7 @@ func TestShop_KilledAtEachCall(t *testing.T) {
 			points = append(points, killPoint{call: calls[rng.intN(len(calls))], nth: 1 + rng.intN(2), after: rng.intN(2) == 1})
 		}
 		t.Run(strconv.Itoa(rounds), func(t *testing.T) {
-			r := newRound(t, t.Context(), rng)
+			r := newRound(t, rng)
 			for _, p := range r.run(points[:min(len(points), max(1, want-kills))]) {
 				kills++
 				killed[p.call]++
@@ -67,6 +67,9 @@ func TestShop_KilledAtEachCall(t *testing.T) {
 		})
 		if t.Failed() {
 			return
+		}
+		if rounds%50 == 49 {
+			t.Logf("%d kills in %d rounds so far", kills, rounds+1)
 		}
 	}
 	t.Logf("seed %d: %d kills in %d rounds, %d orders", seed, kills, rounds, orders)

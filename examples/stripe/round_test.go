@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	cryptorand "crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -67,7 +66,6 @@ var scenarios = []scenario{
 // round is all scenarios at the same time.
 type round struct {
 	*world
-	ctx    context.Context
 	rng    *lockedRand
 	events map[string]string   // their IDs
 	carts  map[string]scenario // by the order's ID
@@ -98,15 +96,15 @@ func (r *round) first(what string) bool {
 }
 
 // newRound makes the events, and says what happens at the calls of the shop.
-func newRound(t *testing.T, ctx context.Context, rng *lockedRand, settings ...string) *round {
+func newRound(t *testing.T, rng *lockedRand) *round {
 	t.Helper()
-	r := &round{world: newWorld(t, settings...), ctx: ctx, rng: rng, carts: map[string]scenario{}}
+	r := &round{world: newWorld(t), rng: rng, carts: map[string]scenario{}}
 	r.events = map[string]string{
-		onSale:    r.createEvent(ctx, 100, client.LatePaymentsRefused),
-		accepts:   r.createEvent(ctx, 100, client.LatePaymentsAccepted),
-		refuses:   r.createEvent(ctx, 100, client.LatePaymentsRefused),
-		cancelled: r.createEvent(ctx, 100, client.LatePaymentsRefused),
-		soldOut:   r.createEvent(ctx, 1, client.LatePaymentsRefused),
+		onSale:    r.createEvent(100, client.LatePaymentsRefused),
+		accepts:   r.createEvent(100, client.LatePaymentsAccepted),
+		refuses:   r.createEvent(100, client.LatePaymentsRefused),
+		cancelled: r.createEvent(100, client.LatePaymentsRefused),
+		soldOut:   r.createEvent(1, client.LatePaymentsRefused),
 	}
 	for _, s := range scenarios {
 		r.carts[cryptorand.Text()] = s
@@ -132,14 +130,14 @@ func (r *round) send(payload []byte) {
 
 // isSold reports whether Holdfast has confirmed the booking of an intent, even if it was cancelled since.
 func (r *round) isSold(intent string) bool {
-	payments := r.payments(r.ctx, client.PaymentFilter{Reference: &intent})
-	return len(payments) == 1 && (payments[0].Status == "ACCEPTED" || payments[0].Reason == "booking_cancelled" || payments[0].Reason == "event_cancelled")
+	payments := r.payments(client.PaymentFilter{Reference: &intent})
+	return len(payments) == 1 && slices.Contains([]string{"", "booking_cancelled", "event_cancelled"}, payments[0].Reason)
 }
 
 // isDecided reports whether a confirmation can't sell the seats any more, such as one that comes twice.
 func (r *round) isDecided(intent fakeIntent) bool {
-	b, err := r.operator.GetBooking(r.ctx, intent.Metadata["booking"])
-	return err == nil && b.Status == "CANCELLED" || len(r.payments(r.ctx, client.PaymentFilter{Reference: &intent.ID})) > 0
+	b, err := r.operator.GetBooking(r.Context(), intent.Metadata["booking"])
+	return err == nil && b.Status == "CANCELLED" || len(r.payments(client.PaymentFilter{Reference: &intent.ID})) > 0
 }
 
 // before is what happens between two calls of the shop, at the moments that matter.
@@ -165,7 +163,7 @@ func (r *round) before(call string, body []byte) []byte {
 			r.Errorf("a confirmation without money: %s is %s", intent.ID, intent.Status)
 		}
 		if cart := intent.Metadata["order"]; r.carts[cart].name == otherTab && r.first(otherTab) {
-			if _, err := r.operator.CancelBooking(r.ctx, intent.Metadata["booking"]); err != nil {
+			if _, err := r.operator.CancelBooking(r.Context(), intent.Metadata["booking"]); err != nil {
 				r.Error(err)
 			}
 		}
@@ -208,7 +206,7 @@ func (r *round) cancel(intent fakeIntent) {
 		r.eventCancelled.Store(true)
 		return
 	}
-	if _, err := r.operator.CancelBooking(r.ctx, intent.Metadata["booking"]); err != nil {
+	if _, err := r.operator.CancelBooking(r.Context(), intent.Metadata["booking"]); err != nil {
 		r.Error(err)
 	}
 }
@@ -269,7 +267,7 @@ func (r *round) customer(cart string, s scenario) {
 		return
 	}
 	o, _ := r.order(cart)
-	if _, err := r.operator.CancelBooking(r.ctx, o.BookingID); err != nil {
+	if _, err := r.operator.CancelBooking(r.Context(), o.BookingID); err != nil {
 		r.Error(err)
 	}
 }
@@ -283,12 +281,15 @@ func (r *round) left() string {
 	}
 	if r.eventCancelled.Load() {
 		filter := client.Filter{EventID: new(r.events[cancelled]), Status: new("CONFIRMED")}
-		for range r.operator.ListBookings(r.ctx, filter) {
+		for _, err := range r.operator.ListBookings(r.Context(), filter) {
+			if err != nil {
+				r.Error(err)
+			}
 			return "a booking of the cancelled event"
 		}
 	}
 	for _, event := range r.events {
-		if len(r.payments(r.ctx, client.PaymentFilter{EventID: &event, Status: new("REFUND_DUE")})) > 0 {
+		if len(r.payments(client.PaymentFilter{EventID: &event, Status: new("REFUND_DUE")})) > 0 {
 			return "a payment that is REFUND_DUE"
 		}
 	}
@@ -308,7 +309,7 @@ func (r *round) check() map[string]result {
 		cart := intent.Metadata["order"]
 		if o, _ := r.order(cart); id != o.IntentID {
 			// The shop was killed, or Stripe failed, before the ID was saved. Then an intent may be left that has no money.
-			if intent.Status != "requires_confirmation" || len(r.payments(r.ctx, client.PaymentFilter{Reference: &id})) > 0 {
+			if intent.Status != "requires_confirmation" || len(r.payments(client.PaymentFilter{Reference: &id})) > 0 {
 				r.Errorf("%s: one more intent, which is %s", r.carts[cart].name, intent.Status)
 			}
 			continue
@@ -329,7 +330,7 @@ func (r *round) check() map[string]result {
 		}
 	}
 	for _, event := range r.events {
-		for b, err := range r.operator.ListBookings(r.ctx, client.Filter{EventID: &event, Status: new("CONFIRMED")}) {
+		for b, err := range r.operator.ListBookings(r.Context(), client.Filter{EventID: &event, Status: new("CONFIRMED")}) {
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -349,12 +350,12 @@ func (r *round) check() map[string]result {
 // checkIntent compares an intent with its booking and its payment at Holdfast.
 func (r *round) checkIntent(intent fakeIntent, refunds []fakeRefund) result {
 	name := fmt.Sprintf("%s (%s)", r.carts[intent.Metadata["order"]].name, intent.ID)
-	booking, err := r.operator.GetBooking(r.ctx, intent.Metadata["booking"])
+	booking, err := r.operator.GetBooking(r.Context(), intent.Metadata["booking"])
 	if err != nil {
 		r.Fatal(err)
 	}
 	isSold := booking.Status == "CONFIRMED" && booking.PaymentReference == intent.ID
-	payments := r.payments(r.ctx, client.PaymentFilter{Reference: &intent.ID})
+	payments := r.payments(client.PaymentFilter{Reference: &intent.ID})
 	if len(payments) > 1 {
 		r.Errorf("%s: payments %+v", name, payments)
 	}

@@ -40,7 +40,7 @@ func TestCalls_HaveStripesShape(t *testing.T) {
 		}
 		return response.StatusCode, text
 	}
-	r := newRound(t, t.Context(), newRand(2))
+	r := newRound(t, newRand(2))
 	r.run(nil)
 	calls := map[string]bool{}
 	for _, sent := range r.gate.requests {

@@ -293,7 +293,7 @@ func (s *shop) giveBack(ctx context.Context) error {
 			_, err = s.holdfast.RefundPayment(ctx, p.ID, reference)
 		}
 		if err != nil {
-			slog.Error("A payment is still to be given back", "payment", p.ID, "intent", p.Reference, "error", describe(err))
+			logError("A payment is still to be given back", err, slog.String("payment", p.ID), slog.String("intent", p.Reference))
 		}
 	}
 	return nil
@@ -339,7 +339,7 @@ func (s *shop) refund(ctx context.Context, p client.Payment) (reference string, 
 func (s *shop) reconcile(ctx context.Context) {
 	files, err := fs.ReadDir(s.orders.FS(), open)
 	if err != nil {
-		slog.Error("The orders can't be read", "error", err)
+		logError("The orders can't be read", err)
 	}
 	for _, file := range files {
 		id, isOrder := strings.CutSuffix(file.Name(), ".json")
@@ -347,11 +347,11 @@ func (s *shop) reconcile(ctx context.Context) {
 			continue
 		}
 		if err := s.with(ctx, id, s.pass); err != nil {
-			slog.Error("An order is not settled", "order", id, "error", describe(err))
+			logError("An order is not settled", err, slog.String("order", id))
 		}
 	}
 	if err := s.giveBack(ctx); err != nil {
-		slog.Error("The payments can't be listed", "error", describe(err))
+		logError("The payments can't be listed", err)
 	}
 }
 
@@ -459,7 +459,7 @@ func (s *shop) checkout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.create(&o); err != nil {
-		slog.Error("An order can't be saved", "error", err)
+		logError("An order can't be saved", err)
 		http.Error(w, "The shop can't take orders at the moment. Nothing was charged.", http.StatusServiceUnavailable)
 		return
 	}
@@ -472,7 +472,7 @@ func (s *shop) checkout(w http.ResponseWriter, r *http.Request) {
 func (s *shop) passFor(r *http.Request, id string) {
 	err := s.with(context.WithoutCancel(r.Context()), id, s.pass)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		slog.Error("An order is not settled", "order", id, "error", describe(err))
+		logError("An order is not settled", err, slog.String("order", id))
 	}
 }
 
@@ -492,7 +492,7 @@ func (s *shop) stripeEvent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if event.Type == stripe.EventTypeRefundFailed {
-		slog.Error("A refund has failed: return the money in another way", "payment", object.Metadata["payment"], "event", event.ID)
+		slog.Error("A refund has failed: return the money in another way", slog.String("payment", object.Metadata["payment"]))
 	}
 	err = s.with(context.WithoutCancel(r.Context()), object.Metadata["order"], func(ctx context.Context, o *order) error {
 		if slices.Contains(o.StripeEvents, event.ID) {
@@ -505,18 +505,19 @@ func (s *shop) stripeEvent(w http.ResponseWriter, r *http.Request) {
 		return s.save(o)
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // an order of another shop does not exist
-		slog.Error("An event is not handled yet", "event", event.ID, "error", describe(err))
+		logError("An event is not handled yet", err, slog.String("event", event.ID))
 		http.Error(w, "Send it again later.", http.StatusServiceUnavailable)
 	}
 }
 
-// describe is an error as it may be logged: Stripe's errors contain the intent with its client secret.
-func describe(err error) string {
+// logError logs an error without its secrets: Stripe's errors contain the intent with its client secret.
+func logError(message string, err error, about ...slog.Attr) {
+	text := err.Error()
 	var e *stripe.Error
 	if errors.As(err, &e) {
-		return fmt.Sprintf("stripe: %s %s (status %d, request %s)", e.Type, e.Code, e.HTTPStatusCode, e.RequestID)
+		text = fmt.Sprintf("stripe: %s %s (status %d, request %s)", e.Type, e.Code, e.HTTPStatusCode, e.RequestID)
 	}
-	return err.Error()
+	slog.LogAttrs(context.Background(), slog.LevelError, message, append(about, slog.String("error", text))...)
 }
 
 var pages = template.Must(template.New("").Parse(`
@@ -540,7 +541,7 @@ func (s *shop) show(w http.ResponseWriter, page string, data any) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'")
 	w.Header().Set("Cache-Control", "no-store")
 	if err := pages.ExecuteTemplate(w, page, data); err != nil {
-		slog.Error("A page can't be shown", "error", err)
+		logError("A page can't be shown", err)
 	}
 }
 
@@ -551,7 +552,7 @@ func (s *shop) showSale(w http.ResponseWriter, r *http.Request) {
 	}{Cart: rand.Text()}
 	for e, err := range s.holdfast.ListEvents(r.Context()) {
 		if err != nil {
-			slog.Error("The events can't be listed", "error", describe(err))
+			logError("The events can't be listed", err)
 			http.Error(w, "Try again in a moment.", http.StatusServiceUnavailable)
 			return
 		}
@@ -617,7 +618,7 @@ func newShop() (*shop, error) {
 
 func main() {
 	if err := run(); err != nil {
-		slog.Error("The shop has ended", "error", err)
+		logError("The shop has ended", err)
 		os.Exit(1)
 	}
 }
@@ -652,7 +653,7 @@ func run() error {
 		}
 		_ = server.Close() // what is under way is settled at the next start
 	}()
-	slog.Info("The shop is open", "address", "http://"+server.Addr)
+	slog.Info("The shop is open", slog.String("address", "http://"+server.Addr))
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

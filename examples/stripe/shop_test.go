@@ -21,7 +21,7 @@ import (
 )
 
 func TestShop_SettlesEveryOrder(t *testing.T) {
-	r := newRound(t, t.Context(), newRand(1))
+	r := newRound(t, newRand(1))
 	r.run(nil)
 	results := r.check()
 	for cart, s := range r.carts {
@@ -31,7 +31,7 @@ func TestShop_SettlesEveryOrder(t *testing.T) {
 	}
 	reasons := map[string]bool{}
 	for _, event := range r.events {
-		for _, p := range r.payments(t.Context(), client.PaymentFilter{EventID: &event, Status: new("REFUNDED")}) {
+		for _, p := range r.payments(client.PaymentFilter{EventID: &event, Status: new("REFUNDED")}) {
 			reasons[p.Reason] = true
 		}
 	}
@@ -75,7 +75,7 @@ func TestShop_SurvivesFaults(t *testing.T) {
 		if rounds == 20 {
 			t.Fatalf("not all calls went wrong in all ways: %v", done)
 		}
-		r := newRound(t, t.Context(), newRand(uint64(rounds)))
+		r := newRound(t, newRand(uint64(rounds)))
 		r.gate.fault = next
 		r.run(nil)
 		r.check()
@@ -91,7 +91,7 @@ func newBankOrder(t *testing.T) (w *world, cart string, events chan []byte) {
 	t.Helper()
 	w, cart, events = newWorld(t, "SHOP_INTERVAL=1h"), cryptorand.Text(), make(chan []byte, 10)
 	w.fake.send = func(payload []byte) { events <- payload }
-	event := w.createEvent(t.Context(), 10, client.LatePaymentsRefused)
+	event := w.createEvent(10, client.LatePaymentsRefused)
 	w.start(nil)
 	w.buy(cart, event, strings.ToLower(cart)+"@example.com", cardBankWaits, 2)
 	if o, _ := w.order(cart); o.State != open || o.IntentID == "" || !strings.HasPrefix(o.BankURL, "https://bank.example/") {
@@ -193,7 +193,7 @@ func TestShop_GivesUp(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	w := newWorld(t)
-	event := w.createEvent(t.Context(), 10, client.LatePaymentsRefused)
+	event := w.createEvent(10, client.LatePaymentsRefused)
 	w.start(nil)
 	cart := cryptorand.Text()
 	w.buy(cart, event, "ada@example.com", cardGood, 3)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -165,7 +164,6 @@ type world struct {
 	process *exec.Cmd
 	ended   chan struct{} // closed when the process has ended
 	log     *logBuffer
-	secrets string // logs of processes that have ended
 }
 
 // newWorld makes a world, whose shop is not started.
@@ -275,9 +273,9 @@ func (w *world) hasOpenOrders() bool {
 }
 
 // createEvent creates an event on sale.
-func (w *world) createEvent(ctx context.Context, seats int64, latePayments string) string {
+func (w *world) createEvent(seats int64, latePayments string) string {
 	w.Helper()
-	e, err := w.operator.CreateEvent(ctx, client.NewEvent{
+	e, err := w.operator.CreateEvent(w.Context(), client.NewEvent{
 		Name: "Gala", TotalSeats: seats, EventDate: time.Now().Add(240 * time.Hour), LatePayments: latePayments,
 	})
 	if err != nil {
@@ -306,8 +304,8 @@ func (w *world) cancelEvent(event string) {
 }
 
 // payments lists payments of an event.
-func (w *world) payments(ctx context.Context, f client.PaymentFilter) (all []client.Payment) {
-	for p, err := range w.operator.ListPayments(ctx, f) {
+func (w *world) payments(f client.PaymentFilter) (all []client.Payment) {
+	for p, err := range w.operator.ListPayments(w.Context(), f) {
 		if err != nil {
 			w.Error(err)
 			break
