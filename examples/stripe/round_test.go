@@ -71,6 +71,7 @@ type round struct {
 	carts  map[string]scenario // by the order's ID
 
 	webhooks       sync.WaitGroup
+	undelivered    atomic.Int64
 	eventCancelled atomic.Bool
 	happened       sync.Map // what happens once, such as the cancellation of the event
 }
@@ -119,7 +120,9 @@ func newRound(t *testing.T, rng *lockedRand) *round {
 func (r *round) send(payload []byte) {
 	for range 2 {
 		delay := time.Duration(r.rng.intN(60)) * time.Millisecond
+		r.undelivered.Add(1)
 		r.webhooks.Go(func() {
+			defer r.undelivered.Add(-1)
 			<-time.After(delay)
 			if !poll(quietTimeout, func() bool { return deliver(r.url, payload, webhookSecret, time.Now()) == http.StatusOK }) {
 				r.Errorf("the shop does not acknowledge %s", payload)
@@ -295,6 +298,9 @@ func (r *round) left() string {
 	}
 	if r.hasOpenOrders() {
 		return "a file of an open order"
+	}
+	if r.undelivered.Load() > 0 {
+		return "an event of Stripe"
 	}
 	return ""
 }
