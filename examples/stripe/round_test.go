@@ -56,8 +56,8 @@ var scenarios = []scenario{
 	{"late, refused", cardGood, refuses, 2, []result{nothing}},
 	{"no such card", "pm_unknown", onSale, 1, []result{nothing}},
 	{"no seats", cardGood, soldOut, 2, []result{nothing}},
-	{otherTab, cardGood, onSale, 1, []result{nothing}},                             // before it is confirmed
-	{expired, cardGood, onSale, 1, []result{nothing}},                              // after it is confirmed
+	{otherTab, cardGood, onSale, 1, []result{nothing, refunded}},                   // before it is confirmed
+	{expired, cardGood, onSale, 1, []result{nothing, kept}},                        // after it is confirmed
 	{giveUp, cardGood, onSale, 3, []result{refunded}},                              // after the sale
 	{"event cancelled", cardGood, cancelled, 1, []result{refunded, kept, nothing}}, // before one of the two is captured
 	{"event cancelled", cardGood, cancelled, 2, []result{refunded, kept, nothing}},
@@ -331,7 +331,7 @@ func (r *round) check() map[string]result {
 			r.Errorf("%s: %s, want %v", s.name, results[cart], s.want)
 		}
 		o, _ := r.order(cart)
-		if (o.State == sold) != (results[cart] == kept || results[cart] == refunded) && s.event != cancelled {
+		if results[cart] == kept && o.State != sold || results[cart] == nothing && o.State != ended {
 			r.Errorf("%s: the order is %s, and the money %s", s.name, o.State, results[cart])
 		}
 	}
