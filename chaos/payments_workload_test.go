@@ -32,7 +32,7 @@ func (g *generator) payLate(event int, l ownLock) {
 	if id == "" {
 		return
 	}
-	delay(context.Background(), time.Until(timeOf(window))+randomMillis(g.rng, 0, 1500))
+	delay(context.Background(), time.Until(timeOf(window))+randomMillis(g.rng, 0, 2500))
 	if g.rng.IntN(2) == 0 {
 		g.lockSeats(event, l.request.wish, l.request.seats)
 	}
@@ -64,9 +64,17 @@ func (g *generator) refund(api, event int, payment string) {
 		}})
 }
 
-// cancelSale cancels an event with all that it has, sometimes at both APIs at once.
+// cancelSale cancels an event with all that it has, sometimes at both APIs at once. Some seats are locked before, and
+// some sold.
 func (g *generator) cancelSale(event int) {
 	id := g.events[event].id
+	for i := range 4 {
+		if lock, ok := g.lock(event); ok && i%2 == 0 {
+			if booking := g.book(g.n, event, lock, inAnHour()); booking != "" {
+				g.confirm(g.n, event, booking, 1)
+			}
+		}
+	}
 	cancel := func(api int) func() {
 		return func() {
 			in := opInput{op: opSetStatus, event: event, saleStatus: "CANCELLED"}
