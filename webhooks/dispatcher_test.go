@@ -8,13 +8,16 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
@@ -231,6 +234,90 @@ func TestDispatcher_AKilledOneSkipsNothing(t *testing.T) {
 	b.run()
 	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) })
 	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) == len(all) })
+}
+
+// The position stays in front of a change whose try is open, however many later ones were accepted and are written: a process that
+// ends then loses nothing.
+func TestDispatcher_ATryThatIsOpenHoldsThePosition(t *testing.T) {
+	t.Parallel()
+	b := benchOn(testenv.New(t), webhooks.Hooks{Timeout: time.Hour})
+	r := newReceiver(t)
+	id := b.endpoint(r)
+	event := b.Event(100)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	r.answers(func(one told, _ http.ResponseWriter) int {
+		if one.Subject == "events/"+event.String() {
+			<-release
+			return http.StatusGone
+		}
+		return http.StatusOK
+	})
+	b.sell(event, 3)
+	all := b.changeIDs()
+	ctx, lose := context.WithCancelCause(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost).Run(ctx, slog.New(b.Log), false)
+	}()
+	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) == len(all)-1 })
+	lose(errLeaseLost)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	next := newReceiver(t)
+	next.verifier = r.verifier
+	if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{URL: new(next.server.URL)}); err != nil {
+		t.Fatal(err)
+	}
+	b.run()
+	testenv.WaitFor(t, func() bool { return next.hasAccepted([]string{created(event)}) })
+}
+
+// A transaction that commits late is told, although later ones were.
+func TestDispatcher_ALateCommitIsTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r)
+	late := b.lateChange()
+	b.run()
+	prompt := b.Event(1)
+	testenv.WaitFor(t, func() bool {
+		return len(b.deliveries(id, webhooks.Delivered)) == 1 && r.hasAccepted([]string{created(prompt)})
+	})
+	changeID := late()
+	testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{changeID}) })
+}
+
+// lateChange begins a transaction with a change, which the result commits.
+func (b *bench) lateChange() (commit func() (changeID string)) {
+	b.T.Helper()
+	begun, finish, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	begin := sync.OnceFunc(func() { close(begun) })
+	lock := holdfast.Lock{ID: ids.New(), EventID: ids.New(), UserID: ids.New(), Seats: 1, Status: holdfast.LockActive}
+	change := holdfast.Change{Type: holdfast.ChangeLockCreated, Lock: &lock}
+	go func() {
+		done <- mongodb.Do(b.Ctx(), b.DB, func(ctx context.Context) error {
+			if _, err := b.DB.Collection("other").InsertOne(ctx, bson.D{}); err != nil {
+				return err
+			}
+			record := changes.Record{EventID: lock.EventID, At: time.Now()}
+			record.Add(&change)
+			err := changes.Insert(ctx, b.DB, &record)
+			begin()
+			<-finish
+			return err
+		})
+	}()
+	<-begun
+	return func() string {
+		close(finish)
+		if err := <-done; err != nil {
+			b.T.Fatal(err)
+		}
+		return change.ID()
+	}
 }
 
 // Two dispatchers at once tell some changes twice, and skip none; while a writer does not wait for them.
