@@ -49,7 +49,7 @@ func NewSender(t testing.TB, allowPrivate bool, h Hooks) (send func(ctx context.
 
 // Due reads the documents that are due, as a runner does.
 func (s *Service) Due(ctx context.Context, id ID) (subjects []string, later int, err error) {
-	found, err := s.due(ctx, id, s.now(), time.Time{}, changes.Position{Seq: 1 << 40})
+	found, err := s.due(ctx, id, clock.System(), time.Time{}, changes.Position{Seq: 1 << 40})
 	for _, d := range found.first {
 		subjects = append(subjects, string(d.Subject))
 	}
