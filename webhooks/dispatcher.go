@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
 const (
@@ -51,7 +53,8 @@ type Dispatcher struct {
 	*Service
 	encode    Encode
 	observe   Observer
-	leaseLost error // the cause of a context that ends because the lease was lost
+	leaseLost error       // the cause of a context that ends because the lease was lost
+	now       clock.Clock // of the database, as it was at the beginning of the run
 
 	counts struct{ delivered, failed, dead atomic.Int64 }
 }
@@ -94,6 +97,9 @@ func (a *active) isDone() bool {
 // it can't begin.
 func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error {
 	fed, err := newFeed(ctx, d.changes, log, once)
+	if err == nil {
+		d.now, err = d.clock(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -116,9 +122,6 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 	counted := time.Time{}
 	for ctx.Err() == nil {
 		endpoints, disabled, err := d.enabled(ctx)
-		if err == nil {
-			err = d.clock.compare(ctx, d.db)
-		}
 		if err == nil {
 			err = d.reconcile(ctx, log, fed, endpoints, runners, replaced)
 		}
@@ -223,7 +226,7 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 		return nil, err
 	}
 	r := &runner{
-		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.clock.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
+		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
 		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked, pending: pending,
 		results: make(chan tried, maxInFlight), dueSubjects: map[string]bool{}, stored: e.position,
 	}

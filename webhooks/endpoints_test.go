@@ -1,10 +1,8 @@
 package webhooks_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -251,70 +249,6 @@ func TestDispatcher_OperatorsMeddle(t *testing.T) {
 	left, err := b.DB.Collection("webhookdeliveries").CountDocuments(t.Context(), bson.D{{Key: "webhookId", Value: other}})
 	if err != nil || left > 0 {
 		t.Errorf("%d deliveries of a deleted endpoint, %v", left, err)
-	}
-}
-
-// A runner that was replaced, such as that of a process that was paused, changes no document: a delivery that lost its time would
-// never be tried.
-func TestDue_WritesNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	id := b.endpoint(newReceiver(t), "holdfast.event.*")
-	event := b.Event(1)
-	b.rename(event, 3)
-	b.number()
-	b.set(id, webhooks.Disabled) // the changes are in front of the endpoint: all of them can be replayed below
-	b.set(id, webhooks.Enabled)
-	b.Set("webhooks", id, bson.D{{Key: "internal.seq", Value: int64(100)}})
-	if n, err := b.hooks.Plan(t.Context(), id); err != nil || n != 4 {
-		t.Fatal(n, err)
-	}
-	before := b.deliveries(id, webhooks.Pending)
-	subjects, later, err := b.hooks.Due(t.Context(), id)
-	if err != nil || !slices.Equal(subjects, []string{"events/" + event.String()}) || later != 3 {
-		t.Errorf("%v, %d later, %v", subjects, later, err)
-	}
-	if after := b.deliveries(id, webhooks.Pending); !slices.Equal(before, after) {
-		t.Errorf("%+v became %+v", before, after)
-	}
-}
-
-// The answer to a flush may be lost although it was written. Its repetition writes no delivery twice.
-func TestFlush_IsRepeatedIfItsAnswerIsLost(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	lost := atomic.Int32{}
-	b := benchOn(w, webhooks.Hooks{Timeout: tryTimeout, AfterWrite: func() error {
-		if lost.Add(1)%2 == 1 {
-			return errors.New("the answer was lost")
-		}
-		return nil
-	}})
-	r := newReceiver(t)
-	id := b.endpoint(r)
-	n := atomic.Int32{}
-	r.answers(func(told, http.ResponseWriter) int {
-		if n.Add(1)%7 == 0 {
-			return http.StatusBadGateway
-		}
-		return http.StatusOK
-	})
-	b.run()
-	event := b.Event(100)
-	b.sell(event, 5)
-	all := b.changeIDs()
-	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) && len(b.deliveries(id, webhooks.Pending)) == 0 })
-	r.checkOrder()
-	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) >= len(all) })
-	seen := map[string]bool{}
-	for _, d := range b.deliveries(id, webhooks.Delivered) {
-		if seen[d.ChangeID] {
-			t.Errorf("%s is listed twice", d.ChangeID)
-		}
-		seen[d.ChangeID] = true
-	}
-	if lines := w.Log.Lines("another process tells it"); len(lines) > 0 {
-		t.Errorf("%q", lines)
 	}
 }
 

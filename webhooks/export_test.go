@@ -19,7 +19,6 @@ type Hooks struct {
 	Timeout     time.Duration
 	Control     func(address string) error
 	BeforeWrite func() error
-	Clock       clock.Clock // of the process; nil: the machine's
 	AfterWrite  func() error
 	MaxStored   int64
 }
@@ -35,9 +34,6 @@ func (h Hooks) inner() hooks {
 func (s *Service) With(h Hooks) *Service {
 	other := *s
 	other.hooks = h.inner()
-	if h.Clock != nil {
-		other.clock = &databaseClock{process: h.Clock}
-	}
 	return &other
 }
 
@@ -53,7 +49,7 @@ func NewSender(t testing.TB, allowPrivate bool, h Hooks) (send func(ctx context.
 
 // Due reads the documents that are due, as a runner does.
 func (s *Service) Due(ctx context.Context, id ID) (subjects []string, later int, err error) {
-	found, err := s.due(ctx, id, s.now(), time.Time{}, changes.Position{Seq: 1 << 40})
+	found, err := s.due(ctx, id, clock.System(), time.Time{}, changes.Position{Seq: 1 << 40})
 	for _, d := range found.first {
 		subjects = append(subjects, string(d.Subject))
 	}

@@ -49,7 +49,7 @@ func (r *runner) flushIfDue(ctx context.Context) (ends bool) {
 // it writes the same documents again.
 func (r *runner) flush(ctx context.Context) error {
 	f := &r.written
-	f.endpoint, f.epoch, f.position, f.health = r.endpoint.ID, r.endpoint.epoch, r.track.position(), r.health
+	f.endpoint, f.at, f.epoch, f.position, f.health = r.endpoint.ID, r.now(), r.endpoint.epoch, r.track.position(), r.health
 	if f.position == r.stored && len(f.stored)+len(f.delivered)+len(f.retried)+len(f.later) == 0 && f.disabled == "" {
 		r.flushAt = time.Time{}
 		return nil
@@ -99,6 +99,7 @@ func (r *runner) wrote(ctx context.Context, unblocked []string) {
 // flush is what a runner writes in one transaction.
 type flush struct {
 	endpoint     ID
+	at           time.Time
 	epoch        int64
 	position     changes.Position
 	health       health
@@ -135,9 +136,8 @@ func (s *Service) write(ctx context.Context, f *flush) (unblocked []string, err 
 			return nil, err
 		}
 	}
-	now := s.now()
 	unblocked, err = mongodb.InTx(ctx, s.db, func(ctx context.Context) (unblocked []string, err error) {
-		if err := s.writePosition(ctx, f, now); err != nil {
+		if err := s.writePosition(ctx, f); err != nil {
 			return nil, err
 		}
 		var updates, deletes []bson.D
@@ -152,7 +152,7 @@ func (s *Service) write(ctx context.Context, f *flush) (unblocked []string, err 
 		for _, r := range f.stored {
 			updates = append(updates, bson.D{
 				{Key: "q", Value: mongodb.And(mongodb.Is("webhookId", f.endpoint), mongodb.Is("changeId", r.changeID))},
-				{Key: "u", Value: r.update(now)}, {Key: "upsert", Value: true},
+				{Key: "u", Value: r.update(f.at)}, {Key: "upsert", Value: true},
 			})
 		}
 		for _, r := range f.retried {
@@ -163,7 +163,7 @@ func (s *Service) write(ctx context.Context, f *flush) (unblocked []string, err 
 				deletes = append(deletes, bson.D{{Key: "q", Value: mongodb.Is("_id", r.key)}, {Key: "limit", Value: 1}})
 				continue
 			}
-			updates = append(updates, bson.D{{Key: "q", Value: mongodb.Is("_id", r.key)}, {Key: "u", Value: r.record.update(now)}})
+			updates = append(updates, bson.D{{Key: "q", Value: mongodb.Is("_id", r.key)}, {Key: "u", Value: r.record.update(f.at)}})
 		}
 		if err := s.command(ctx, "update", "updates", updates); err != nil {
 			return nil, err
@@ -171,10 +171,10 @@ func (s *Service) write(ctx context.Context, f *flush) (unblocked []string, err 
 		if err := s.command(ctx, "delete", "deletes", deletes); err != nil {
 			return nil, err
 		}
-		if err := s.writeDelivered(ctx, f, now); err != nil {
+		if err := s.writeDelivered(ctx, f); err != nil {
 			return nil, err
 		}
-		return s.promote(ctx, f.endpoint, subjects, now)
+		return s.promote(ctx, f.endpoint, subjects, f.at)
 	})
 	if err == nil && s.hooks.afterWrite != nil {
 		err = s.hooks.afterWrite()
@@ -182,7 +182,7 @@ func (s *Service) write(ctx context.Context, f *flush) (unblocked []string, err 
 	return unblocked, err
 }
 
-func (s *Service) writePosition(ctx context.Context, f *flush, now time.Time) error {
+func (s *Service) writePosition(ctx context.Context, f *flush) error {
 	set := bson.D{{Key: "internal.seq", Value: f.position.Seq}, {Key: "internal.item", Value: f.position.Item}}
 	unset := bson.D{}
 	if f.health.isFailing() {
@@ -195,7 +195,7 @@ func (s *Service) writePosition(ctx context.Context, f *flush, now time.Time) er
 	}
 	update := bson.D{}
 	if f.disabled != "" {
-		set = append(set, bson.E{Key: "state", Value: Disabled}, bson.E{Key: "reason", Value: f.disabled}, bson.E{Key: "updatedAt", Value: now})
+		set = append(set, bson.E{Key: "state", Value: Disabled}, bson.E{Key: "reason", Value: f.disabled}, bson.E{Key: "updatedAt", Value: f.at})
 		update = append(update, bson.E{Key: "$min", Value: bson.D{{Key: "internal.disabledFrom", Value: f.disabledFrom}}})
 	}
 	update = append(update, bson.E{Key: "$set", Value: set}, pullGaps(f.position))
@@ -222,7 +222,7 @@ func (s *Service) command(ctx context.Context, verb, list string, statements []b
 	return nil
 }
 
-func (s *Service) writeDelivered(ctx context.Context, f *flush, now time.Time) error {
+func (s *Service) writeDelivered(ctx context.Context, f *flush) error {
 	for n, key := range f.batches {
 		batch := f.delivered[n*maxInBatch : min((n+1)*maxInBatch, len(f.delivered))]
 		items := make(bson.A, len(batch))
@@ -231,7 +231,7 @@ func (s *Service) writeDelivered(ctx context.Context, f *flush, now time.Time) e
 		}
 		_, err := s.deliveries().ReplaceOne(ctx, mongodb.Is("_id", key), bson.D{
 			{Key: "_id", Value: key}, {Key: "webhookId", Value: f.endpoint}, {Key: "state", Value: Delivered},
-			{Key: "at", Value: now}, {Key: "items", Value: items},
+			{Key: "at", Value: f.at}, {Key: "items", Value: items},
 		}, options.Replace().SetUpsert(true))
 		if err != nil {
 			return err

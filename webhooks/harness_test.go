@@ -37,7 +37,6 @@ type receiver struct {
 	mu       sync.Mutex
 	all      []told // every try, in the order of arrival
 	accepted []told
-	times    []string       // of the tries, as they are told
 	inFlight map[string]int // by subject
 	maximum  int
 	verifier *standardwebhooks.Webhook
@@ -79,7 +78,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		r.failures = append(r.failures, "two of one subject at a time: "+one.Subject)
 	}
 	r.all = append(r.all, one)
-	r.times = append(r.times, request.Header.Get("webhook-timestamp"))
 	r.maximum = max(r.maximum, len(r.inFlight))
 	answer := r.answer
 	r.mu.Unlock()

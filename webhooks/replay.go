@@ -119,10 +119,10 @@ func (s *Service) pastDeliveries(ctx context.Context, e Endpoint, r Replay) (fou
 // plan makes deliveries PENDING, in one transaction, and returns how many were not. The transaction wakes the runner, and
 // conflicts with its flushes: each sees the documents of the other.
 func (s *Service) plan(ctx context.Context, id ID, records []*record) (int, error) {
-	if err := s.clock.compare(ctx, s.db); err != nil {
+	now, err := s.now(ctx)
+	if err != nil {
 		return 0, err
 	}
-	now := s.now()
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (int, error) {
 		err := s.updateOne(ctx, id, bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.replays", Value: int64(1)}}}})
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
@@ -219,7 +220,14 @@ func TestSender_OutlivesAnswersThatLie(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := liar(t, c.answer, c.repeat)
-			outcome, _ := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})(t.Context(), "http://"+address+"/")
+			send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
+			ended := make(chan string, 1)
+			go func() {
+				outcome, _ := send(t.Context(), "http://"+address+"/")
+				ended <- outcome
+			}()
+			testenv.WaitFor(t, func() bool { return len(ended) > 0 })
+			outcome := <-ended
 			if outcome != c.outcome && (c.outcome != "unreached" || outcome != "timeout") { // how far the endpoint gets in time
 				t.Errorf("%s, want %s", outcome, c.outcome)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -27,18 +28,30 @@ type Service struct {
 	changes      *changes.Log
 	allowPrivate bool
 	hooks        hooks
-	clock        *databaseClock
 }
 
 // New returns the endpoints of a database. allowPrivate lifts the rules for schemes, ports and addresses.
 func New(db *mongodb.DB, of *changes.Log, allowPrivate bool) *Service {
-	return &Service{db: db, changes: of, allowPrivate: allowPrivate, clock: &databaseClock{process: db.Clock()}}
+	return &Service{db: db, changes: of, allowPrivate: allowPrivate}
 }
 
 func (s *Service) endpoints() *mongo.Collection  { return s.db.Collection(name) }
 func (s *Service) deliveries() *mongo.Collection { return s.db.Collection(deliveriesName) }
 
-func (s *Service) now() time.Time { return s.clock.now().UTC().Truncate(time.Millisecond) }
+// now is the database's time: another process may use it, whose clock is another one.
+func (s *Service) now(ctx context.Context) (time.Time, error) {
+	now, err := s.db.Now(ctx)
+	return now, mongodb.Translate(err)
+}
+
+// clock is the database's clock as it is now. Then it follows the process's monotonic one, so that no step of a clock delays
+// anything.
+func (s *Service) clock(ctx context.Context) (clock.Clock, error) {
+	now, err := s.now(ctx)
+	local := s.db.Clock()
+	offset := now.Sub(local())
+	return func() time.Time { return local().Add(offset) }, err
+}
 
 // NewEndpoint is a request to create an endpoint.
 type NewEndpoint struct {
@@ -64,14 +77,14 @@ func (s *Service) Create(
 	if err != nil {
 		return e, "", false, err
 	}
-	if err := s.clock.compare(ctx, s.db); err != nil {
-		return e, "", false, err
-	}
 	end, err := s.end(ctx)
 	if err != nil {
 		return e, "", false, err
 	}
-	now := s.now()
+	now, err := s.now(ctx)
+	if err != nil {
+		return e, "", false, err
+	}
 	e = Endpoint{ID: ids.New(), URL: n.URL, Types: n.Types, EventID: n.EventID, State: Enabled, CreatedAt: now, UpdatedAt: now, position: end}
 	secretText = newSecret()
 	e.secrets = &[]secret{{Text: secretText}}
@@ -192,15 +205,13 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 	if _, err := s.Get(ctx, id); err != nil {
 		return Endpoint{}, err
 	}
+	now, err := s.now(ctx)
 	var end changes.Position
-	if u.State != nil {
-		var err error
-		if end, err = s.end(ctx); err != nil {
-			return Endpoint{}, err
-		}
-		if err := s.clock.compare(ctx, s.db); err != nil {
-			return Endpoint{}, err
-		}
+	if err == nil && u.State != nil {
+		end, err = s.end(ctx)
+	}
+	if err != nil {
+		return Endpoint{}, err
 	}
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Endpoint, error) {
 		e, err := s.get(ctx, id)
@@ -231,7 +242,7 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 				if e.disabledFrom < end.Seq {
 					update = append(update, pushGap(gap{from: e.disabledFrom, to: end.Seq}))
 				}
-				set = append(set, bson.E{Key: "internal.recoveredAt", Value: s.now()})
+				set = append(set, bson.E{Key: "internal.recoveredAt", Value: now})
 				for _, field := range []string{"reason", "internal.failingSince", "internal.disabledFrom"} {
 					unset = append(unset, bson.E{Key: field, Value: ""})
 				}
@@ -240,7 +251,7 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 		if len(set) == 0 {
 			return e, nil
 		}
-		e.UpdatedAt = s.now()
+		e.UpdatedAt = now
 		update = append(update, bson.E{Key: "$set", Value: append(set, bson.E{Key: "updatedAt", Value: e.UpdatedAt})})
 		if len(unset) > 0 {
 			update = append(update, bson.E{Key: "$unset", Value: unset})
@@ -277,7 +288,8 @@ func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration
 	if _, err := s.Get(ctx, id); err != nil {
 		return "", err
 	}
-	if err := s.clock.compare(ctx, s.db); err != nil {
+	now, err := s.now(ctx)
+	if err != nil {
 		return "", err
 	}
 	text := newSecret()
@@ -286,7 +298,6 @@ func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration
 		if err != nil {
 			return err
 		}
-		now := s.now()
 		return s.updateOne(ctx, id, bson.D{{Key: "$set", Value: bson.D{
 			{Key: "secrets", Value: secretsDoc(rotated(*e.secrets, text, now, overlap))}, {Key: "updatedAt", Value: now},
 		}}})
@@ -309,7 +320,8 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
-	if err := s.clock.compare(ctx, s.db); err != nil {
+	now, err := s.clock(ctx)
+	if err != nil {
 		return Tested{}, err
 	}
 	event := cloudevents.New(cloudevents.CloudEventsVersionV1)
@@ -317,7 +329,7 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	event.SetSource("/holdfast/" + s.db.Name())
 	event.SetType(TypeTest)
 	event.SetSubject("webhooks/" + id.String())
-	event.SetTime(s.now())
+	event.SetTime(now().UTC())
 	err = event.SetData(cloudevents.ApplicationJSON, map[string]string{"id": id.String()})
 	if err == nil {
 		err = event.Validate()
@@ -329,7 +341,7 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
-	sender := newSender(s.allowPrivate, s.clock.now, s.hooks)
+	sender := newSender(s.allowPrivate, now, s.hooks)
 	defer sender.close()
 	r := sender.send(ctx, e.URL, *e.secrets, event.ID(), body)
 	if r.aborted {
