@@ -95,11 +95,11 @@ func TestDispatcher_ARefusedChangeIsNotTriedWithEachRecovery(t *testing.T) {
 	b.run()
 	refused := "locks-" + poisoned.ID.String() + "-1-lock.released"
 	testenv.WaitFor(t, func() bool { return r.tries()[refused] > 0 })
-	for range 100 { // one after the other
+	for range 40 { // one after the other
 		lock := b.Acquire(event, 1, testenv.Soon())
 		testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{"locks-" + lock.ID.String() + "-0-lock.created"}) })
 	}
-	const most = 10 // by the schedule two or three, and after a second, two, four …
+	const most = 8 // by the schedule two or three, and after a second, two, four …
 	if n := r.tries()[refused]; n > most {
 		t.Errorf("%d tries of a change that is refused", n)
 	}

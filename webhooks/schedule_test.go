@@ -46,7 +46,8 @@ func TestParseRetryAfter(t *testing.T) {
 func TestEarlyAt_DoublesItsDelay(t *testing.T) {
 	t.Parallel()
 	for attempts, want := range map[int64]time.Duration{
-		0: time.Second, 1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1 << 40: 5 * time.Minute,
+		0: time.Second, 1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 256 * time.Second,
+		10: 5 * time.Minute, 1 << 40: 5 * time.Minute,
 	} {
 		if got := earlyAt(noon, attempts, 0).Sub(noon); got != want {
 			t.Errorf("after %d tries: %v, want %v", attempts, got, want)

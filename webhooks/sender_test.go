@@ -121,8 +121,9 @@ func TestSender_UsesNoProxyOfTheEnvironment(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"} {
 		t.Setenv(name, proxy.URL)
 	}
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
 	for _, url := range []string{"http://hooks.invalid/", "https://hooks.invalid/"} {
-		if outcome, _ := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})(t.Context(), url); outcome == "delivered" || asked.Load() > 0 {
+		if outcome, _ := send(t.Context(), url); outcome == "delivered" || asked.Load() > 0 {
 			t.Errorf("%s: %s, and the proxy was asked %d times", url, outcome, asked.Load())
 		}
 	}
@@ -142,11 +143,12 @@ func TestSender_VerifiesCertificates(t *testing.T) {
 	known := x509.NewCertPool()
 	known.AddCert(server.Certificate())
 	config := &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12}
-	if outcome, status := webhooks.NewSender(t, true, webhooks.Hooks{TLS: config})(t.Context(), server.URL); outcome != "delivered" || status != 204 {
+	send := webhooks.NewSender(t, true, webhooks.Hooks{TLS: config})
+	if outcome, status := send(t.Context(), server.URL); outcome != "delivered" || status != 204 {
 		t.Errorf("a known one: %s, %d", outcome, status)
 	}
 	other := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-	if outcome, _ := webhooks.NewSender(t, true, webhooks.Hooks{TLS: config})(t.Context(), other); outcome != "unreached" {
+	if outcome, _ := send(t.Context(), other); outcome != "unreached" {
 		t.Errorf("a certificate of another name: %s", outcome)
 	}
 }

@@ -16,8 +16,8 @@ const seatSize = 24; // pixels between two seats after zooming to one
 /**
  * SeatMap shows a hall. `look` is the painter's, with `describe(seat)` and `describeSection(section)` for the
  * keyboard's button; `on` has `seat(seat)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
- * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats)`; optionally `scrolled()`, when
- * the wheel has moved the page and not the map.
+ * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats, area of the plan)`; optionally
+ * `scrolled()`, when the wheel has moved the page and not the map.
  */
 export class SeatMap {
   #camera = new Camera();
@@ -247,7 +247,7 @@ export class SeatMap {
       this.#rectangle = undefined;
       if (event.type !== "pointerup") return this.draw();
       if (p !== undefined) this.#tap(p);
-      if (rectangle !== undefined) this.on.rectangle(this.#seatsIn(rectangle));
+      if (rectangle !== undefined) this.on.rectangle(...this.#seatsIn(rectangle));
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", up);
@@ -300,11 +300,12 @@ export class SeatMap {
   #seatsIn({ x0, y0, x1, y1 }) {
     const c = this.#camera;
     const found = [];
-    this.hall.grid.each(c.planX(Math.min(x0, x1)), c.planY(Math.min(y0, y1)), c.planX(Math.max(x0, x1)), c.planY(Math.max(y0, y1)), (i) => {
+    const area = { x0: c.planX(Math.min(x0, x1)), y0: c.planY(Math.min(y0, y1)), x1: c.planX(Math.max(x0, x1)), y1: c.planY(Math.max(y0, y1)) };
+    this.hall.grid.each(area.x0, area.y0, area.x1, area.y1, (i) => {
       if (this.painter.isShown(this.hall.section(i))) found.push(i);
     });
     this.draw();
-    return found.sort((a, b) => a - b);
+    return [found.sort((a, b) => a - b), area];
   }
 
   #tap(p) {

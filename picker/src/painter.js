@@ -18,8 +18,9 @@ export const [free, taken, sold, blocked] = [0, 1, 2, 3];
 
 /**
  * Painter draws a hall on a canvas. `look` says what it can't know: `state(seat)`, `available(section)`, `text(section)`
- * and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, and a rectangle of the screen.
- * A state is free or taken for customers, and one of the four for the venue (`look.isVenue`).
+ * and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, a rectangle of the screen and an
+ * area of the plan. A state is free or taken for customers, and one of the four for the venue (`look.isVenue`). For the
+ * venue, `shares(section)` is how much of a section each state has: it is drawn where its seats are not.
  */
 export class Painter {
   constructor(canvas, hall, look) {
@@ -138,9 +139,10 @@ export class Painter {
     for (let i = 0; i < s.outline.length; i += 2) c.lineTo(x(s.outline[i]), y(s.outline[i + 1]));
     c.closePath();
     const drawsShare = !layer.seats || s.capacity > 0;
-    const fill = drawsShare ? mix(this.colors.background, color, share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4) : this.colors.floor;
+    const fill = drawsShare && !this.look.isVenue ? mix(this.colors.background, color, share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4) : this.colors.floor;
     c.fillStyle = fill;
     c.fill();
+    if (drawsShare && this.look.isVenue) this.#shares(c, s, x, y);
     c.strokeStyle = drawsShare ? color : this.colors.line;
     c.lineWidth = 1.5 * this.ratio;
     c.stroke();
@@ -153,8 +155,36 @@ export class Painter {
     c.textBaseline = "middle";
     for (const line of caption.lines) {
       c.font = line.font;
+      if (this.look.isVenue) this.#plate(c, line.text, x(caption.x), y(caption.y) + line.dy);
       c.fillText(line.text, x(caption.x), y(caption.y) + line.dy);
     }
+  }
+
+  // #shares fills the path of a section from the left, with the colours of the states as far as it has them.
+  #shares(c, s, x, y) {
+    const [width, height] = [x(s.box.x1) - x(s.box.x0), y(s.box.y1) - y(s.box.y0)];
+    let from = x(s.box.x0);
+    c.save();
+    c.clip();
+    this.look.shares(s).forEach((share, state) => {
+      if (state !== free && share > 0) {
+        c.fillStyle = this.#color(s.main, state);
+        c.fillRect(from, y(s.box.y0), share * width, height);
+        from += share * width;
+      }
+    });
+    c.restore();
+  }
+
+  // #plate is behind a text that is on several colours.
+  #plate(c, text, x, y) {
+    const { width, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down } = c.measureText(text);
+    const pad = 2 * this.ratio;
+    c.save();
+    c.globalAlpha = 0.85;
+    c.fillStyle = this.colors.floor;
+    c.fillRect(x - width / 2 - pad, y - up - pad, width + 2 * pad, up + down + 2 * pad);
+    c.restore();
   }
 
   // #stage says where the hall looks.
@@ -265,7 +295,7 @@ export class Painter {
 
   // #overlay has what changes with the customer: drawn in each frame, for some dozens of seats.
   #overlay(camera) {
-    const { mine = [], pending = [], hinted = [], seat, section, rectangle } = this.look.overlay();
+    const { mine = [], pending = [], hinted = [], seat, section, rectangle, area } = this.look.overlay();
     const c = this.context;
     const ratio = this.ratio;
     if (this.layer.seats) for (const s of this.hall.sections) if (s.first < s.end && this.isShown(s) && camera.sees(s.box)) this.#name(camera, s);
@@ -305,11 +335,13 @@ export class Painter {
     for (const i of pending) tick(i, false);
     for (const i of hinted) ring(i, size * 0.55, this.colors.warn, 2 * ratio, [4 * ratio, 3 * ratio]);
     if (seat !== undefined) ring(seat, size * 0.72, this.colors.focus, 3 * ratio);
-    if (rectangle !== undefined) {
+    const outline = ({ x0, y0, x1, y1 }) => {
       c.strokeStyle = this.colors.focus;
       c.lineWidth = 2 * ratio;
-      c.strokeRect(rectangle.x0 * ratio, rectangle.y0 * ratio, (rectangle.x1 - rectangle.x0) * ratio, (rectangle.y1 - rectangle.y0) * ratio);
-    }
+      c.strokeRect(x0 * ratio, y0 * ratio, (x1 - x0) * ratio, (y1 - y0) * ratio);
+    };
+    if (area !== undefined) outline({ x0: camera.x(area.x0), y0: camera.y(area.y0), x1: camera.x(area.x1), y1: camera.y(area.y1) });
+    if (rectangle !== undefined) outline(rectangle);
     if (section !== undefined) {
       c.beginPath();
       for (let i = 0; i < section.outline.length; i += 2) {

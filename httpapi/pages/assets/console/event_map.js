@@ -21,15 +21,17 @@ export function eventMap(page, event, plan, onSeat) {
   const hall = new Hall(plan);
   const state = new Uint8Array(hall.seats);
   const available = hall.sections.map(() => 0);
+  const shares = hall.sections.map(() => []); // by state
   let selected = []; // seats in the rectangle
+  let area; // of the plan: the rectangle
   const describe = (i) => ({ text: `${hall.section(i).name}, ${words.row(hall.row(i).label)}, seat ${hall.labels[i]}, ${names[state[i]]}` });
   const map = new SeatMap(hall, {
-    isVenue: true, stage: words.stage, state: (i) => state[i], available: (s) => available[s.number], text: (s) => words.free(available[s.number]),
-    overlay: () => ({ hinted: selected.length > 500 ? [] : selected }), describe,
+    isVenue: true, stage: words.stage, state: (i) => state[i], available: (s) => available[s.number], shares: (s) => shares[s.number], text: (s) => words.free(available[s.number]),
+    overlay: () => ({ hinted: selected.length > 500 || !map.showsSeats ? [] : selected, area }), describe,
     describeSection: (s) => `${s.name}, ${words.free(available[s.number])}`,
   }, {
     seat: (i) => onSeat(hall.ids[i]), area: () => {}, hover: () => {}, moved: () => {},
-    left: () => toolbar.querySelector("button").focus(), rectangle: (seats) => select(seats),
+    left: () => toolbar.querySelector("button").focus(), rectangle: select,
   }, words);
   const legend = el("p", { className: "legend" });
   const counts = names.map((name, n) => {
@@ -52,15 +54,18 @@ export function eventMap(page, event, plan, onSeat) {
     el("button", { type: "button", textContent: "⤢", "aria-label": words.whole, onclick: () => map.whole() }));
   const root = el("div", { className: "stack venue" }, toolbar, el("div", { className: "wrong", role: "alert", "data-part": "problem" }), map.node, legend);
 
-  const of = (which) => selected.filter((i) => state[i] === which).slice(0, maxAtOnce);
-  function select(seats) {
-    selected = seats;
+  const of = (which) => selected.filter((i) => state[i] === which);
+  function select(seats, where) {
+    [selected, area] = [seats, where];
     const [canBlock, canUnblock] = [of(free).length, of(blocked).length];
     setText(block, `Block ${count(canBlock, "seat")}`);
     setText(unblock, `Unblock ${count(canUnblock, "seat")}`);
-    block.hidden = canBlock === 0;
-    unblock.hidden = canUnblock === 0;
-    setText(hint, seats.length === 0 ? "" : `${count(seats.length, "seat")} selected.`);
+    const isPossible = (n) => n > 0 && n <= maxAtOnce;
+    block.hidden = !isPossible(canBlock);
+    unblock.hidden = !isPossible(canUnblock);
+    // A part of them would be one that nobody has chosen.
+    const isTooMany = Math.max(canBlock, canUnblock) > maxAtOnce ? ` At most ${count(maxAtOnce, "seat")} at once: draw a smaller rectangle.` : "";
+    setText(hint, seats.length === 0 ? where === undefined ? "" : "No seat is in the rectangle." : `${count(seats.length, "seat")} selected.${isTooMany}`);
     map.draw();
   }
 
@@ -69,10 +74,13 @@ export function eventMap(page, event, plan, onSeat) {
     const n = count(seatIds.length, "seat");
     if (action === "block" && !(await confirmAction(`Block ${n}?`, "They go out of sale until they are unblocked: all of them, or none.", `Block ${n}`))) return;
     await act(root, async () => {
-      await call("POST", `/api/events/${event.id}/seats/${action}`, { seatIds });
-      showToast(`${n} ${action}ed.`);
-      select([]);
-      await refresh();
+      try {
+        await call("POST", `/api/events/${event.id}/seats/${action}`, { seatIds });
+        showToast(`${n} ${action}ed.`);
+        select([]);
+      } finally {
+        await refresh().catch(() => {}); // also after a refusal: a seat may be taken now. That it failed is said by keepUp.
+      }
     });
   }
 
@@ -88,6 +96,7 @@ export function eventMap(page, event, plan, onSeat) {
       const section = hall.sectionByKey.get(s.key);
       if (section === undefined || (s.states?.length ?? 0) !== section.end - section.first) return hasOtherPlan();
       available[section.number] = s.available;
+      shares[section.number] = names.map((name) => s[name] / Math.max(1, s.available + s.locked + s.sold + s.blocked));
       for (const name of names) total[name] += s[name];
       for (let i = section.first; i < section.end; i++) {
         const now = states[s.states[i - section.first]];
@@ -97,7 +106,7 @@ export function eventMap(page, event, plan, onSeat) {
     }
     names.forEach((name, n) => setText(counts[n], `${total[name].toLocaleString("en")} ${name}`));
     map.changed(changed, hall.sections);
-    if (selected.length > 0) select(selected);
+    if (selected.length > 0) select(selected, area);
   }
 
   if (hall.floorsMeet) map.setFloor(hall.floors[0]);

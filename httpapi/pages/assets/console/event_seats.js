@@ -14,7 +14,7 @@ export function seatsCard(page, event) {
   const place = el("div", {}, el("p", { className: "soft", textContent: "Loading the map …" }));
   const body = el("tbody");
   const seat = lookUp(page, event);
-  const root = card("Seats", [], place, seat.node, el("table", { className: "cards", "aria-label": "Sections" },
+  const root = card("Seats", [], el("div", { className: "stack" }, place, seat.node), el("table", { className: "cards", "aria-label": "Sections" },
     el("thead", {}, el("tr", {}, ...["Section", "Category", "Available", "Total"].map((name, i) =>
       el("th", { scope: "col", className: i > 1 ? "right" : "", textContent: name })))), body));
   const loading = place.firstChild;

@@ -1,6 +1,6 @@
 // The list of locks, and the page of one with the action to release it.
 
-import { call } from "../api.js";
+import { ApiError, call } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { badge, count, eventLink, idLink, lines, seats, time } from "./format.js";
@@ -35,8 +35,13 @@ export async function lockPage(page) {
       const confirmed = await confirmAction("Release the lock?", `${what}The customer loses ${count(lock.seats, "seat")}, which can be sold at once.`, "Release the lock");
       if (confirmed) {
         await act(root, async () => {
-          const released = await call("DELETE", `/api/locks/${lock.id}`);
-          showToast(`The lock is ${released.status}. ${count(released.seats, "seat")} can be sold again.`);
+          try {
+            const released = await call("DELETE", `/api/locks/${lock.id}`);
+            showToast(`The lock is ${released.status}. ${count(released.seats, "seat")} can be sold again.`);
+          } catch (error) {
+            if (!(error instanceof ApiError) || ![409, 410].includes(error.status)) throw error;
+            showToast(`The lock was not released: ${error.message}`); // the page shows what has become of it
+          }
           page.root.replaceChildren();
           await lockPage(page);
         });

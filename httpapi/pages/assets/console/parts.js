@@ -152,6 +152,7 @@ export function form(properties, work, ...children) {
 export async function act(node, work) {
   const problem = node.querySelector('[data-part="problem"]');
   const buttons = [...node.querySelectorAll("button:enabled")];
+  const restoreFocus = focusOf(node);
   clearProblem(node);
   for (const b of buttons) b.disabled = true;
   try {
@@ -163,7 +164,23 @@ export async function act(node, work) {
     else showProblem(node, problem, error);
   } finally {
     for (const b of buttons) b.disabled = false;
+    restoreFocus();
   }
+}
+
+// focusOf returns a function that gives the focus back to where it was in a node: a button that is disabled loses it, and a
+// form may be replaced by another one. If the control is gone, its card has it: with the keyboard one goes on from there.
+function focusOf(node) {
+  const focused = node.contains(document.activeElement) ? document.activeElement : null;
+  const root = node.closest("section");
+  return () => {
+    if (focused === null || document.activeElement !== document.body || document.querySelector("dialog[open]")) return;
+    const isThere = (control) => control?.isConnected && control.checkVisibility();
+    const same = focused.name ? root?.querySelector(`[name="${CSS.escape(focused.name)}"]`) : null;
+    const to = [focused, same, root].find(isThere);
+    if (to === root && root) root.tabIndex = -1;
+    to?.focus({ preventScroll: true });
+  };
 }
 
 // clearProblem removes the errors of an earlier action.
