@@ -44,11 +44,13 @@ func run() (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) > 1 {
-		switch os.Args[1] { // processes that scenarios start
+		switch os.Args[1] { // processes that scenarios start, or other measurements
 		case "serve":
 			return exitStatus(serve(os.Args[2:]))
 		case "recover":
 			return exitStatus(recoverProcess(ctx, os.Args[2:]))
+		case "sell":
+			return exitStatus(sell(ctx, os.Args[2:]))
 		}
 	}
 	s, err := parseFlags()
