@@ -58,8 +58,9 @@ type WebhookChange struct {
 	State *string  `json:"state,omitempty"`
 }
 
-// UpdateWebhook changes an endpoint and returns it. One that is enabled again gets what is PENDING, and the changes from
-// then on. After an error without a code, and after OutcomeUnknown, it may be changed; the call is not repeated then.
+// UpdateWebhook changes an endpoint and returns it. One that is enabled again gets what had not been delivered before it was
+// disabled, and the changes from then on. After an error without a code, and after OutcomeUnknown, it may be changed; the
+// call is not repeated then.
 func (c *Client) UpdateWebhook(ctx context.Context, id string, change WebhookChange) (w Webhook, err error) {
 	_, err = c.call(ctx, request{method: http.MethodPatch, path: webhookPath(id, ""), body: change, notIdempotent: true}, &w)
 	return w, err

@@ -148,8 +148,8 @@ func (a *api) registerWebhookRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "update-webhook", Method: http.MethodPatch, Path: "/api/webhooks/{id}", Tags: tags, Summary: "Change an endpoint",
-		Description: "A disabled endpoint gets nothing. When it is enabled again it gets what it had not got when it was disabled, " +
-			"and the changes from then on; the changes between are for a replay.", Errors: notFound,
+		Description: "A disabled endpoint gets nothing. When it is enabled again it gets what had not been delivered of the time " +
+			"before it was disabled, and the changes from then on; the changes between are for a replay.", Errors: notFound,
 	}, config.ScopeAdmin, a.updateWebhook)
 	route(a, huma.Operation{
 		OperationID: "delete-webhook", Method: http.MethodDelete, Path: "/api/webhooks/{id}", Tags: tags,

@@ -15,7 +15,7 @@ type webhooksCmd struct {
 	List       listWebhooksCmd   `cmd:"" help:"List the endpoints, with how many of their deliveries are pending and dead."`
 	Show       showWebhookCmd    `cmd:"" help:"Print an endpoint."`
 	Create     createWebhookCmd  `cmd:"" help:"Create an endpoint, and print its ID and its secret, which is told this once."`
-	Enable     enableWebhookCmd  `cmd:"" help:"Enable an endpoint: it gets what is pending, and the changes from now on."`
+	Enable     enableWebhookCmd  `cmd:"" help:"Enable an endpoint: it gets what waited when it was disabled, and the changes from now on."`
 	Disable    disableWebhookCmd `cmd:"" help:"Disable an endpoint: it is told nothing."`
 	Delete     deleteWebhookCmd  `cmd:"" help:"Delete an endpoint with its deliveries."`
 	Rotate     rotateWebhookCmd  `cmd:"" help:"Make a new secret, and print it, which is told this once."`

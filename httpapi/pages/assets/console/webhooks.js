@@ -100,7 +100,7 @@ function creationCard(created) {
     idempotencyKey = newKey();
     await created();
   }, el("div", { className: "fields" },
-    field("URL", el("input", { name: "url", required: true, maxLength: 2000, placeholder: "https://", autocomplete: "off", spellcheck: false }), "body.url"),
+    field("URL", el("input", { name: "url", required: true, maxLength: 2000, autocomplete: "off", spellcheck: false }), "body.url"),
     field("Types, or their beginning with *", typesInput("*", true), "body.types"),
     field("ID of an event, or all events", idInput("eventId"), "body.eventId")),
   el("div", { className: "buttons" }, el("button", { className: "primary", textContent: "Create the endpoint" })));
