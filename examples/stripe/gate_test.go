@@ -18,10 +18,20 @@ const lateDelay = 100 * time.Millisecond
 
 // killPoint is a call of the shop at which it is killed.
 type killPoint struct {
-	call  string
-	nth   int  // of this call, since the shop's last start
-	after bool // the call has its effect, and the shop does not get the reply
+	call   string
+	nth    int // of this call, since the shop's last start
+	moment moment
 }
+
+// moment is when the shop is killed: in no case does it get the reply.
+type moment int
+
+const (
+	killBefore   moment = iota // the call has no effect
+	killAfter                  // the call has its effect
+	killOnTheWay               // the call has its effect later, when the shop runs again
+	killMoments
+)
 
 // gate passes the shop's calls on, to the fake and to Holdfast. It kills the shop at a call, or lets the call go wrong.
 type gate struct {
@@ -45,6 +55,7 @@ type gate struct {
 // recorded is a call of the shop to Stripe, and the fake's answer.
 type recorded struct {
 	call, method, path, query string
+	key                       string // for idempotency
 	body, answer              []byte
 	status                    int
 }
@@ -97,17 +108,23 @@ func (g *gate) serve(target string) http.HandlerFunc {
 		}
 		call := target + " " + r.Method + " " + idsInPaths.ReplaceAllString(r.URL.Path, "{id}")
 		point, wrong := g.hit(call), g.fault(call)
-		if point != nil && !point.after {
+		execute := func() *httptest.ResponseRecorder { return g.execute(target, call, r, body, wrong) }
+		later := func() {
+			g.late.Add(1)
+			time.AfterFunc(lateDelay, func() { defer g.late.Done(); execute() })
+		}
+		if point != nil && point.moment != killAfter {
+			if point.moment == killOnTheWay {
+				later()
+			}
 			g.end(*point)
 		}
-		execute := func() *httptest.ResponseRecorder { return g.execute(target, call, r, body, wrong) }
 		switch wrong {
 		case faultRefused:
 			http.Error(w, "busy", http.StatusServiceUnavailable)
 			return
 		case faultLate:
-			g.late.Add(1)
-			time.AfterFunc(lateDelay, func() { defer g.late.Done(); execute() })
+			later()
 			panic(http.ErrAbortHandler)
 		}
 		reply := execute()
@@ -140,7 +157,8 @@ func (g *gate) execute(target, call string, r *http.Request, body []byte, wrong 
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.requests = append(g.requests, recorded{
-			call: call, method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, body: body, answer: reply.Body.Bytes(), status: reply.Code,
+			call: call, method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, key: r.Header.Get("Idempotency-Key"),
+			body: body, answer: reply.Body.Bytes(), status: reply.Code,
 		})
 		return reply
 	}

@@ -26,8 +26,9 @@ func number(t *testing.T, variable string, byDefault int) int {
 	return n
 }
 
-// The shop is killed at each of its calls: before the call takes effect, or after that and before the reply. In each round all
-// scenarios run at the same time, and the shop is killed at several calls, also while it recovers.
+// The shop is killed at each of its calls: before the call takes effect, after that and before the reply, or so that the effect comes
+// when the shop runs again. In each round all scenarios run at the same time, and the shop is killed at several calls, also while
+// it recovers.
 func TestShop_KilledAtEachCall(t *testing.T) {
 	want, seed := number(t, killsVariable, 20), number(t, seedVariable, 1)
 	rng := newRand(uint64(seed))
@@ -46,12 +47,12 @@ func TestShop_KilledAtEachCall(t *testing.T) {
 		if rounds > 10*(want+len(calls)) {
 			t.Fatalf("%d kills in %d rounds: %v", kills, rounds, killed)
 		}
-		points := []killPoint{{call: calls[rounds%len(calls)], nth: 1, after: rng.intN(2) == 1}}
+		points := []killPoint{{call: calls[rounds%len(calls)], nth: 1, moment: moment(rng.intN(int(killMoments)))}}
 		if rounds >= len(calls) {
 			points[0].nth += rng.intN(min(counts[points[0].call], 4))
 		}
 		for range 1 + rng.intN(3) {
-			points = append(points, killPoint{call: calls[rng.intN(len(calls))], nth: 1 + rng.intN(2), after: rng.intN(2) == 1})
+			points = append(points, killPoint{call: calls[rng.intN(len(calls))], nth: 1 + rng.intN(2), moment: moment(rng.intN(int(killMoments)))})
 		}
 		t.Run(strconv.Itoa(rounds), func(t *testing.T) {
 			r := newRound(t, rng)

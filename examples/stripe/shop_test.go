@@ -1,17 +1,20 @@
 package main
 
 import (
+	"bytes"
 	cryptorand "crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +30,18 @@ func TestShop_SettlesEveryOrder(t *testing.T) {
 	for cart, s := range r.carts {
 		if s.event != cancelled && results[cart] != s.want[0] {
 			t.Errorf("%s: %s, want %s", s.name, results[cart], s.want[0])
+		}
+	}
+	for _, sent := range r.gate.requests {
+		form, err := url.ParseQuery(string(sent.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{
+			"stripe POST /v1/payment_intents": form.Get("metadata[order]"), "stripe POST /v1/refunds": form.Get("metadata[payment]"),
+		}[sent.call]
+		if want != "" && sent.key != want {
+			t.Errorf("%s has the key %s, want %s", sent.call, sent.key, want)
 		}
 	}
 	reasons := map[string]bool{}
@@ -84,6 +99,64 @@ func TestShop_SurvivesFaults(t *testing.T) {
 		}
 	}
 	t.Logf("%v", slices.Sorted(maps.Keys(done)))
+}
+
+const confirmation = "holdfast POST /api/bookings/{id}/confirm"
+
+// While Holdfast has not answered, the money is neither captured nor void.
+func TestShop_LeavesUnknownOutcomesAlone(t *testing.T) {
+	for name, wrong := range map[string]fault{"before": faultServer, "after": faultDoneError, "lost": faultLost, "late": faultLate} {
+		t.Run(name, func(t *testing.T) {
+			w, cart := newWorld(t), cryptorand.Text()
+			var failures atomic.Int64
+			w.gate.fault = func(call string) fault {
+				if call != confirmation || failures.Add(1) > 3 {
+					return faultNone
+				}
+				if ids := w.fake.intentIDs(); len(ids) == 1 {
+					if intent, _ := w.fake.snapshot(ids[0]); intent.Status != "requires_capture" {
+						t.Errorf("the outcome is unknown, and the intent %s", intent.Status)
+					}
+				}
+				return wrong
+			}
+			event := w.createEvent(10, client.LatePaymentsRefused)
+			w.start(nil)
+			w.buy(cart, event, strings.ToLower(cart)+"@example.com", cardGood, 1)
+			if !poll(quietTimeout, func() bool { o, _ := w.order(cart); return o.State != open }) || failures.Load() < 4 {
+				t.Fatalf("%d confirmations", failures.Load())
+			}
+			if o, _ := w.order(cart); o.State != sold {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+}
+
+// Holdfast records no payment of a confirmation that is not valid. Nobody else gives that money back.
+func TestShop_VoidsWhatHoldfastDoesNotRecord(t *testing.T) {
+	w, cart := newWorld(t), cryptorand.Text()
+	w.gate.before = func(call string, body []byte) []byte {
+		if call == confirmation {
+			return bytes.Replace(body, []byte("EUR"), []byte("no currency"), 1)
+		}
+		return body
+	}
+	event := w.createEvent(10, client.LatePaymentsRefused)
+	w.start(nil)
+	w.buy(cart, event, strings.ToLower(cart)+"@example.com", cardGood, 1)
+	o, _ := w.order(cart)
+	intent, _ := w.fake.snapshot(o.IntentID)
+	booking, err := w.operator.GetBooking(t.Context(), o.BookingID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.State != ended || intent.Status != "canceled" || booking.Status != "CANCELLED" {
+		t.Errorf("%+v, %+v, %+v", o, intent, booking)
+	}
+	if payments := w.payments(client.PaymentFilter{EventID: &event}); len(payments) > 0 {
+		t.Errorf("%+v", payments)
+	}
 }
 
 // newBankOrder makes a world without a reconciler, and an order whose customer is at the bank's page. Events wait in the channel.
