@@ -323,6 +323,10 @@ for (const colorScheme of ["light", "dark"]) {
       await fits(page);
       await accessible(page);
       await screenshot(page, `lookup-${name}-${colorScheme}-desktop-phone`, { fullPage: true });
+      for (const width of [1100, 768]) {
+        await page.setViewportSize({ width, height: 900 });
+        await fits(page);
+      }
       await page.setViewportSize({ width: 390, height: 844 });
       await fits(page);
       await accessible(page);

@@ -46,10 +46,12 @@ test("an operator notes the refunds that are due, oldest first", async (t) => {
   await form.getByRole("button", { name: "Refunded" }).click();
   await form.getByRole("alert").getByText("VALIDATION_FAILED").waitFor();
   assert.equal(await reference.getAttribute("aria-invalid"), "true");
+  await rows.nth(1).getByLabel("Refund reference").fill("re_half");
   await reference.fill("re_1");
   await form.getByRole("button", { name: "Refunded" }).click();
   await page.getByText("1 refund, oldest first.").waitFor();
   assert.equal(await rows.count(), 1);
+  assert.equal(await rows.first().getByLabel("Refund reference").inputValue(), "re_half");
   const refunded = await holdfast.ask("GET", `/api/payments/${first.payment.id}`);
   assert.equal(refunded.status, "REFUNDED");
   assert.equal(refunded.refundReference, "re_1");

@@ -57,13 +57,18 @@ export async function refundsPage(page) {
   const body = el("div");
   page.root.append(card("Refunds due", [], el("p", { className: "soft small", textContent: "These customers have paid and have no seats for it. Refund or void " +
     "each payment at its provider, with the payment's ID as the idempotency key. Then note the provider's reference of the refund here." }), body));
+  const forms = new Map(); // by payment: what was entered for the others stays when one is noted
+  const formOf = (p) => {
+    if (!forms.has(p.id)) forms.set(p.id, refundForm(p, fill));
+    return forms.get(p.id);
+  };
   const fill = () => load(page, body, () => call("GET", "/api/admin/refunds-due"), ({ items, due }) => {
     if (items.length === 0) return body.replaceChildren(el("p", { className: "soft", role: "status", textContent: "No refund is due." }));
     const rest = due > items.length ? ` These are the first ${items.length}.` : "";
     body.replaceChildren(el("p", { className: "soft small", role: "status", textContent: `${count(due, "refund")}, oldest first.${rest}` }),
       table("Refunds due", [
         columns.payment, columns.reference, columns.amount, columns.since, columns.why, columns.booking, columns.user, columns.event,
-        { name: "Note the refund", cell: (p) => refundForm(p, fill) },
+        { name: "Note the refund", cell: formOf },
       ], items));
   });
   await fill();

@@ -114,7 +114,7 @@ function uploadCard(page) {
     result.replaceChildren(el("p", { className: "small soft", textContent: `This is the plan of the file ${chosen.name}.` }),
       ...found.differences.length > 0 ? [differences(found.differences)] : [], planMap({ signal }, found.plan), ...preview(found.plan), creation(found));
   }, el("div", { className: "fields" }, field("File", file), field("Format", format, "query.format"), field("Name, if the file has none or another one", name, "query.name")),
-  el("p", {}, asListed, " ", el("label", { htmlFor: "as-listed", textContent: "Take the rows of a pretix plan as they are listed, without gaps" })),
+  el("p", { className: "check" }, asListed, el("label", { htmlFor: "as-listed", textContent: "Take the rows of a pretix plan as they are listed, without gaps" })),
   el("div", { className: "buttons" }, el("button", { textContent: "Check the file" })));
   for (const control of [file, name, format, asListed]) {
     control.addEventListener("input", () => {
