@@ -141,7 +141,7 @@ func (s *Service) write(ctx context.Context, f *flush) (unblocked []string, err 
 			return nil, err
 		}
 		var updates, deletes []bson.D
-		var subjects []string // whose first document needs a time
+		var subjects []string // whose first document may need a time
 		for _, d := range f.later {
 			subjects = append(subjects, string(d.Subject))
 			updates = append(updates, bson.D{
@@ -150,6 +150,9 @@ func (s *Service) write(ctx context.Context, f *flush) (unblocked []string, err 
 			})
 		}
 		for _, r := range f.stored {
+			if r.nextAttemptAt.IsZero() { // perhaps the earlier one that it is to wait for is gone
+				subjects = append(subjects, r.subject)
+			}
 			updates = append(updates, bson.D{
 				{Key: "q", Value: mongodb.And(mongodb.Is("webhookId", f.endpoint), mongodb.Is("changeId", r.changeID))},
 				{Key: "u", Value: r.update(f.at)}, {Key: "upsert", Value: true},

@@ -129,15 +129,27 @@ func (s *Service) firstOf(ctx context.Context, id ID, subject string) (first del
 	})
 }
 
-// subjects are those of the endpoint's documents that are PENDING: later changes of them become documents too.
-func (s *Service) subjects(ctx context.Context, id ID) (map[string]bool, error) {
+// subjects are those of the endpoint's documents that are PENDING: later changes of them become documents too. It makes those
+// due that wait for an earlier one which is not there.
+func (s *Service) subjects(ctx context.Context, id ID, now time.Time) (map[string]bool, error) {
 	found, err := mongodb.All[struct {
 		Subject mongodb.Text `bson:"_id"`
-	}](ctx, s.deliveries(), mongo.Pipeline{mongodb.Match(pendingOf(id)), mongodb.Group("$subject")})
-	all := map[string]bool{}
-	for _, f := range found {
-		all[string(f.Subject)] = true
+		Next    mongodb.Date `bson:"next"`
+	}](ctx, s.deliveries(), mongo.Pipeline{
+		mongodb.Match(pendingOf(id)), mongodb.Sort("subject", "seq", "item"),
+		mongodb.Group("$subject", bson.E{Key: "next", Value: bson.D{{Key: "$first", Value: "$nextAttemptAt"}}}),
+	})
+	if err != nil {
+		return nil, mongodb.Translate(err)
 	}
+	all := map[string]bool{}
+	var waiting []string
+	for _, f := range found {
+		if all[string(f.Subject)] = true; f.Next.IsZero() {
+			waiting = append(waiting, string(f.Subject))
+		}
+	}
+	_, err = s.promote(ctx, id, waiting, now)
 	return all, mongodb.Translate(err)
 }
 
