@@ -60,7 +60,8 @@ func TestDispatcher_FindsADeliveryThatWaitsForNothing(t *testing.T) {
 	b.Acquire(b.Event(10), 1, testenv.Soon())
 	b.dispatchOnce()
 	update := bson.D{{Key: "$unset", Value: bson.D{{Key: "nextAttemptAt", Value: ""}}}}
-	if found, err := b.DB.Collection("webhookdeliveries").UpdateOne(b.Ctx(), mongodb.Is("webhookId", id), update); err != nil || found.ModifiedCount != 1 {
+	found, err := b.DB.Collection("webhookdeliveries").UpdateOne(b.Ctx(), mongodb.Is("webhookId", id), update)
+	if err != nil || found.ModifiedCount != 1 {
 		t.Fatal(found, err)
 	}
 	r.answersAlways(http.StatusOK)

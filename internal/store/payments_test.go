@@ -40,3 +40,30 @@ func TestApply_PaymentGuardsHold(t *testing.T) {
 		t.Errorf("the refund is %q, %v", p.RefundReference, err)
 	}
 }
+
+// A confirmation that is given up before its commit leaves no payment.
+func TestApply_APaymentIsWrittenWithItsConfirmation(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	lock := w.Acquire(w.Event(10), 1, testenv.Soon())
+	b, charge := w.Book(lock, testenv.Soon()), holdfast.Charge{Reference: "r"}
+	state, err := w.Store.Load(w.Ctx(), b.EventID, inventory.Needs{
+		Event: true, Bookings: []holdfast.ID{b.ID}, Locks: []holdfast.ID{lock.ID}, LiveOf: []holdfast.ID{lock.ID}, Sold: []holdfast.ID{lock.ID},
+		Charged: []inventory.PaymentKey{{Reference: charge.Reference}}, Unrecorded: []string{charge.Reference},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, result := w.Pipeline.Preview(state, inventory.Confirm{BookingID: b.ID, Charge: charge})
+	if result.Err != nil || len(plan.NewPayments) != 1 {
+		t.Fatalf("%+v, %v", plan, result.Err)
+	}
+	givenUp := errors.New("the callers have given up")
+	_, err = w.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: b.EventID, Plan: plan}}, func() error { return givenUp })
+	if !errors.Is(err, givenUp) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := w.Bookings.GetPayment(w.Ctx(), charge.PaymentID()); !holdfast.HasCode(err, holdfast.CodePaymentNotFound) {
+		t.Errorf("the payment is there: %v", err)
+	}
+}
