@@ -63,7 +63,8 @@ func TestWebhooks_TheProcessThatTellsIsKilledOrFrozen(t *testing.T) {
 		pending, _, err := service.Deliveries(t.Context(), endpoint.ID, webhooks.Pending, holdfast.Page{Size: 1})
 		return err == nil && len(pending) == 0
 	})
-	if dead, _, err := service.Deliveries(t.Context(), endpoint.ID, webhooks.Dead, holdfast.Page{Size: 1}); !settled || err != nil || len(dead) > 0 {
+	dead, _, err := service.Deliveries(t.Context(), endpoint.ID, webhooks.Dead, holdfast.Page{Size: 1})
+	if !settled || err != nil || len(dead) > 0 {
 		t.Errorf("deliveries are settled: %v; dead: %+v, %v", settled, dead, err)
 	}
 	ws.stop()

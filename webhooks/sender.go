@@ -90,7 +90,8 @@ func (s *Service) maxStored() int64 { return cmp.Or(s.hooks.maxStored, maxDocume
 
 // newSender returns a sender whose connections are its own. It uses no proxy of the environment, and follows no redirect.
 func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
-	dialer := &net.Dialer{Timeout: tryTimeout, Resolver: o.resolver, Control: func(network, address string, c syscall.RawConn) error {
+	dialer := &net.Dialer{Timeout: tryTimeout, Resolver: o.resolver}
+	dialer.Control = func(network, address string, c syscall.RawConn) error {
 		if !allowPrivate {
 			if err := checkConnection(network, address, c); err != nil {
 				return err
@@ -100,7 +101,7 @@ func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
 			return o.control(address)
 		}
 		return nil
-	}}
+	}
 	config := o.tls
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}

@@ -334,7 +334,7 @@ func TestDispatcher_AWrongClockChangesNoTime(t *testing.T) {
 		}), webhooks.Hooks{Timeout: tryTimeout})
 		skewed.dispatchOnce()
 		pending := b.deliveries(id, webhooks.Pending)
-		if len(pending) != 1 || pending[0].NextAttemptAt.Sub(time.Now()).Abs() > time.Minute {
+		if len(pending) != 1 || time.Until(pending[0].NextAttemptAt).Abs() > time.Minute {
 			t.Errorf("%s: %+v", name, pending)
 		}
 		if err := b.hooks.Delete(t.Context(), id); err != nil {
