@@ -73,7 +73,7 @@ func buildOld(ctx context.Context, checkout, binDir string) (build, error) {
 	if overlay != "" {
 		command = append(command, "-overlay", overlay)
 	}
-	if _, err := output(ctx, append(command, "./cmd/api", "./bench")...); err != nil {
+	if _, err := output(ctx, append(command, "./cmd/api", "./cmd/worker", "./bench")...); err != nil {
 		return build{}, err
 	}
 	return build{

@@ -77,11 +77,15 @@ func (b block) mask() uint64 { return (1<<b.seats - 1) << b.first }
 type picture [hallRows]atomic.Uint64
 
 func (p *picture) take(b block) { p[b.row].Or(b.mask()) }
+func (p *picture) free(b block) { p[b.row].And(^b.mask()) }
 
 // pick returns adjacent seats that look free, in a random place.
-func (p *picture) pick(seats int) block {
+func (p *picture) pick(seats int) block { return p.pickFront(hallRows, seats) }
+
+// pickFront returns adjacent seats that look free, in a random place of the first rows.
+func (p *picture) pickFront(rows, seats int) block {
 	for {
-		row := rand.IntN(hallRows)
+		row := rand.IntN(rows)
 		free := ^p[row].Load() & (1<<seatsInRow - 1)
 		fits := free // the first seats of free runs that are long enough
 		for n := 1; n < seats; n++ {

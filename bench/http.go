@@ -54,7 +54,11 @@ type httpRow struct {
 	processes int
 	seats     int64
 	run       httpLoad
+	beside    besideLoad // nil: nothing
 }
+
+// besideLoad starts what goes on beside a load. What it returns ends that after the load, and may note something.
+type besideLoad func(ctx context.Context, e *env) (end func(m *measurement) error, err error)
 
 type httpLoad func(context.Context, []*server, holdfast.ID, holdfast.User) (measurement, error)
 
@@ -98,7 +102,14 @@ func overHTTP(s settings, row httpRow) *result {
 			}
 			defer servers[i].Stop()
 		}
+		end := func(*measurement) error { return nil }
+		if row.beside != nil {
+			if end, err = row.beside(ctx, e); err != nil {
+				return measurement{}, err
+			}
+		}
 		m, err := row.run(ctx, servers, event, user)
+		err = errors.Join(err, end(&m))
 		if err == nil && row.variant != emptyName {
 			for _, server := range servers {
 				server.Stop() // it completes the requests in flight first

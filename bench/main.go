@@ -44,11 +44,13 @@ func run() (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) > 1 {
-		switch os.Args[1] { // processes that scenarios start
+		switch os.Args[1] { // processes that scenarios start, or other measurements
 		case "serve":
 			return exitStatus(serve(os.Args[2:]))
 		case "recover":
 			return exitStatus(recoverProcess(ctx, os.Args[2:]))
+		case "sell":
+			return exitStatus(sell(ctx, os.Args[2:]))
 		}
 	}
 	s, err := parseFlags()
@@ -70,7 +72,7 @@ func parseFlags() (s settings, err error) {
 	flag.IntVar(&s.rounds, "rounds", 3, "measurements of each row")
 	flag.DurationVar(&s.duration, "time", 3*time.Second, "duration of one measurement")
 	flag.StringVar(&s.outDir, "out", ".build/benchmarks", "folder for the results")
-	flag.StringVar(&s.binDir, "binaries", ".build", "folder of the API's binary")
+	flag.StringVar(&s.binDir, "binaries", ".build", "folder of the binaries of the API and the worker")
 	flag.StringVar(&s.mongoURI, "mongodb-uri", "", "MongoDB to measure on; empty: the program starts one")
 	flag.StringVar(&s.against, "against", "", "compare this build with another one: a checkout of another revision, "+
 		"or its bench binary with the api binary in the same folder")

@@ -32,6 +32,7 @@ var scenarios = []scenario{
 	{"sweep", "100,000 due locks are expired", sweep},
 	{"sweep-on-sale", "50,000 due locks of an event are expired while 256 clients lock seats of it", sweepOnSale},
 	{"event-cancel", "an event with 100,000 locks and 50,000 paid bookings is cancelled while 256 clients lock seats of another", eventCancel},
+	{"webhooks", "locks of an event through HTTP while a worker tells an endpoint of all changes", withWebhooks},
 	{"seated-named", "1 to 4 adjacent seats of a hall of 60,000, named by the clients, in one process", seatedNamed},
 	{"seated-http", "the same through HTTP", seatedHTTP},
 	{"seated-best", "1 to 4 best available seats of halls that are sold to 95 %", seatedBest},

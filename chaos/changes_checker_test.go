@@ -27,6 +27,10 @@ type toldItem struct {
 		ID     holdfast.ID `bson:"_id"`
 		Status string      `bson:"status"`
 	} `bson:"booking"`
+	Payment *struct {
+		ID     holdfast.ID `bson:"_id"`
+		Status string      `bson:"status"`
+	} `bson:"payment"`
 	seq int64
 }
 
@@ -39,7 +43,7 @@ type toldLock struct {
 	Section   string      `bson:"section"`
 }
 
-// checkChanges: each committed change of a lock or a booking has its record, once, in the order of its revisions,
+// checkChanges: each committed change of a lock, a booking or a payment has its record, once, in the order of its revisions,
 // and nothing else has one.
 func (c *clients) checkChanges(env *testenv.Env, final finalState) {
 	for numbered := 1; numbered > 0; {
@@ -67,6 +71,8 @@ func (c *clients) checkChanges(env *testenv.Env, final finalState) {
 				told[item.Lock.ID] = append(told[item.Lock.ID], item)
 			case item.Booking != nil:
 				told[item.Booking.ID] = append(told[item.Booking.ID], item)
+			case item.Payment != nil:
+				told[item.Payment.ID] = append(told[item.Payment.ID], item)
 			}
 		}
 	}
@@ -84,6 +90,12 @@ func (c *clients) checkChanges(env *testenv.Env, final finalState) {
 			delete(told, b.ID)
 		}
 	}
+	for _, p := range final.payments {
+		if last := c.checkOrder("payment", p.ID, told[p.ID]); last == nil || last.Payment.Status != p.Status {
+			c.violation("changes", "payment %s is %s, but told was %+v", p.ID, p.Status, told[p.ID])
+		}
+		delete(told, p.ID)
+	}
 	for id, items := range told {
 		c.violation("changes", "%s does not exist, but told was %+v", id, items)
 	}
@@ -99,7 +111,7 @@ func (c *clients) checkOrder(kind string, id holdfast.ID, items []toldItem) (las
 	slices.SortFunc(items, func(a, b toldItem) int { return cmp.Compare(a.seq, b.seq) })
 	for i := range items {
 		switch item := &items[i]; {
-		case item.seq < 1, last == nil && item.Type != kind+".created", last != nil && (item.Rev <= last.Rev || item.seq == last.seq):
+		case item.seq < 1, last == nil && !isFirstOf(kind, item.Type), last != nil && (item.Rev <= last.Rev || item.seq == last.seq):
 			c.violation("changes", "%s %s: told was %+v", kind, id, items)
 			return &items[len(items)-1]
 		default:
@@ -107,4 +119,12 @@ func (c *clients) checkOrder(kind string, id holdfast.ID, items []toldItem) (las
 		}
 	}
 	return last
+}
+
+// isFirstOf reports whether a subject's first change may be of a type.
+func isFirstOf(kind, what string) bool {
+	if kind == "payment" {
+		return what == "payment.accepted" || what == "payment.refund_due"
+	}
+	return what == kind+".created"
 }

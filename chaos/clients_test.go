@@ -38,9 +38,17 @@ type eventOnSale struct {
 
 	hall           *hall // at first; nil: the event is unseated
 	refusesOrphans bool
+	acceptsLate    bool
 
 	mu    sync.Mutex
 	locks int
+}
+
+func (e *eventOnSale) latePayments() string {
+	if e.acceptsLate {
+		return client.LatePaymentsAccepted
+	}
+	return client.LatePaymentsRefused
 }
 
 // nextLock returns the number of a new lock.
@@ -62,7 +70,8 @@ func (c *clients) violation(checker, format string, args ...any) {
 const seatedEvents = 2
 
 // newClients creates new events for the clients of one round: some without numbered seats, of which one has
-// a limit per user, and two in a hall, of which one refuses orphans.
+// a limit per user, and two in a hall, of which one refuses orphans and the other one accepts late payments. So do
+// all without numbered seats but the first.
 func (c *cluster) newClients(users []string, events int) *clients {
 	c.t.Helper()
 	cs := &clients{t: c.t, users: users}
@@ -70,12 +79,12 @@ func (c *cluster) newClients(users []string, events int) *clients {
 		cs.apis = append(cs.apis, client.New("http://"+c.nodes[name].proxy.addr, client.WithHTTPClient(c.http), client.WithRetryTimeout(0)))
 	}
 	for i := range events {
-		e := &eventOnSale{total: 10 + int64(4*i)}
+		e := &eventOnSale{total: 10 + int64(4*i), acceptsLate: i > 0}
 		if i == 1 {
 			e.perUser = 5
 		}
-		created, err := cs.apis[0].CreateEvent(c.t.Context(),
-			client.NewEvent{Name: "E", TotalSeats: e.total, EventDate: time.Now(), MaxSeatsPerUser: e.perUser})
+		created, err := cs.apis[0].CreateEvent(c.t.Context(), client.NewEvent{
+			Name: "E", TotalSeats: e.total, EventDate: time.Now(), MaxSeatsPerUser: e.perUser, LatePayments: e.latePayments()})
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -131,6 +131,7 @@ func (c *cluster) addNode(name, program, skew, mongodbURI string) {
 		"LEASE_TTL=" + clusterLeaseTTL.String(), "LOCK_EXPIRY_INTERVAL=" + clusterTickInterval.String(),
 		"BOOKING_EXPIRY_INTERVAL=" + clusterTickInterval.String(), "RECONCILE_INTERVAL=3s",
 		"SEAL_AFTER=" + sealAfter.String(), "SEAT_INDEX=" + strconv.FormatBool(c.seatIndex), "HTTP_ADDR=" + n.addr, "METRICS_ADDR=" + n.addr,
+		"WEBHOOK_ALLOW_PRIVATE=true",
 	}
 	if program == "api" {
 		n.settings = append(n.settings, "METRICS_ADDR=")

@@ -48,13 +48,13 @@ func (s eventState) mayRefuseLockChange(in opInput, out opOutput) bool {
 	l := s.locks[in.lock]
 	switch out.code {
 	case "LOCK_EXPIRED":
-		return l.status == 'E' || (l.status == 'A' && out.mayHavePassed(l.expires))
+		return l.asked() == 'E' || (l.status == 'A' && out.mayHavePassed(l.expires))
 	case "BOOKING_EXPIRED":
 		return l.status == 'A' && l.booking != 0 && in.op != opRelease && out.mayHavePassed(l.window)
 	case "LOCK_RELEASED":
-		return l.status == 'R' && in.op != opRelease
+		return l.asked() == 'R' && in.op != opRelease
 	case "LOCK_CONSUMED":
-		return l.status == 'C' && in.op != opBook
+		return l.asked() == 'C' && in.op != opBook
 	case "EVENT_NOT_ON_SALE":
 		return s.saleStatus == "CANCELLED" && l.status == 'A' && in.op != opRelease
 	}

@@ -30,10 +30,13 @@ const (
 	opUnblock   operation = "unblock"
 	opSetRule   operation = "set orphan rule"
 	opSetHall   operation = "set hall" // another plan, other capacities, or both
+	opRefund    operation = "refund"   // of a payment that was refused; no part of the event's history
 	// These are no requests. opExpire is a lock that a sweep or a reclaim expired; opReadBlocks is how many
 	// blocked seats an answer tells of; opReadFinal reads the documents at the end.
 	opExpire     operation = "expire"
 	opReadBlocks operation = "read blocks"
+	opEndSale    operation = "end sale"    // a lock that the job event-cancel ended
+	opEndBooking operation = "end booking" // an open booking of an expired lock that the job event-cancel ended
 	opReadFinal  operation = "read final state"
 )
 
@@ -52,6 +55,7 @@ type opInput struct {
 	event         int
 	lock          int // the number of the lock, by its key
 	booking       string
+	reference     int // the number of the booking's reference, from 1; 0: none
 	user          int
 	seats         int64
 	wish          wish   // of an event with a hall; to block and unblock, its named seats
@@ -72,6 +76,8 @@ type opOutput struct {
 	available int64
 	expires   int64
 	status    string
+	reason    paymentReason // of the payment of a refused confirmation; 0: the answer has none
+	payment   string        // its ID
 	seatAnswer
 	// The operation took place between these two times, in Unix milliseconds.
 	called, returned int64
@@ -88,6 +94,9 @@ type lockState struct {
 	expires   int64
 	window    int64
 	id        string // of the booking; "" while no client knows it
+	refs      references
+	// late: a late payment has made another lock, which has the seats. Requests see the former one, which is EXPIRED.
+	late bool
 }
 
 type eventState struct {
@@ -100,6 +109,7 @@ type eventState struct {
 	capacity       int64 // of the standing section
 	blocked        seatSet
 	refusesOrphans bool
+	acceptsLate    bool // late payments; it never changes
 }
 
 // newEventState is an event on sale without locks.
@@ -121,6 +131,14 @@ func (o opOutput) mayHavePassed(at int64) bool { return at != 0 && o.returned+to
 
 // hadPassed reports whether a time had passed when the request was sent.
 func (o opOutput) hadPassed(at int64) bool { return at != 0 && o.called > at+tolerance }
+
+// asked is the status that requests for the lock see.
+func (l lockState) asked() byte {
+	if l.late {
+		return 'E'
+	}
+	return l.status
+}
 
 func (l lockState) holdsSeats() bool { return l.status == 'A' || l.status == 'C' }
 
@@ -149,6 +167,9 @@ func eventModel(begin eventState) porcupine.Model {
 
 // step returns the states that may follow; none if the output is not possible.
 func (s eventState) step(in opInput, out opOutput) (next []any) {
+	if in.op == opConfirm && in.reference != 0 {
+		return s.confirm(in, out)
+	}
 	if !in.indeterminate && out.code != "" {
 		if s.mayRefuse(in, out) {
 			next = append(next, s)
@@ -248,6 +269,10 @@ func (s eventState) execute(in opInput, out opOutput) (after eventState, possibl
 		l.status = 'E'
 		s.free += l.seats
 		return s.withLock(in.lock, l), true
+	case opEndSale:
+		return s.endSale(in.lock)
+	case opEndBooking:
+		return s.endBooking(in.lock)
 	case opReadFinal:
 		return s, s.matches(in.final)
 	}
@@ -268,7 +293,7 @@ func (s eventState) lock(in opInput, out opOutput) (eventState, bool) {
 	l := s.locks[in.lock]
 	if l.status != 0 {
 		statuses := map[byte]string{'A': "ACTIVE", 'C': "CONSUMED", 'E': "EXPIRED", 'R': "RELEASED"}
-		return s, in.indeterminate || (out.replayed && out.status == statuses[l.status] && out.seats == l.seats && out.places == l.places)
+		return s, in.indeterminate || (out.replayed && out.status == statuses[l.asked()] && out.seats == l.seats && out.places == l.places)
 	}
 	least := s.heldBy(in.user, func(expires int64) bool { return expires > out.returned+tolerance })
 	if (out.replayed && !in.indeterminate) || s.saleStatus != "ON_SALE" {
@@ -287,10 +312,10 @@ func (s eventState) lock(in opInput, out opOutput) (eventState, bool) {
 
 func (s eventState) changeLock(in opInput, out opOutput) (eventState, bool) {
 	l := s.locks[in.lock]
-	if in.op == opRelease && l.status == 'R' {
+	if in.op == opRelease && l.asked() == 'R' {
 		return s, true
 	}
-	if in.op == opBook && l.status == 'C' && !in.indeterminate {
+	if in.op == opBook && l.asked() == 'C' && !in.indeterminate {
 		return s.withBookingID(in.lock, out.id)
 	}
 	if l.status != 'A' || out.hadPassed(l.expires) || (in.op != opRelease && out.hadPassed(l.window)) {
@@ -337,7 +362,10 @@ func (s eventState) changeBooking(in opInput, out opOutput) (eventState, bool) {
 	l := s.locks[i]
 	if l.booking == 'C' {
 		if in.op == opCancel {
-			return s.release(i), true
+			s = s.release(i)
+			l = s.locks[i]
+			l.refs = l.refs.returned('b')
+			return s.withLock(i, l), true
 		}
 		return s, in.op == opConfirm
 	}
@@ -369,6 +397,9 @@ func (s eventState) matches(final eventState) bool {
 	}
 	for i, l := range s.locks {
 		d := final.locks[i]
+		if l.refs != d.refs || l.late != d.late {
+			return false
+		}
 		if l.status != d.status || (l.holdsSeats() && (l.seats != d.seats || l.places != d.places)) || (l.status == 'C') != (d.booking == 'C') {
 			return false
 		}

@@ -9,10 +9,11 @@ func describeOperation(in opInput, out opOutput) string {
 	if in.op == opReadFinal {
 		return "final state: " + in.final.String()
 	}
-	return fmt.Sprintf("%s lock %d booking %q user %d seats %d %+v until %s %s hall %v %d indeterminate %t → "+
-		"%s %s %s replayed %t available %d expires %s %+v",
-		in.op, in.lock, in.booking, in.user, in.seats, in.wish, formatMillis(in.until), in.saleStatus, in.hall, in.capacity, in.indeterminate,
-		out.code, out.id, out.status, out.replayed, out.available, formatMillis(out.expires), out.seatAnswer)
+	return fmt.Sprintf("%s lock %d booking %q reference %d user %d seats %d %+v until %s %s hall %v %d indeterminate %t → "+
+		"%s %s %s %s replayed %t available %d expires %s %+v",
+		in.op, in.lock, in.booking, in.reference, in.user, in.seats, in.wish, formatMillis(in.until), in.saleStatus,
+		in.hall, in.capacity, in.indeterminate,
+		out.code, string(out.reason), out.id, out.status, out.replayed, out.available, formatMillis(out.expires), out.seatAnswer)
 }
 
 // formatMillis shows the seconds of a time.
@@ -37,6 +38,20 @@ func (s eventState) String() string {
 			if l.booking != 0 {
 				text += string(l.booking)
 			}
+		}
+		if l.refs != (references{}) {
+			text += fmt.Sprintf(" %d:%s", i, l.refs)
+		}
+	}
+	return text
+}
+
+func (r references) String() (text string) {
+	for _, reason := range r {
+		if reason != 0 {
+			text += string(reason)
+		} else {
+			text += "-"
 		}
 	}
 	return text

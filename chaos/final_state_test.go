@@ -16,6 +16,7 @@ type finalState struct {
 	locks    []finalLock
 	bookings map[holdfast.ID][]finalBooking // by lock
 	blocked  map[holdfast.ID]seatSet        // by event
+	payments []finalPayment
 }
 
 type finalEvent struct {
@@ -61,14 +62,53 @@ type finalBooking struct {
 	Window    time.Time   `bson:"paymentExpiresAt"`
 	UpdatedAt time.Time   `bson:"updatedAt"`
 	CreatedAt time.Time   `bson:"createdAt"`
+	Late      bool        `bson:"late"`
+}
+
+type finalPayment struct {
+	ID              holdfast.ID `bson:"_id"`
+	BookingID       holdfast.ID `bson:"bookingId"`
+	Reference       string      `bson:"reference"`
+	Status          string      `bson:"status"`
+	Reason          string      `bson:"reason"`
+	RefundReference string      `bson:"refundReference"`
+}
+
+// number is that of the reference among those of its booking; 0: it is none that a client had.
+func (p finalPayment) number() int {
+	for n := 1; n <= maxReferences; n++ {
+		if p.Reference == referenceOf(p.BookingID.String(), n) {
+			return n
+		}
+	}
+	return 0
+}
+
+func (p finalPayment) reason() paymentReason {
+	if p.Status == "ACCEPTED" {
+		return accepted
+	}
+	return reasonsByName[p.Reason]
+}
+
+// lockState is a lock with its live booking in the words of the model.
+func (f finalState) lockState(l finalLock) lockState {
+	s := lockState{status: l.Status[0], seats: l.Seats, places: l.places(), expires: l.ExpiresAt.UnixMilli()}
+	for _, b := range f.bookings[l.ID] {
+		if b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING" || b.Status == "CONFIRMED" {
+			s.booking = b.Status[0]
+		}
+	}
+	return s
 }
 
 // dueAt is the earliest time at which a sweep may end a lock: its own expiry, or the end of
-// the payment window of the booking that was expired with it.
+// the payment window of the booking that was expired with it, or that a late payment has confirmed since.
 func (l finalLock) dueAt(bookings []finalBooking) time.Time {
 	due := l.ExpiresAt
 	for _, b := range bookings {
-		if b.Status == "EXPIRED" && !b.Window.IsZero() && b.Window.Before(due) && l.EndedBy != "lock-expiry" && l.EndedBy != "reclaim" {
+		hasEnded := b.Status == "EXPIRED" || b.Late
+		if hasEnded && !b.Window.IsZero() && b.Window.Before(due) && l.EndedBy != "lock-expiry" && l.EndedBy != "reclaim" {
 			due = b.Window
 		}
 	}
@@ -106,6 +146,9 @@ func (c *clients) readFinalState(env *testenv.Env) (final finalState, err error)
 	bookings, err := findAll[finalBooking](env, "bookings", ofEvents)
 	for _, b := range bookings {
 		final.bookings[b.LockID] = append(final.bookings[b.LockID], b)
+	}
+	if err == nil {
+		final.payments, err = findAll[finalPayment](env, "payments", ofEvents)
 	}
 	return final, err
 }

@@ -25,12 +25,13 @@ func sendLock(e *eventOnSale, r client.LockRequest, w wish) func(context.Context
 // newSeatedEvent creates an event in theHall.
 func (c *cluster) newSeatedEvent(refusesOrphans bool) *eventOnSale {
 	c.t.Helper()
-	e := &eventOnSale{hall: theHall, total: theHall.totalSeats(), refusesOrphans: refusesOrphans}
+	e := &eventOnSale{hall: theHall, total: theHall.totalSeats(), refusesOrphans: refusesOrphans, acceptsLate: !refusesOrphans}
 	rule := client.OrphansAllowed
 	if refusesOrphans {
 		rule = client.OrphansRefused
 	}
-	e.id = createSeatedEvent(c.t, c.caller(apiNames[0]), c.planIDs[0], rule)
+	e.id = mustCreate(c.t, c.caller(apiNames[0]), "/api/events", map[string]any{"name": "E", "seatingPlanId": c.planIDs[0],
+		"orphanRule": rule, "latePayments": e.latePayments(), "eventDate": time.Now().UTC()})
 	return e
 }
 

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -78,7 +79,7 @@ var expectedStatus = map[string]int{
 	"SEATS_UNAVAILABLE": 409, "SEAT_LIMIT_REACHED": 409, "EVENT_NOT_ON_SALE": 409, "CAPACITY_BELOW_TAKEN": 409,
 	"LOCK_CONSUMED": 409, "LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "IDEMPOTENCY_KEY_REUSED": 422,
 	"SEATS_NOT_ADJACENT": 409, "SEAT_ORPHANED": 409, "LOCK_HAS_BOOKING": 409, misfit: 422,
-	"BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409, "BOOKING_EXPIRED": 410,
+	"PAYMENT_REFUND_DUE": 409, "BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409, "BOOKING_EXPIRED": 410,
 }
 
 // resultingStatus is the status of a lock or a booking after an operation.
@@ -112,6 +113,9 @@ func outputOfError(err error) (out opOutput, _ error) {
 		out.code, out.available = string(answer.Code), answer.Available
 		out.requested, out.longest = answer.Requested, answer.Longest
 		out.unavailable, out.orphans = seatsOf(answer.Unavailable...), seatsOf(answer.Orphans...)
+		if p := answer.Payment; p != nil {
+			out.payment, out.reason = p.ID, cmp.Or(reasonsByName[p.Reason], '?')
+		}
 	}
 	return out, err
 }

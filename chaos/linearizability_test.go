@@ -36,6 +36,7 @@ func (c *clients) checkLinearizability(event int, final finalState) {
 	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	e := c.events[event]
 	begin := newEventState(e.total, e.perUser, e.locks)
+	begin.acceptsLate = e.acceptsLate
 	if e.hall != nil {
 		begin.hall, begin.capacity, begin.refusesOrphans = e.hall, e.hall.capacity(), e.refusesOrphans
 	}
@@ -57,8 +58,10 @@ func (c *clients) checkLinearizability(event int, final finalState) {
 // historyBuilder builds an event's history for porcupine.
 type historyBuilder struct {
 	ops         []porcupine.Operation
-	end, never  int64 // Unix milliseconds: the end of the round, and a time after everything
-	lockNumbers map[string]int
+	end, never  int64          // Unix milliseconds: the end of the round, and a time after everything
+	lockNumbers map[string]int // by key
+	// bookings are the numbers of their locks, by ID.
+	bookings map[string]int
 	// granted are the keys for which a definite answer says that this very attempt made the
 	// lock: no other attempt did.
 	granted map[string]bool
@@ -72,16 +75,20 @@ func (h *historyBuilder) add(in opInput, out opOutput, call, end int64) {
 // the locks that were expired, and the documents at the end as the last operation.
 func (c *clients) eventHistory(event int, final finalState) []porcupine.Operation {
 	now := time.Now().UnixMilli()
-	h := &historyBuilder{end: now, never: now + time.Hour.Milliseconds(), lockNumbers: map[string]int{}, granted: map[string]bool{}}
+	h := &historyBuilder{end: now, never: now + time.Hour.Milliseconds(), lockNumbers: map[string]int{}, bookings: map[string]int{},
+		granted: map[string]bool{}}
 	for _, inv := range c.history {
 		h.granted[inv.key] = h.granted[inv.key] || (inv.event == event && inv.op == opLock && inv.code == "" && !inv.replayed)
 	}
 	for _, inv := range c.history {
-		if inv.event != event {
+		if inv.event != event || inv.op == opRefund {
 			continue
 		}
-		if inv.op == opLock {
+		switch {
+		case inv.op == opLock:
 			h.lockNumbers[inv.key] = inv.lock
+		case inv.op == opBook && inv.code == "":
+			h.bookings[inv.id] = inv.lock
 		}
 		h.add(inv.opInput, inv.opOutput, inv.called, inv.returned)
 		if inv.code == "" && (inv.op == opBlock || inv.op == opUnblock) {
@@ -133,24 +140,54 @@ func (h *historyBuilder) addFinalState(e *eventOnSale, event int, final finalSta
 		state.capacity += s.Capacity
 	}
 	for _, l := range final.locks {
-		number, known := h.lockNumbers[l.Key]
-		if l.EventID.String() != e.id || !known {
-			continue
+		if number, known := h.lockNumbers[l.Key]; known && l.EventID.String() == e.id {
+			state.locks[number] = final.lockState(l)
+			h.addEnds(event, number, l, final.bookings[l.ID])
 		}
-		s := lockState{status: l.Status[0], seats: l.Seats, places: l.places(), expires: l.ExpiresAt.UnixMilli()}
-		for _, b := range final.bookings[l.ID] {
-			if b.Status == "INITIATED" || b.Status == "PAYMENT_PENDING" || b.Status == "CONFIRMED" {
-				s.booking = b.Status[0]
-			}
+	}
+	for _, l := range final.locks { // of late payments
+		if number, known := h.numberOf(final.bookings[l.ID]); known && l.Key == "" {
+			state.locks[number] = final.lockState(l)
+			state.locks[number].late = true
+			h.addEnds(event, number, l, nil)
 		}
-		state.locks[number] = s
-		if l.Status == "EXPIRED" {
-			at := l.UpdatedAt.UnixMilli()
-			h.add(opInput{op: opExpire, event: event, lock: number}, opOutput{returned: at},
-				at-tolerance, min(at+maxCommitDelay.Milliseconds(), h.end-1))
+	}
+	for _, p := range final.payments {
+		if number, known := h.bookings[p.BookingID.String()]; known {
+			state.locks[number].refs = state.locks[number].refs.with(p.number(), p.reason())
 		}
 	}
 	h.add(opInput{op: opReadFinal, event: event, final: state}, opOutput{}, h.end, h.end+1)
+}
+
+// numberOf returns the number of the lock that a late payment's booking had before.
+func (h *historyBuilder) numberOf(bookings []finalBooking) (number int, known bool) {
+	for _, b := range bookings {
+		if number, known = h.bookings[b.ID.String()]; known {
+			break
+		}
+	}
+	return number, known
+}
+
+// addEnds adds what no client has done: that a lock was expired, or ended with its event's sale, or that an expired
+// lock's booking was. A late payment that ends a lock is the confirmation of a client.
+func (h *historyBuilder) addEnds(event, number int, l finalLock, bookings []finalBooking) {
+	end := func(op operation, at time.Time) {
+		ms := at.UnixMilli()
+		h.add(opInput{op: op, event: event, lock: number}, opOutput{returned: ms}, ms-tolerance, min(ms+maxCommitDelay.Milliseconds(), h.end-1))
+	}
+	switch {
+	case l.Status == "EXPIRED" && l.EndedBy != "late-payment":
+		end(opExpire, l.UpdatedAt)
+	case l.EndedBy == "event-cancel":
+		end(opEndSale, l.UpdatedAt)
+	}
+	for _, b := range bookings {
+		if l.Status == "EXPIRED" && b.Status == "CANCELLED" {
+			end(opEndBooking, b.UpdatedAt)
+		}
+	}
 }
 
 // visualize writes a picture of a history to a file. It returns the file's path and, as text,

@@ -13,10 +13,47 @@ type nemesisReport struct {
 	states                                               int // committed states that were checked
 	seals                                                int // that were written
 	told                                                 int // changes, page by page
+	webhooks                                             int // changes, to an endpoint
 	streams, resets, observed                            int // by subscribers
 	halls                                                hallReport
+	payments                                             paymentReport
 	faults                                               map[string]int
 	slowestExpiry                                        time.Duration // until everything due was expired
+}
+
+// paymentReport counts what became of payments, and what ended with its event's sale.
+type paymentReport struct {
+	accepted                                             int // answers
+	late, refunded                                       int
+	tooLate, gone, limited, closed, cancelled, duplicate int // refused, by reason
+	ended                                                int // locks that the job event-cancel released
+}
+
+func (r *paymentReport) add(final finalState) {
+	counters := map[string]*int{"late": &r.tooLate, "seats_gone": &r.gone, "limit": &r.limited, "not_on_sale": &r.closed,
+		"booking_cancelled": &r.cancelled, "event_cancelled": &r.cancelled, "duplicate": &r.duplicate}
+	for _, p := range final.payments {
+		if n := counters[p.Reason]; n != nil {
+			*n++
+		}
+		if p.Status == "REFUNDED" {
+			r.refunded++
+		}
+	}
+	for _, l := range final.locks {
+		if l.Key == "" {
+			r.late++
+		}
+		if l.EndedBy == "event-cancel" {
+			r.ended++
+		}
+	}
+}
+
+// isSufficient reports whether payments came in time, late and too late, and each reason that is not rare.
+func (r paymentReport) isSufficient(rounds int) bool {
+	return r.accepted >= rounds && r.late >= rounds && r.refunded >= rounds && r.tooLate >= rounds/2 && r.gone >= rounds/8 &&
+		r.cancelled >= rounds && r.duplicate >= rounds/2 && r.ended >= rounds/4
 }
 
 // hallReport counts what clients did in halls.
@@ -63,6 +100,8 @@ type roundResult struct {
 	*clients
 	subscribers  []*subscriber
 	follower     *changesFollower
+	final        finalState
+	webhooks     int
 	faults       []clusterFault
 	seals        int
 	expiredAfter time.Duration
@@ -79,15 +118,19 @@ func (r nemesisReport) String() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d seals, "+
-		"%d changes told, %d states observed by subscribers in %d streams with %d resets, "+
+		"%d changes told, %d webhooks, %d states observed by subscribers in %d streams with %d resets, "+
 		"everything due expired within %v, %d undecided histories; "+
 		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, %d plans, %d capacities, "+
-		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small (%s)",
+		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small; "+
+		"of payments %d accepted, %d late, %d refunded, %d too late, %d without seats, %d above limits, %d closed, %d cancelled, "+
+		"%d duplicates, and %d locks ended with the sale (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.seals,
-		r.told, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
+		r.told, r.webhooks, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
 		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks,
 		r.halls.plans, r.halls.capacities,
 		r.halls.taken, r.halls.apart, r.halls.orphaned, r.halls.misfits, r.halls.tooSmall,
+		r.payments.accepted, r.payments.late, r.payments.refunded, r.payments.tooLate, r.payments.gone, r.payments.limited,
+		r.payments.closed, r.payments.cancelled, r.payments.duplicate, r.payments.ended,
 		strings.Join(names, ", "))
 }
 
@@ -99,10 +142,15 @@ func (r *nemesisReport) add(result roundResult) {
 	r.states += result.states
 	r.seals += result.seals
 	r.told += len(result.follower.told)
+	r.webhooks += result.webhooks
+	r.payments.add(result.final)
 	r.slowestExpiry = max(r.slowestExpiry, result.expiredAfter)
 	for _, inv := range result.history {
 		if inv.code != "" {
 			r.refusals++
+		}
+		if inv.op == opConfirm && inv.reference != 0 && inv.code == "" {
+			r.payments.accepted++
 		}
 		if result.events[inv.event].hall != nil {
 			r.halls.add(inv)
@@ -122,7 +170,7 @@ func (r *nemesisReport) add(result roundResult) {
 // isSufficient reports whether the rounds had enough requests, seals, streams and observed states, and
 // every history was decided.
 func (r nemesisReport) isSufficient() bool {
-	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.told >= 50*r.rounds && r.undecided == 0 &&
+	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.told >= 50*r.rounds && r.webhooks >= 50*r.rounds && r.undecided == 0 &&
 		r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
-		r.halls.isSufficient(r.rounds)
+		r.halls.isSufficient(r.rounds) && r.payments.isSufficient(r.rounds)
 }

@@ -63,6 +63,7 @@ func runNemesis(t *testing.T, n nemesis) {
 	c := startCluster(t, clusterOptions{smallPool: seed%2 == 1, withoutSeatIndex: seed/2%2 == 1})
 	watching, endWatching := context.WithCancel(t.Context())
 	stream := startStreamChecker(watching, t, c.env)
+	receiver := c.startWebhookReceiver(seed)
 	var users []string
 	for i := range 6 {
 		users = append(users, mustCreate(t, c.caller("api-0"), "/api/users",
@@ -70,7 +71,7 @@ func runNemesis(t *testing.T, n nemesis) {
 	}
 	var report nemesisReport
 	for i := range rounds {
-		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, rng: rng}
+		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, receiver: receiver, rng: rng}
 		for _, s := range n.schedules {
 			r.plan(s)
 		}
@@ -81,6 +82,7 @@ func runNemesis(t *testing.T, n nemesis) {
 	}
 	endWatching()
 	<-stream.done
+	receiver.checkLast(c)
 	c.stop()
 	t.Logf("seed %d: %s", seed, report)
 	if !report.isSufficient() {
@@ -95,8 +97,10 @@ type round struct {
 	users  []string
 	stream *streamChecker
 	faults []clusterFault
-	inject []func() // the faults, each after a random delay
-	rng    *rand.Rand
+
+	receiver *webhookReceiver
+	inject   []func() // the faults, each after a random delay
+	rng      *rand.Rand
 }
 
 // plan adds the next faults of a schedule, which begin after random delays.
@@ -126,6 +130,7 @@ func (r *round) run(report *nemesisReport) bool {
 	}
 	workload.Go(func() { cs.operate(running, r.seed) })
 	workload.Go(func() { cs.rearrange(running, r.seed) })
+	workload.Go(func() { r.receiver.misbehave(running, r.cluster, rand.New(rand.NewPCG(r.seed, 1<<37))) })
 	sealing, endSealing := context.WithCancel(context.Background())
 	sealed := make(chan int, 1)
 	go func() { sealed <- r.sealEvents(sealing, r.seed) }()
@@ -154,6 +159,7 @@ func (r *round) run(report *nemesisReport) bool {
 	final := cs.check(r.env)
 	unfollow()
 	follower.check(r.env)
+	told := r.receiver.check(cs, r.env)
 	created := made.check(r.cluster)
 	cs.checkSubscribers(subscribers, r.stream, final)
 	unsubscribe()
@@ -165,7 +171,7 @@ func (r *round) run(report *nemesisReport) bool {
 	cs.cleanUp(r.cluster)
 	r.stream.catchUp(context.Background(), r.env)
 	r.stream.takeViolations() // They are of the counter that checkReconcile had made wrong.
-	report.add(roundResult{clients: cs, subscribers: subscribers, follower: follower, faults: r.faults,
+	report.add(roundResult{clients: cs, subscribers: subscribers, follower: follower, final: final, webhooks: told, faults: r.faults,
 		seals: seals, expiredAfter: expiredAfter, states: int(r.stream.states.Load() - statesBefore)})
 	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %d creations, %v, of it %v until everything due was expired",
 		r.seed, r.faultNames(), len(cs.history), cs.indeterminate, created,

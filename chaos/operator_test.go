@@ -13,7 +13,7 @@ import (
 
 // operate lets an operator work in the midst of the sale, until ctx ends: limits, capacities and
 // statuses change within fractions of a second, seats are blocked, orphans refused, plans replaced, and one event
-// is cancelled.
+// is cancelled, mostly with all that it has.
 func (c *clients) operate(ctx context.Context, seed uint64) {
 	g := &generator{clients: c, rng: rand.New(rand.NewPCG(seed, 1<<34))}
 	cancelled := len(c.events) - 1 - 2*g.rng.IntN(2) // in a hall, or not
@@ -25,6 +25,10 @@ func (c *clients) operate(ctx context.Context, seed uint64) {
 		switch n := g.rng.IntN(7); {
 		case !isCancelled && time.Now().After(cancelAt):
 			isCancelled = true
+			if g.rng.IntN(3) > 0 {
+				g.cancelSale(cancelled)
+				continue
+			}
 			in = opInput{op: opSetStatus, event: cancelled, saleStatus: "CANCELLED"}
 			g.updateEvent(in, client.EventChange{Status: &in.saleStatus})
 		case n < 3:

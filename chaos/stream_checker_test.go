@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,15 +22,19 @@ import (
 
 // streamChecker follows MongoDB's change stream and checks every state that was committed,
 // transaction by transaction: the counters and the maps of seats agree with the locks, no seat is in
-// two locks, and locks and bookings go through transitions of the state machines only.
+// two locks, payments agree with bookings, and locks, bookings and payments go through transitions of the state
+// machines only.
 type streamChecker struct {
 	t        *testing.T
 	events   map[holdfast.ID]availability
 	locks    map[holdfast.ID]trackedDocument
-	bookings map[holdfast.ID]trackedDocument
-	taken    map[holdfast.ID]int64 // seats of locks that take them, by event
+	bookings map[holdfast.ID]trackedBooking
+	payments map[holdfast.ID]trackedPayment
+	paidBy   map[holdfast.ID][]holdfast.ID // payments by booking
+	taken    map[holdfast.ID]int64         // seats of locks that take them, by event
 	halls    *hallChecker
 	changed  map[holdfast.ID]bool // events that the current transaction changed
+	paid     map[holdfast.ID]bool // bookings that it changed, or whose payment it changed
 	session  bson.Raw             // with number: the current transaction
 	number   int64
 	states   atomic.Int64 // that were checked
@@ -56,6 +61,22 @@ type trackedDocument struct {
 	Section string      `bson:"section"`
 }
 
+type trackedBooking struct {
+	Status   string `bson:"status"`
+	Internal struct {
+		Payment holdfast.ID `bson:"paymentId"`
+	} `bson:"internal"`
+	Path holdfast.ID `bson:"internal.paymentId"` // so an update may name it
+}
+
+// payment is the one that it was confirmed with; zero: none.
+func (b trackedBooking) payment() holdfast.ID { return cmp.Or(b.Path, b.Internal.Payment) }
+
+type trackedPayment struct {
+	Booking holdfast.ID `bson:"bookingId"`
+	Status  string      `bson:"status"`
+}
+
 // changeEvent is an entry of the change stream.
 type changeEvent struct {
 	Operation string `bson:"operationType"`
@@ -78,7 +99,8 @@ type changeEvent struct {
 func startStreamChecker(ctx context.Context, t *testing.T, env *testenv.Env) *streamChecker {
 	t.Helper()
 	s := &streamChecker{
-		t: t, events: map[holdfast.ID]availability{}, locks: map[holdfast.ID]trackedDocument{}, bookings: map[holdfast.ID]trackedDocument{},
+		t: t, events: map[holdfast.ID]availability{}, locks: map[holdfast.ID]trackedDocument{}, bookings: map[holdfast.ID]trackedBooking{},
+		payments: map[holdfast.ID]trackedPayment{}, paid: map[holdfast.ID]bool{}, paidBy: map[holdfast.ID][]holdfast.ID{},
 		taken:     map[holdfast.ID]int64{},
 		halls:     newHallChecker(),
 		changed:   map[holdfast.ID]bool{},
@@ -208,6 +230,8 @@ func (s *streamChecker) handle(change changeEvent) {
 		s.halls.forget(id)
 		delete(s.locks, id)
 		delete(s.bookings, id)
+		delete(s.payments, id)
+		delete(s.paidBy, id)
 		return
 	}
 	switch change.Namespace.Collection {
@@ -228,16 +252,27 @@ func (s *streamChecker) handle(change changeEvent) {
 		s.locks[id], s.changed[after.Event] = after, true
 		s.taken[after.Event] += takenSeats(after) - takenSeats(before)
 		s.halls.changeLock(id, after, takenSeats(after) > 0)
-		if !isAllowed(before.Status, after.Status, []string{"ACTIVE", "BLOCKED"}, lockTransitions) {
+		if !isAllowed(before.Status, after.Status, []string{"ACTIVE", "BLOCKED", "CONSUMED"}, lockTransitions) {
 			s.violation("state machine", "lock %s went from %q to %s", id, before.Status, after.Status)
 		}
 	case "bookings":
 		before := s.bookings[id]
 		after := before
 		s.decode(change, &after)
-		s.bookings[id] = after
+		s.bookings[id], s.paid[id] = after, true
 		if !isAllowed(before.Status, after.Status, []string{"INITIATED", "PAYMENT_PENDING"}, bookingTransitions) {
 			s.violation("state machine", "booking %s went from %q to %s", id, before.Status, after.Status)
+		}
+	case "payments":
+		before := s.payments[id]
+		after := before
+		s.decode(change, &after)
+		s.payments[id], s.paid[after.Booking] = after, true
+		if before.Status == "" {
+			s.paidBy[after.Booking] = append(s.paidBy[after.Booking], id)
+		}
+		if !isAllowed(before.Status, after.Status, []string{"ACCEPTED", "REFUND_DUE"}, paymentTransitions) {
+			s.violation("state machine", "payment %s went from %q to %s", id, before.Status, after.Status)
 		}
 	case "marks":
 		s.checkTransaction()
@@ -295,6 +330,32 @@ func (s *streamChecker) checkTransaction() {
 		}
 	}
 	clear(s.changed)
+	for id := range s.paid {
+		s.checkPayments(id)
+	}
+	clear(s.paid)
+}
+
+// checkPayments: the payment of a CONFIRMED booking is ACCEPTED, and no other one is, in every committed state.
+func (s *streamChecker) checkPayments(booking holdfast.ID) {
+	b, exists := s.bookings[booking]
+	if !exists {
+		return
+	}
+	want := holdfast.ID{}
+	if b.Status == "CONFIRMED" {
+		want = b.payment()
+	}
+	var accepted []holdfast.ID
+	for _, id := range s.paidBy[booking] {
+		if s.payments[id].Status == "ACCEPTED" {
+			accepted = append(accepted, id)
+		}
+	}
+	if len(accepted) == 0 && want.IsZero() || len(accepted) == 1 && accepted[0] == want {
+		return
+	}
+	s.violation("payments", "booking %s was committed as %s with the payment %s, but ACCEPTED are %v", booking, b.Status, want, accepted)
 }
 
 // The transitions of the state machines, from and to.
@@ -306,8 +367,9 @@ var (
 	bookingTransitions = map[[2]string]bool{
 		{"INITIATED", "PAYMENT_PENDING"}: true, {"INITIATED", "CANCELLED"}: true, {"INITIATED", "EXPIRED"}: true,
 		{"PAYMENT_PENDING", "CONFIRMED"}: true, {"PAYMENT_PENDING", "CANCELLED"}: true, {"PAYMENT_PENDING", "EXPIRED"}: true,
-		{"CONFIRMED", "CANCELLED"}: true,
+		{"CONFIRMED", "CANCELLED"}: true, {"EXPIRED", "CONFIRMED"}: true,
 	}
+	paymentTransitions = map[[2]string]bool{{"ACCEPTED", "REFUND_DUE"}: true, {"REFUND_DUE", "REFUNDED"}: true}
 )
 
 // isAllowed reports whether a document may go from a status ("" if it is new) to another.

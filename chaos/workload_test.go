@@ -69,10 +69,14 @@ func timeOf(ms int64) (t time.Time) {
 // lock locks seats: for an hour, for some seconds, or until a time. Sometimes the request is
 // sent to both APIs at once, or its key is reused for another request.
 func (g *generator) lock(event int) (ownLock, bool) {
+	w, seats := g.wish(g.events[event])
+	return g.lockSeats(event, w, seats)
+}
+
+func (g *generator) lockSeats(event int, w wish, seats int64) (ownLock, bool) {
 	sale, long := g.events[event], g.rng.IntN(3) > 0
 	user := g.rng.IntN(len(g.users))
-	in := opInput{op: opLock, event: event, lock: sale.nextLock(), user: user}
-	in.wish, in.seats = g.wish(sale)
+	in := opInput{op: opLock, event: event, lock: sale.nextLock(), user: user, wish: w, seats: seats}
 	key := fmt.Sprintf("%s-%d", sale.id, in.lock)
 	ttl := int64(0)
 	switch {
@@ -156,6 +160,8 @@ func (g *generator) useLock(ctx context.Context, event int, l ownLock) {
 		both(func() { g.release(g.n, event, l) }, func() { g.extend(g.n+1, event, l) })
 	case 4:
 		both(func() { g.release(g.n, event, l) }, func() { g.book(g.n+1, event, l, 0) })
+	case 5, 6:
+		g.payLate(event, l)
 	default:
 		window := int64(0)
 		if g.rng.IntN(3) > 0 {
@@ -163,7 +169,7 @@ func (g *generator) useLock(ctx context.Context, event int, l ownLock) {
 		}
 		if id := g.book(g.n, event, l, window); id != "" {
 			delay(ctx, randomMillis(g.rng, 0, 40))
-			g.useBooking(event, l, bookingOf{id: id, initiated: window == 0})
+			g.useBooking(event, l, bookingOf{id: id, initiated: window == 0, window: window})
 		}
 	}
 	if l.long && ctx.Err() == nil { // Without this the events would soon be sold out.
@@ -204,6 +210,7 @@ func (g *generator) paymentWindow(l ownLock) int64 {
 type bookingOf struct {
 	id        string
 	initiated bool // pay was not called yet
+	window    int64
 }
 
 // useBooking pays, confirms or cancels a booking, sometimes two of these at once.
@@ -212,29 +219,37 @@ func (g *generator) useBooking(event int, l ownLock, b bookingOf) {
 		return func() { g.changeBooking(api, event, b.id, op, 0) }
 	}
 	if b.initiated && g.rng.IntN(4) > 0 {
+		b.window = g.paymentWindow(l)
 		if g.rng.IntN(4) == 0 {
-			window := g.paymentWindow(l)
-			both(func() { g.changeBooking(g.n, event, b.id, opPay, window) }, change(g.n+1, opCancel))
+			both(func() { g.changeBooking(g.n, event, b.id, opPay, b.window) }, change(g.n+1, opCancel))
 		} else {
-			g.changeBooking(g.n, event, b.id, opPay, g.paymentWindow(l))
+			g.changeBooking(g.n, event, b.id, opPay, b.window)
 		}
+	}
+	confirm := func(api, reference int) func() {
+		return func() { g.confirm(api, event, b.id, reference) }
 	}
 	switch g.rng.IntN(8) {
 	case 0: // The client abandons the booking.
 		return
 	case 1:
-		both(change(g.n, opConfirm), func() { g.release(g.n+1, event, l) })
+		both(confirm(g.n, 1), func() { g.release(g.n+1, event, l) })
 	case 2:
-		both(change(g.n, opConfirm), change(g.n+1, opCancel))
+		both(confirm(g.n, 1), change(g.n+1, opCancel))
 	case 3:
-		both(change(g.n, opConfirm), change(g.n+1, opConfirm))
+		both(confirm(g.n, 1), confirm(g.n+1, 1+g.rng.IntN(2)))
 	case 4:
 		g.changeBooking(g.n, event, b.id, opCancel, 0)
+	case 5:
+		change(g.n, opConfirm)()
 	default:
-		g.changeBooking(g.n, event, b.id, opConfirm, 0)
+		confirm(g.n, 1)()
 	}
 	if g.rng.IntN(8) > 0 { // Most bookings are cancelled, so that their seats are sold again.
 		g.changeBooking(g.n, event, b.id, opCancel, 0)
+	}
+	if g.rng.IntN(4) == 0 {
+		g.confirm(g.n+1, event, b.id, 1+g.rng.IntN(maxReferences))
 	}
 }
 
@@ -280,7 +295,7 @@ func (g *generator) book(api, event int, l ownLock, window int64) string {
 		}}).id
 }
 
-// changeBooking pays, confirms or cancels.
+// changeBooking pays, confirms without a reference, or cancels.
 func (g *generator) changeBooking(api, event int, id string, op operation, window int64) {
 	g.invoke(api, invocation{opInput: opInput{op: op, event: event, booking: id, until: window}, target: id,
 		send: func(ctx context.Context, api *client.Client) (opOutput, error) {
@@ -288,7 +303,7 @@ func (g *generator) changeBooking(api, event int, id string, op operation, windo
 			case opPay:
 				return outputOfBooking(api.PayBooking(ctx, id, timeOf(window)))
 			case opConfirm:
-				return outputOfBooking(api.ConfirmBooking(ctx, id, "ref-"+id))
+				return outputOfBooking(api.ConfirmBooking(ctx, id, ""))
 			default:
 				return outputOfBooking(api.CancelBooking(ctx, id))
 			}

@@ -194,6 +194,15 @@ func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange)
 	return e, err
 }
 
+// CancelEvent cancels an event for good, and returns the ID of the run of the job event-cancel that releases its locks,
+// cancels its bookings and makes their payments REFUND_DUE. While the run lasts, a repeat returns the same ID.
+func (c *Client) CancelEvent(ctx context.Context, id string) (runID string, err error) {
+	run, err := post[struct {
+		ID string `json:"id"`
+	}](ctx, c, "/api/admin/events/", id, "/cancel", nil)
+	return run.ID, err
+}
+
 // LockRequest describes a lock for AcquireLock. The lock ends at ExpiresAt, or after
 // TTL (whole seconds), or after the server's default TTL if both are zero. The seats are
 // asked for in exactly one of the forms that Wish describes.

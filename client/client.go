@@ -51,6 +51,8 @@ const (
 	// direction, over a slow line.
 	maxPlanBytes = 256 << 20
 	planTimeout  = 5 * time.Minute
+	// longTimeout is more than the server takes for what is long.
+	longTimeout = 30 * time.Second
 )
 
 // New returns a client of the API at baseURL, such as http://127.0.0.1:8080.
@@ -74,6 +76,8 @@ type request struct {
 	etag         string // of a former response; the response to a request that has one may have no body
 	// isPlan: the body or the response may be as large as a seating plan.
 	isPlan bool
+	// isLong: the server may take longer than DefaultTimeout for an answer.
+	isLong bool
 	// notIdempotent requests are retried only if they were certainly not executed.
 	notIdempotent bool
 }
@@ -169,15 +173,11 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	if c.secret != "" {
 		req.Header.Set("Authorization", "Bearer "+c.secret)
 	}
-	sender, limit := c.http, int64(maxResponseBytes)
+	limit := int64(maxResponseBytes)
 	if r.isPlan {
-		forPlans := *c.http
-		if forPlans.Timeout > 0 {
-			forPlans.Timeout = max(forPlans.Timeout, planTimeout)
-		}
-		sender, limit = &forPlans, maxPlanBytes
+		limit = maxPlanBytes
 	}
-	response, err := sender.Do(req)
+	response, err := c.sender(r).Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -199,4 +199,21 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 		return nil, fmt.Errorf("the response to %s %s is not the expected JSON: %w", r.method, r.path, err)
 	}
 	return response.Header, nil
+}
+
+// sender is the HTTP client for a request, with time for its answer.
+func (c *Client) sender(r request) *http.Client {
+	least := time.Duration(0)
+	switch {
+	case r.isPlan:
+		least = planTimeout
+	case r.isLong:
+		least = longTimeout
+	}
+	if c.http.Timeout == 0 || c.http.Timeout >= least {
+		return c.http
+	}
+	patient := *c.http
+	patient.Timeout = least
+	return &patient
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -41,7 +42,7 @@ func open(t *testing.T, proxy handler, options ...client.Option) *shop {
 	t.Helper()
 	w := testenv.New(t)
 	api := httpapi.New(httpapi.Services{
-		Users: w.Users, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings, Changes: w.Changes,
+		Users: w.Users, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings, Changes: w.Changes, Webhooks: webhooks.New(w.DB, w.Changes, true),
 		Log: slog.New(w.Log), Clock: clock.System, Metrics: telemetry.NewMetrics(),
 		Keys:    []config.Key{{Name: "shop", Scope: config.ScopeAdmin, Secret: "sesame"}},
 		Serving: func() bool { return true }, Ready: func(context.Context) httpapi.Readiness { return httpapi.Readiness{} },

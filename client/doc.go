@@ -17,10 +17,11 @@
 //
 // A call is retried if it gets no response, or a response that allows a retry (429,
 // 502, 503, 504). The delays grow, or follow Retry-After. Retries end with ctx or
-// after the retry timeout. They are safe: AcquireLock, CreateUser, CreateEvent and
+// after the retry timeout. They are safe: AcquireLock, CreateUser, CreateEvent, CreateWebhook and
 // CreateSeatingPlan send an idempotency key, which the client generates if the caller gives none,
-// and the other calls have the same effect when repeated. UpdateEvent could undo the change of another
-// caller: it is retried only if the request was certainly not executed. ChangeSeats, BlockSeats and UnblockSeats say
+// and the other calls have the same effect when repeated. UpdateEvent and UpdateWebhook could undo the change of another
+// caller, and RotateWebhookSecret and TestWebhook do their work each time: they are retried only if the request was
+// certainly not executed. ChangeSeats, BlockSeats and UnblockSeats say
 // what is to be: if another caller changes the same seats meanwhile, the last one that is executed counts.
 //
 // A refusal is an *Error with a code. After an error without a code, and after

@@ -90,7 +90,7 @@ var testPattern = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 func TestDocs_NamesExist(t *testing.T) {
 	t.Parallel()
 	pages := readFiles(t, ".md")
-	code := allText(readFiles(t, ".go", ".js", ".yml", ".yaml"))
+	code := allText(readFiles(t, ".go", ".js", ".mjs", ".yml", ".yaml"))
 	var tests []string
 	for _, declaration := range testPattern.FindAllStringSubmatch(code, -1) {
 		tests = append(tests, declaration[1])

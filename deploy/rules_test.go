@@ -79,7 +79,8 @@ func TestRules_AreValidAndUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
 		"holdfast.rules.yml": {"HoldfastDown", "HoldfastTargetDown", "HoldfastMongoDBUnavailable", "HoldfastServerErrors", "HoldfastSlow",
-			"HoldfastOversold", "HoldfastRefundsDue", "HoldfastRefundsOverdue", "HoldfastManyRefundsDue"},
+			"HoldfastOversold", "HoldfastRefundsDue", "HoldfastRefundsOverdue", "HoldfastManyRefundsDue",
+			"HoldfastWebhookLag", "HoldfastWebhookBacklog", "HoldfastWebhookFailing", "HoldfastWebhookDead", "HoldfastWebhookDisabled"},
 		"holdfast-workers.rules.yml":  {"HoldfastJobStale", "HoldfastNoLeader"},
 		"holdfast-cronjobs.rules.yml": {"HoldfastSweepStale", "HoldfastRecoverStale", "HoldfastRetentionStale"},
 	} {

@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -51,9 +53,10 @@ func newAuditBody(e audit.Entry) auditBody {
 func (a *api) registerAuditRoutes() {
 	route(a, huma.Operation{
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/api/admin/audit", Tags: []string{"Operators"},
-		Summary: "List what was done in the console",
-		Description: "Newest first, for a year: the requests of the console that may change something, with the key and the answer, " +
-			"also refused ones. The console's requests are those of a key with the scope admin whose X-Request-Id begins with console-. " +
+		Summary: "List what was done in the console, and to webhooks",
+		Description: "Newest first, for a year: the requests of the console that may change something, and those of any program that " +
+			"may change a webhook, with the key and the answer, also refused ones. " +
+			"The console's requests are those of a key with the scope admin whose X-Request-Id begins with console-. " +
 			"A request that was refused before the server took it up is not listed: with 429 for the rate of its key, with 503 because " +
 			"the server was starting or too busy, or for its origin.",
 	}, config.ScopeAdmin, func(ctx context.Context, in *auditFilter) (*list[auditBody], error) {
@@ -62,11 +65,12 @@ func (a *api) registerAuditRoutes() {
 	})
 }
 
-// isAudited reports whether a request is kept: one of the console that may change something.
+// isAudited reports whether a request is kept: one of the console that may change something, or one of any program that
+// may change a webhook, because endpoints have no changes that would tell who did it.
 func isAudited(r *http.Request, op *huma.Operation) bool {
 	info, storesNothing := requestInfoOf(r.Context()), op.Metadata[metadataStoresNothing] == true
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && !storesNothing &&
-		info.scope == config.ScopeAdmin && strings.HasPrefix(info.requestID, consolePrefix)
+		info.scope == config.ScopeAdmin && (strings.HasPrefix(info.requestID, consolePrefix) || slices.Contains(op.Tags, webhooksTag))
 }
 
 // auditedBodies are the routes whose bodies are kept: what the console changes. Others may have names and addresses of
@@ -74,10 +78,48 @@ func isAudited(r *http.Request, op *huma.Operation) bool {
 var auditedBodies = []string{"update-event", "block-seats", "unblock-seats", "create-seating-plan"}
 
 func auditedBody(op *huma.Operation, body []byte) string {
+	if slices.Contains(op.Tags, webhooksTag) {
+		return audit.BodyOf(withoutSecrets(body))
+	}
 	if !slices.Contains(auditedBodies, op.OperationID) {
 		return ""
 	}
 	return audit.BodyOf(body)
+}
+
+// withoutSecrets is the body of a request for a webhook. Of its URL, which other systems may have given with a password or
+// a token, it has what says where deliveries go. What is no JSON may have anything, and is left out.
+func withoutSecrets(body []byte) []byte {
+	var fields map[string]any
+	if json.Unmarshal(body, &fields) != nil {
+		return nil
+	}
+	if of, isThere := fields["url"]; isThere {
+		text, _ := of.(string)
+		fields["url"] = publicURL(text)
+	}
+	kept, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return kept
+}
+
+func publicURL(text string) string {
+	const hidden = "…"
+	u, err := url.Parse(text)
+	if err != nil {
+		return hidden
+	}
+	public := u.Scheme + "://"
+	if u.User != nil {
+		public += hidden + "@"
+	}
+	public += u.Host + u.EscapedPath()
+	if u.RawQuery != "" {
+		public += "?" + hidden
+	}
+	return public
 }
 
 // audit keeps a request that was answered. Its client may have left. What was done is done, so an entry that can't be

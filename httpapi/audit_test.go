@@ -138,3 +138,45 @@ func TestAudit_BoundsThePath(t *testing.T) {
 		t.Errorf("kept %.300q", got)
 	}
 }
+
+// Endpoints have no changes that tell who did what, so the audit keeps it also of other programs than the console. It has
+// no secret, nor what may be one in a URL.
+func TestAudit_OfWebhooksHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	s := open(t, config.Key{Name: "ann", Scope: config.ScopeAdmin, Secret: "2"},
+		config.Key{Name: "shop", Scope: config.ScopeBooking, Secret: "1"})
+	by := func(request string) []string { return []string{"Authorization", "Bearer 2", "X-Request-Id", request} }
+	wanted := fields{"url": "https://example.com/hook?token=t0ken", "types": []string{"*"}}
+	made := s.want(s.call("POST", "/api/webhooks", wanted, by("console-1")...), 201, "")
+	path := "/api/webhooks/" + made.text("id")
+	s.want(s.call("POST", path+"/rotate-secret", fields{"overlapSeconds": 60}, by("backend-1")...), 200, "")
+	s.want(s.call("PATCH", path, `{"url":"https:\/\/ann:pa55@example.com\/"}`, by("backend-2")...), 422, "VALIDATION_FAILED")
+	s.want(s.call("PATCH", path, `{"url":["https://ann:pa55@example.com/"]}`, by("backend-3")...), 422, "VALIDATION_FAILED")
+	s.want(s.call("PATCH", path, `{"url":"https://ann:pa55@example.com/"`, by("backend-4")...), 400, "MALFORMED_REQUEST")
+	s.want(s.call("PATCH", path, `{"state":"DISABLED"}`, by("backend-5")...), 200, "")
+	s.want(s.call("PATCH", path, `{"state":"ENABLED"}`, "Authorization", "Bearer 1", "X-Request-Id", "console-2"), 403, "FORBIDDEN")
+	s.want(s.call("GET", path, nil, by("console-3")...), 200, "")
+	s.want(s.call("POST", path+"/replay", fields{"state": "DEAD"}, by("backend-6")...), 202, "")
+	s.want(s.call("DELETE", path, nil, by("backend-7")...), 204, "")
+	got, _ := s.audited("", by("console-4")...)
+	want := []string{
+		"DELETE " + path + " by ann: 204 <nil>",
+		"POST " + path + `/replay by ann: 202 {"state":"DEAD"}`,
+		"PATCH " + path + ` by ann: 200 {"state":"DISABLED"}`,
+		"PATCH " + path + " by ann: 400 <nil>",
+		"PATCH " + path + ` by ann: 422 {"url":"://"}`,
+		"PATCH " + path + ` by ann: 422 {"url":"https://…@example.com/"}`,
+		"POST " + path + `/rotate-secret by ann: 200 {"overlapSeconds":60}`,
+		`POST /api/webhooks by ann: 201 {"types":["*"],"url":"https://example.com/hook?…"}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+	for _, entry := range got {
+		for _, secret := range []string{"whsec_", made.text("secret"), "pa55", "t0ken"} {
+			if strings.Contains(entry, secret) {
+				t.Errorf("%s has a secret", entry)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -132,6 +133,7 @@ func NewChangeEncoder(s Services) func(context.Context, holdfast.Change) ([]byte
 	a := &api{Services: s}
 	return func(ctx context.Context, c holdfast.Change) ([]byte, error) {
 		body, err := a.changeBody(ctx, c)
+		err = cmp.Or(a.canTellPlaces(ctx, c), err)
 		if err != nil {
 			return nil, err
 		}
@@ -139,6 +141,21 @@ func NewChangeEncoder(s Services) func(context.Context, holdfast.Change) ([]byte
 		err = jsonFormat.Marshal(&text, body)
 		return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 	}
+}
+
+// canTellPlaces fails if the plan of a change can't be read. A route answers the IDs of seats then; what a webhook tells is
+// told once.
+func (a *api) canTellPlaces(ctx context.Context, c holdfast.Change) (err error) {
+	switch {
+	case c.Lock != nil:
+		_, err = a.Seats.PlacesIn(ctx, c.PlanID, c.Lock.SeatIDs, c.Lock.Section)
+	case c.Booking != nil:
+		_, err = a.Seats.PlacesIn(ctx, c.PlanID, c.Booking.SeatIDs, c.Booking.Section)
+	}
+	if holdfast.IsNotFound(err) { // other software removed it
+		return nil
+	}
+	return err
 }
 
 // changed is the resource as its route would have answered right after the change.

@@ -18,6 +18,9 @@ const (
 	webhookTimeout    = 25 * time.Second
 
 	defaultOverlap = 24 * time.Hour
+
+	// webhooksTag is of the operations on endpoints: the audit keeps those that may change something.
+	webhooksTag = "Webhooks"
 )
 
 type webhookBody struct {
@@ -123,7 +126,7 @@ type replayBody struct {
 }
 
 func (a *api) registerWebhookRoutes() {
-	tags, notFound := []string{"Webhooks"}, []int{http.StatusNotFound}
+	tags, notFound := []string{webhooksTag}, []int{http.StatusNotFound}
 	route(a, huma.Operation{
 		OperationID: "create-webhook", Method: http.MethodPost, Path: "/api/webhooks", Tags: tags, Summary: "Create an endpoint",
 		Description: "It gets each change of its types that is committed from now on, as the CloudEvent that GET /api/changes lists, " +
@@ -145,8 +148,8 @@ func (a *api) registerWebhookRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "update-webhook", Method: http.MethodPatch, Path: "/api/webhooks/{id}", Tags: tags, Summary: "Change an endpoint",
-		Description: "A disabled endpoint gets nothing. When it is enabled again it gets the changes from then on, and what is PENDING; " +
-			"the changes between are for a replay.", Errors: notFound,
+		Description: "A disabled endpoint gets nothing. When it is enabled again it gets what had not been delivered of the time " +
+			"before it was disabled, and the changes from then on; the changes between are for a replay.", Errors: notFound,
 	}, config.ScopeAdmin, a.updateWebhook)
 	route(a, huma.Operation{
 		OperationID: "delete-webhook", Method: http.MethodDelete, Path: "/api/webhooks/{id}", Tags: tags,

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
@@ -166,6 +168,32 @@ func TestWebhooks_DeliverWhatChangesList(t *testing.T) {
 		if err := e.Validate(); err != nil || e.ID() != c.ID() || e.Type() != string(c.Type) || strings.Contains(string(body), "idempotencyKey") {
 			t.Errorf("%s: %v", body, err)
 		}
+	}
+}
+
+// A delivery is not made while the plan of its seats can't be read: it would tell their IDs alone, for good.
+func TestWebhooks_DeliverNoSeatsWithoutTheirPlaces(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event := s.seatedEvent(nil)
+	claim := fields{"eventId": event, "userId": s.user(), "seatIds": []string{"A-1-1"}}
+	s.want(s.call("POST", "/api/locks", claim), 201, "")
+	s.number()
+	list, _, err := s.w.Changes.List(t.Context(), nil, changes.Filter{Types: []holdfast.ChangeType{holdfast.ChangeLockCreated}}, 100)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	other := testenv.Open(t, s.w.URI, s.w.DB.Name()) // a process that has not read the plan
+	encode := httpapi.NewChangeEncoder(httpapi.Services{
+		Seats: other.Seats, Plans: other.Plans, Changes: other.Changes, Log: slog.New(other.Log),
+	})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if body, err := encode(ended, list[0]); err == nil {
+		t.Errorf("%s", body)
+	}
+	if body, err := encode(t.Context(), list[0]); err != nil || !strings.Contains(string(body), `"row"`) {
+		t.Errorf("%s, %v", body, err)
 	}
 }
 

@@ -1,12 +1,16 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
 const (
@@ -49,7 +53,8 @@ type Dispatcher struct {
 	*Service
 	encode    Encode
 	observe   Observer
-	leaseLost error // the cause of a context that ends because the lease was lost
+	leaseLost error       // the cause of a context that ends because the lease was lost
+	now       clock.Clock // of the database, as it was at the beginning of the run
 
 	counts struct{ delivered, failed, dead atomic.Int64 }
 }
@@ -91,13 +96,16 @@ func (a *active) isDone() bool {
 // Run tells the endpoints until ctx ends; once: until each was told of what there was, or has failed. It fails only if
 // it can't begin.
 func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error {
-	fed, err := newFeed(ctx, d.changes, log)
+	fed, err := newFeed(ctx, d.changes, log, once)
+	if err == nil {
+		d.now, err = d.clock(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	if !once { // else the end stays where it is
+	if !once {
 		background.Go(func() { fed.run(reading) })
 	}
 	runners, replaced := map[ID]*active{}, map[ID]time.Time{}
@@ -150,7 +158,7 @@ func isIdle(runners map[ID]*active) bool {
 // that are not enabled.
 func (d *Dispatcher) reconcile(
 	ctx context.Context, log *slog.Logger, fed *feed, endpoints []Endpoint, runners map[ID]*active, replaced map[ID]time.Time,
-) error {
+) (failure error) {
 	wanted := map[ID]bool{}
 	for i := range endpoints {
 		e := &endpoints[i]
@@ -168,10 +176,7 @@ func (d *Dispatcher) reconcile(
 			continue
 		}
 		a, err := d.open(ctx, log, fed, e.ID)
-		if err != nil {
-			return err
-		}
-		if a != nil {
+		if failure = cmp.Or(failure, err); a != nil {
 			runners[e.ID] = a
 		}
 	}
@@ -185,7 +190,7 @@ func (d *Dispatcher) reconcile(
 			delete(replaced, id)
 		}
 	}
-	return nil
+	return failure
 }
 
 func (a *active) stopRunning() {
@@ -195,12 +200,8 @@ func (a *active) stopRunning() {
 
 // changed tells a runner of its endpoint. One whose epoch was raised must begin anew: at another position, or not at all.
 func (a *active) changed(e *Endpoint) {
-	before := a.newest.Load()
-	switch {
-	case before.epoch != e.epoch:
+	if a.newest.Load().epoch != e.epoch {
 		a.end()
-		return
-	case before.UpdatedAt.Equal(e.UpdatedAt) && before.replays == e.replays:
 		return
 	}
 	a.newest.Store(e)
@@ -216,13 +217,17 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 	if err != nil || !found {
 		return nil, err
 	}
-	blocked, err := d.subjects(ctx, id)
+	blocked, err := d.subjects(ctx, id, d.now())
+	if err != nil {
+		return nil, err
+	}
+	pending, err := d.countPending(ctx, id, d.maxStored())
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{
-		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.db.Clock(), d.hooks), log: log.With(slog.String("webhookId", id.String())),
-		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked,
+		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
+		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked, pending: pending,
 		results: make(chan tried, maxInFlight), dueSubjects: map[string]bool{}, stored: e.position,
 	}
 	r.newest.Store(&e)
@@ -231,6 +236,11 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 	go func() {
 		defer close(a.done)
 		defer end()
+		defer func() {
+			if p := recover(); p != nil { // another runner goes on from the last position
+				r.log.ErrorContext(ctx, "[WEBHOOKS JOB] A runner panicked", slog.Any("error", p), slog.String("stack", string(debug.Stack())))
+			}
+		}()
 		r.run(ctx)
 	}()
 	return a, nil

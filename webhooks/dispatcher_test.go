@@ -1,13 +1,8 @@
 package webhooks_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -198,121 +193,6 @@ func TestDispatcher_GoneDisables(t *testing.T) {
 	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) })
 }
 
-// A dispatcher that dies before it has written what it sent is followed by another one: nothing is skipped.
-func TestDispatcher_AKilledOneSkipsNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	r := newReceiver(t)
-	n := 0
-	r.answers(func(told, http.ResponseWriter) int { // some fail
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if n++; n%4 == 0 {
-			return http.StatusBadGateway
-		}
-		return http.StatusOK
-	})
-	id := b.endpoint(r)
-	killed := errors.New("killed")
-	dying := benchOn(b.Env, webhooks.Hooks{Timeout: tryTimeout, BeforeWrite: func() error { return killed }})
-	event := b.Event(100)
-	b.sell(event, 5)
-	for range 2 {
-		before, _ := r.got()
-		stop := dying.run()
-		testenv.WaitFor(t, func() bool { after, _ := r.got(); return len(after) > len(before) })
-		b.sell(event, 2)
-		stop()
-	}
-	if list := b.deliveries(id, ""); len(list) > 0 {
-		t.Errorf("a killed dispatcher has written %+v", list)
-	}
-	all := b.changeIDs()
-	b.run()
-	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) })
-	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) == len(all) })
-}
-
-// Two dispatchers at once tell some changes twice, and skip none; while a writer does not wait for them.
-func TestDispatcher_TwoAtOnceSkipNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	r := newReceiver(t)
-	id := b.endpoint(r)
-	other := benchOn(b.Env, webhooks.Hooks{Timeout: tryTimeout})
-	stop := b.run()
-	event := b.Event(1000)
-	for n := range 6 {
-		b.sell(event, 5)
-		if n == 2 {
-			other.run()
-		}
-		if n == 4 {
-			stop()
-		}
-	}
-	all := b.changeIDs()
-	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) })
-	testenv.WaitFor(t, func() bool {
-		var told []string
-		for _, d := range b.deliveries(id, webhooks.Delivered) {
-			told = append(told, d.ChangeID)
-		}
-		return !slices.ContainsFunc(all, func(c string) bool { return !slices.Contains(told, c) })
-	})
-}
-
-// A stopped dispatcher has written all that it sent, so the next one sends nothing twice.
-func TestDispatcher_AStopKeepsWhatWasSent(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	r := newReceiver(t)
-	b.endpoint(r)
-	event := b.Event(100)
-	for range 3 {
-		stop := b.run()
-		b.sell(event, 3)
-		all := b.changeIDs()
-		testenv.WaitFor(t, func() bool { return r.hasAccepted(all) })
-		stop()
-		if tries, _ := r.got(); len(tries) != len(all) {
-			t.Errorf("%d tries for %d changes", len(tries), len(all))
-		}
-	}
-	for _, line := range b.Log.Lines("whsec_") {
-		if strings.Contains(line, "whsec_") {
-			t.Errorf("the log has a secret: %s", line)
-		}
-	}
-}
-
-// Without its lease a dispatcher sends nothing more, and does not wait for an endpoint that hangs.
-func TestDispatcher_WithoutItsLeaseItEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	b := benchOn(w, webhooks.Hooks{Timeout: time.Hour})
-	r := newReceiver(t)
-	release := make(chan struct{})
-	r.answers(func(told, http.ResponseWriter) int { <-release; return http.StatusOK })
-	t.Cleanup(func() { close(release) })
-	id := b.endpoint(r)
-	b.Event(1)
-	all := b.changeIDs()
-	ctx, lose := context.WithCancelCause(t.Context())
-	ended := make(chan error)
-	go func() {
-		ended <- b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost).Run(ctx, slog.New(b.Log), false)
-	}()
-	testenv.WaitFor(t, func() bool { tries, _ := r.got(); return len(tries) == len(all) })
-	lose(fmt.Errorf("%w: another process has it", errLeaseLost))
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if list := b.deliveries(id, ""); len(list) > 0 {
-		t.Errorf("a try that was ended counts: %+v", list)
-	}
-}
-
 // An endpoint is told of its types and its event alone, and of nothing from before it was created.
 func TestDispatcher_TellsWhatAnEndpointSubscribesTo(t *testing.T) {
 	t.Parallel()
@@ -426,38 +306,4 @@ func TestDispatcher_AChangePastRetentionIsDead(t *testing.T) {
 	testenv.WaitFor(t, func() bool {
 		return len(b.deliveries(id, webhooks.Dead)) == 1 && len(b.deliveries(id, webhooks.Delivered)) == 1
 	})
-}
-
-// A runner that was replaced writes nothing any more: its position could be in front of or behind what the next one has sent.
-func TestFlush_OfARunnerThatWasReplacedWritesNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	id := b.endpoint(newReceiver(t))
-	first, err := b.hooks.Claim(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := func(name string, write func(int64) (bool, error), seq int64, isReplaced bool, at int64) {
-		t.Helper()
-		if got, err := write(seq); err != nil || got != isReplaced {
-			t.Errorf("%s: replaced: %v, %v", name, got, err)
-		}
-		if got, err := b.hooks.Position(t.Context(), id); err != nil || got != at {
-			t.Errorf("%s: at %d, want %d: %v", name, got, at, err)
-		}
-	}
-	want("the first one", first, 5, false, 5)
-	second, err := b.hooks.Claim(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want("after the second one has begun", first, 9, true, 5)
-	want("the second one", second, 7, false, 7)
-	disabled, enabled := webhooks.Disabled, webhooks.Enabled
-	for _, state := range []*webhooks.State{&disabled, &enabled} {
-		if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{State: state}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want("after it was enabled anew", second, 9, true, 1)
 }

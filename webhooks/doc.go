@@ -1,43 +1,56 @@
 // Package webhooks tells endpoints of other systems of committed changes, by the Standard Webhooks specification.
 //
-// The data flow:
+// The data flow, and the files with the rules:
 //
-//	job changes   numbers the committed records                     internal/changes
+//	job changes     numbers the committed records                     internal/changes
 //	     │
-//	feed          reads them once for all endpoints, in pages, and keeps the latest in memory
-//	     │        (an endpoint that is further behind reads its own pages)
-//	runner        one for each endpoint: takes the changes that it subscribes to, in the order of their numbers
+//	dispatcher.go   one runner for each endpoint that is enabled; claims it with a new epoch
 //	     │
-//	track         starts one change of a subject at a time, and up to maxInFlight of different subjects
+//	feed.go         reads the changes once for all endpoints, in pages, and keeps the latest in memory
 //	     │
-//	sender        signs the CloudEvent and posts it: 15 s, public addresses only, no redirect, no proxy
+//	take.go         takes those that the endpoint subscribes to, in the order of their numbers; an endpoint that is
+//	     │          further behind than the feed reads its own pages; how many are taken
+//	track.go        one change of a subject at a time; the position that nothing before is open
+//	     │
+//	try.go          what is tried next, and what becomes of a result; up to maxInFlight of different subjects
+//	     │          schedule.go: when a try is repeated, when an endpoint is probed or disabled
+//	sender.go       signs the CloudEvent (secret.go) and posts it: 15 s, public addresses only (address.go), no redirect, no proxy
 //	     │
 //	     ├── 2xx: settled; its subject's next change is sent
-//	     └── else: it becomes a document (PENDING), and so do later changes of its subject, behind it
+//	     └── else: it becomes a document (PENDING), and so do later changes of its subject, behind it (pending.go)
 //	     │
-//	flush         at least once a second, in one transaction, guarded by the runner's epoch:
-//	              the position behind the last change of which all before are settled, failed changes as
-//	              documents, one document with what was delivered, the results of repeated documents
+//	flush.go        at least once a second, in one transaction, guarded by the runner's epoch:
+//	                the position behind the last change of which all before are settled, failed changes as
+//	                documents, one document with what was delivered, the results of repeated documents
+//
+// Beside it: service.go creates and changes endpoints, gap.go leaves out the time while one was disabled, replay.go plans
+// documents of past changes, deliveries.go lists and purges.
 //
 // What it guarantees: every change that is committed while an endpoint is enabled and subscribes to it is sent at least
 // once, until a receiver accepts it, it is DEAD, or it is older than CHANGES_RETENTION. The position never passes a change
 // that is neither delivered nor a document, because both are written in one transaction. A process that is killed
 // anywhere leaves the last position; the next one sends what follows, some of it for the second time, with the same ID.
-// A runner that another one has replaced fails at its next flush, whose epoch does not match, and writes nothing.
+// A runner that another one has replaced fails at its next flush, whose epoch does not match, and writes nothing: a runner
+// writes by flushes alone. A flush whose outcome is unknown is repeated, and writes the same documents.
 //
 // Order: a change is sent after the earlier changes of its subject were accepted or are DEAD. A replay tells old changes
 // again; they are in order among themselves, but may come after newer ones that were delivered before. The member
-// sequence of the CloudEvent tells which is newer.
+// sequence of the CloudEvent tells which is newer. Of a subject the earliest document has a time; the others get one when
+// they are the earliest.
 //
-// Failures. After a failed try the endpoint is probed: one try at a time, of a document that is due or else of the next
-// change. Between probes by new changes passes as long as the endpoint has been failing, at most maxProbeDelay. So an endpoint that
-// refuses some changes only goes on with the next one at once, and one that is down gets few tries and few documents: a failed
-// probe is one (some thousand in five days at most), the rest of its backlog stays in the changes, and the position
-// stays in front of it. With the first success it is healthy: the backlog and all documents are sent at once. A
-// try of a document before its time that fails does not use up a step of its schedule. The schedule of a change
-// begins with its first try, so what waits behind a failing endpoint is not given up before it was tried. An endpoint
-// that refuses more than maxPending changes gets no new ones until some are settled or DEAD.
+// Failures. After a failed try the endpoint is probed: one try at a time, of the next change or a document. Between
+// probes passes as long as the endpoint has been failing, at most maxProbeDelay; documents whose time has come are tried
+// all the same. So an endpoint that refuses some changes only goes on with the next one at once, and one that is down gets
+// few tries and few documents: a failed probe is one (some thousand in five days at most), the rest of its backlog stays in
+// the changes, and the position stays in front of it. With the first success it is healthy: the backlog and all documents
+// are sent at once. A try of a document before its time that fails does not use up a step of its schedule; the time to the
+// next one doubles, because an endpoint that refuses one change and accepts the others recovers all the time. The schedule
+// of a change begins with its first try, so what waits behind a failing endpoint is not given up before it was tried.
 //
-// An endpoint that answers 410, or only fails for five days, is disabled. From the time when it is enabled again it gets new
-// changes, and its documents; the changes between are for a replay.
+// Limits. An endpoint with documents of maxSubjects subjects, or with maxDocuments documents, gets no new changes until some
+// are settled or DEAD. The changes in memory, the tries at a time, and the bytes that are read of an answer are bounded too.
+//
+// An endpoint that answers 410, or only fails for five days, is disabled. When it is enabled again it gets what was
+// committed before it was disabled and it had not got, its documents, and new changes; the changes between are for a
+// replay. A runner notices within reloadInterval that its endpoint was changed or disabled.
 package webhooks

@@ -54,6 +54,9 @@ type Endpoint struct {
 	epoch    int64            // raised by each runner
 	replays  int64            // raised by each replay
 	health   health
+
+	gaps         []gap
+	disabledFrom int64 // the number of the first change of the present gap; 0: none
 }
 
 // wants reports whether the endpoint is told of a change.
@@ -141,6 +144,8 @@ type endpointDoc struct {
 		Replays      mongodb.Whole `bson:"replays"`
 		FailingSince mongodb.Date  `bson:"failingSince"`
 		RecoveredAt  mongodb.Date  `bson:"recoveredAt"`
+		Gaps         []gapDoc      `bson:"gaps"`
+		DisabledFrom mongodb.Whole `bson:"disabledFrom"`
 	} `bson:"internal"`
 }
 
@@ -155,10 +160,14 @@ func (d endpointDoc) endpoint() Endpoint {
 		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, slot: d.Slot.Or(0),
 		position: changes.Position{Seq: d.Internal.Seq.Or(0), Item: int(d.Internal.Item.Or(0))},
 		epoch:    d.Internal.Epoch.Or(0), replays: d.Internal.Replays.Or(0),
-		health: health{failingSince: d.Internal.FailingSince.Time, recoveredAt: d.Internal.RecoveredAt.Time},
+		disabledFrom: d.Internal.DisabledFrom.Or(0),
+		health:       health{failingSince: d.Internal.FailingSince.Time, recoveredAt: d.Internal.RecoveredAt.Time},
 	}
 	if e.State != Enabled {
 		e.State = Disabled
+	}
+	for _, g := range d.Internal.Gaps {
+		e.gaps = append(e.gaps, gap{from: g.From.Or(0), to: g.To.Or(0)})
 	}
 	secrets := make([]secret, len(d.Secrets))
 	for i, s := range d.Secrets {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/changes"
@@ -16,11 +17,17 @@ type Hooks struct {
 	Resolver    *net.Resolver
 	TLS         *tls.Config
 	Timeout     time.Duration
+	Control     func(address string) error
 	BeforeWrite func() error
+	AfterWrite  func() error
+	MaxStored   int64
 }
 
 func (h Hooks) inner() hooks {
-	return hooks{resolver: h.Resolver, tls: h.TLS, timeout: h.Timeout, beforeWrite: h.BeforeWrite}
+	return hooks{
+		resolver: h.Resolver, tls: h.TLS, timeout: h.Timeout, control: h.Control, beforeWrite: h.BeforeWrite, afterWrite: h.AfterWrite,
+		maxStored: h.MaxStored,
+	}
 }
 
 // With returns the service with hooks.
@@ -30,12 +37,36 @@ func (s *Service) With(h Hooks) *Service {
 	return &other
 }
 
-// Send makes one try, and returns the outcome and the status.
-func Send(ctx context.Context, url string, allowPrivate bool, h Hooks) (outcome string, status int) {
+// NewSender returns what makes tries by one sender, with its outcome and the status.
+func NewSender(t testing.TB, allowPrivate bool, h Hooks) (send func(ctx context.Context, url string) (outcome string, status int)) {
 	s := newSender(allowPrivate, clock.System, h.inner())
-	defer s.close()
-	r := s.send(ctx, url, []secret{{Text: newSecret()}}, "id", []byte("{}"))
-	return r.outcome, r.status
+	t.Cleanup(s.close)
+	return func(ctx context.Context, url string) (string, int) {
+		r := s.send(ctx, url, []secret{{Text: newSecret()}}, "id", []byte("{}"))
+		return r.outcome, r.status
+	}
+}
+
+// Due reads the documents that are due, as a runner does.
+func (s *Service) Due(ctx context.Context, id ID) (subjects []string, later int, err error) {
+	found, err := s.due(ctx, id, clock.System(), time.Time{}, changes.Position{Seq: 1 << 40})
+	for _, d := range found.first {
+		subjects = append(subjects, string(d.Subject))
+	}
+	return subjects, len(found.later), err
+}
+
+// Plan makes changes PENDING, as a part of a replay does.
+func (s *Service) Plan(ctx context.Context, id ID) (int, error) {
+	e, err := s.Get(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	past, err := s.pastChanges(ctx, e, Replay{})
+	if err != nil {
+		return 0, err
+	}
+	return s.plan(ctx, id, past)
 }
 
 // MaxInFlight is the bound of tries at one endpoint.

@@ -55,8 +55,9 @@ func (e *entry) encoded(ctx context.Context, encode Encode) ([]byte, error) {
 
 // feed has the latest numbered changes, read once for all endpoints.
 type feed struct {
-	log *slog.Logger
-	of  *changes.Log
+	log     *slog.Logger
+	of      *changes.Log
+	isStill bool // nothing is read: what comes behind the end is left to a later run
 
 	mu      sync.Mutex
 	entries []*entry         // all changes from begin to end
@@ -66,9 +67,9 @@ type feed struct {
 }
 
 // newFeed returns a feed of the changes behind the present end.
-func newFeed(ctx context.Context, of *changes.Log, log *slog.Logger) (*feed, error) {
+func newFeed(ctx context.Context, of *changes.Log, log *slog.Logger, isStill bool) (*feed, error) {
 	_, end, err := of.Ends(ctx)
-	return &feed{of: of, log: log, begin: end, end: end, moved: make(chan struct{})}, err
+	return &feed{of: of, log: log, isStill: isStill, begin: end, end: end, moved: make(chan struct{})}, err
 }
 
 // run reads what is numbered, until ctx ends.
@@ -127,16 +128,17 @@ func (f *feed) notify() {
 	f.moved = make(chan struct{})
 }
 
-// after returns up to limit changes behind a position, and the position behind them. isFed: the position is not
-// further behind than what is in memory. moved is closed when there is more.
+// after returns up to limit changes behind a position, and the position behind them. isFed: the position is neither
+// further behind than what is in memory, nor ahead of it: then the endpoint has read more than the feed, or the
+// database was restored from a backup. moved is closed when there is more.
 func (f *feed) after(from changes.Position, limit int) (found []*entry, next changes.Position, isFed bool, moved <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if from.Compare(f.begin) < 0 {
 		return nil, from, false, f.moved
 	}
-	if from.Compare(f.end) >= 0 {
-		return nil, from, true, f.moved
+	if ahead := from.Compare(f.end); ahead >= 0 {
+		return nil, from, ahead == 0 || f.isStill, f.moved
 	}
 	first := sort.Search(len(f.entries), func(n int) bool { return f.entries[n].at.Compare(from) >= 0 })
 	if found = f.entries[first:]; len(found) > limit {

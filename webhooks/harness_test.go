@@ -197,18 +197,31 @@ func (b *bench) run() (stop func()) {
 			testenv.Poll(20*time.Millisecond, func() bool { return ctx.Err() != nil })
 		}
 	})
-	running.Go(func() {
+	end := b.dispatcher()
+	stop = sync.OnceFunc(func() {
+		end()
+		cancel(nil)
+		running.Wait()
+	})
+	b.T.Cleanup(stop)
+	return stop
+}
+
+// dispatcher starts a dispatcher alone. stop ends it, and waits.
+func (b *bench) dispatcher() (stop func()) {
+	b.T.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
 		d := b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost)
 		if err := d.Run(ctx, slog.New(b.Log), false); err != nil && ctx.Err() == nil {
 			b.T.Error(err)
 		}
-	})
-	var once sync.Once
+	}()
 	stop = func() {
-		once.Do(func() {
-			cancel(nil)
-			running.Wait()
-		})
+		cancel()
+		<-ended
 	}
 	b.T.Cleanup(stop)
 	return stop

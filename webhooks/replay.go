@@ -50,21 +50,19 @@ func (s *Service) Replay(ctx context.Context, id ID, r Replay) (planned int, err
 	if err != nil {
 		return 0, err
 	}
-	for len(found) > 0 && err == nil {
+	for len(found) > 0 {
 		n := min(len(found), maxStatements)
-		var more int
-		more, err = s.plan(ctx, id, found[:n])
+		more, err := s.plan(ctx, id, found[:n])
+		if err != nil {
+			return planned, err
+		}
 		planned += more
 		found = found[n:]
 	}
-	if err == nil { // wakes the runner
-		_, err = s.endpoints().UpdateOne(ctx, mongodb.Is("_id", id),
-			bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.replays", Value: int64(1)}}}})
-	}
-	return planned, mongodb.UnknownOutcome(err)
+	return planned, nil
 }
 
-// pastChanges are changes in front of the endpoint's position that it is told of.
+// pastChanges are changes that the endpoint was told of, or is not told of because it was disabled.
 func (s *Service) pastChanges(ctx context.Context, e Endpoint, r Replay) (found []*record, err error) {
 	filter := changes.Filter{EventID: e.EventID, Since: r.Since, Until: r.Until}
 	var from *changes.Position
@@ -74,17 +72,14 @@ func (s *Service) pastChanges(ctx context.Context, e Endpoint, r Replay) (found 
 			return nil, err
 		}
 		for _, p := range list {
-			if p.Position.Compare(e.position) >= 0 {
-				return found, nil
-			}
-			if e.wants(&p.Change) && r.has(p.Type, p.At) {
+			if e.isPast(p.Position) && e.wants(&p.Change) && r.has(p.Type, p.At) {
 				found = append(found, recordOf(newEntry(p)))
 			}
 			if len(found) == MaxReplayed {
 				return found, nil
 			}
 		}
-		if from != nil && next == *from || next.Compare(e.position) >= 0 {
+		if from != nil && next == *from || e.isAhead(next) {
 			return found, nil
 		}
 		from = &next
@@ -121,10 +116,18 @@ func (s *Service) pastDeliveries(ctx context.Context, e Endpoint, r Replay) (fou
 	return found, mongodb.Translate(cursor.Err())
 }
 
-// plan makes deliveries PENDING, in one transaction, and returns how many were not.
+// plan makes deliveries PENDING, in one transaction, and returns how many were not. The transaction wakes the runner, and
+// conflicts with its flushes: each sees the documents of the other.
 func (s *Service) plan(ctx context.Context, id ID, records []*record) (int, error) {
-	now := s.now()
+	now, err := s.now(ctx)
+	if err != nil {
+		return 0, err
+	}
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (int, error) {
+		err := s.updateOne(ctx, id, bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.replays", Value: int64(1)}}}})
+		if err != nil {
+			return 0, err
+		}
 		changeIDs := make([]string, len(records))
 		for i, r := range records {
 			changeIDs[i] = r.changeID
@@ -146,7 +149,8 @@ func (s *Service) plan(ctx context.Context, id ID, records []*record) (int, erro
 			}
 			isPending[r.changeID] = true
 			again := *r
-			again.attempts, again.step, again.status, again.isDead, again.nextAttemptAt, again.triedAt = 0, 0, 0, false, now, time.Time{}
+			again.attempts, again.step, again.status, again.isDead, again.nextAttemptAt = 0, 0, 0, false, now
+			again.triedAt, again.earlyAt = time.Time{}, time.Time{}
 			updates = append(updates, bson.D{
 				{Key: "q", Value: mongodb.And(mongodb.Is("webhookId", id), mongodb.Is("changeId", r.changeID))},
 				{Key: "u", Value: again.update(now)}, {Key: "upsert", Value: true},
@@ -154,12 +158,4 @@ func (s *Service) plan(ctx context.Context, id ID, records []*record) (int, erro
 		}
 		return len(updates), s.command(ctx, "update", "updates", updates)
 	})
-}
-
-// record is the delivery as the next flush writes it.
-func (d *deliveryDoc) record() *record {
-	return &record{
-		changeID: string(d.ChangeID), changeType: string(d.Type), subject: string(d.Subject), position: d.position(), changedAt: d.ChangedAt.Time,
-		attempts: d.Attempts.Or(0), step: d.Step.Or(0), nextAttemptAt: d.NextAttemptAt.Time, status: int(d.LastStatus.Or(0)),
-	}
 }

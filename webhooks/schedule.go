@@ -30,6 +30,13 @@ func retryAt(now time.Time, step int, retryAfter time.Duration, random float64) 
 	return now.Add(max(delay, retryAfter)), false
 }
 
+// earlyAt is when a document may be tried before its time, if the endpoint has recovered meanwhile. The delay doubles with
+// each try: an endpoint that refuses one change and accepts others fails and recovers all the time.
+func earlyAt(now time.Time, attempts int64, retryAfter time.Duration) time.Time {
+	delay := time.Second << min(max(attempts-1, 0), 10)
+	return now.Add(max(min(delay, maxProbeDelay), retryAfter))
+}
+
 // parseRetryAfter reads the header of an answer: seconds, or a date. What can't be read, or is past, is 0.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
@@ -44,7 +51,7 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 const (
 	// disableAfter is how long an endpoint may fail without a success.
 	disableAfter = 5 * 24 * time.Hour
-	// minProbeDelay and maxProbeDelay bound the time between two probes by new changes.
+	// minProbeDelay and maxProbeDelay bound the time between two probes.
 	minProbeDelay = 50 * time.Millisecond
 	maxProbeDelay = 5 * time.Minute
 )
@@ -53,7 +60,7 @@ const (
 type health struct {
 	// failingSince is the first failure after the last success; zero: the last try succeeded, or there was none.
 	failingSince time.Time
-	// nextProbe is when a new change may be tried, while the endpoint fails.
+	// nextProbe is when a new change, or a document before its time, may be tried while the endpoint fails.
 	nextProbe time.Time
 	// recoveredAt is the last success after failures: documents that were tried before it are due.
 	recoveredAt time.Time
@@ -67,15 +74,18 @@ func (h *health) succeeded(now time.Time) {
 	}
 }
 
-// failed notes a failed try.
-func (h *health) failed(now time.Time, retryAfter time.Duration) {
-	delay := time.Duration(0)
-	if h.isFailing() {
-		delay = max(minProbeDelay, min(now.Sub(h.failingSince), maxProbeDelay))
-	} else {
+// failed notes a failed try. Documents that are due fail by their own schedule, and do not put off the next probe.
+func (h *health) failed(now time.Time, retryAfter time.Duration, isProbe bool) {
+	next := now.Add(retryAfter)
+	switch {
+	case !h.isFailing():
 		h.failingSince = now
+	case isProbe:
+		next = now.Add(max(minProbeDelay, min(now.Sub(h.failingSince), maxProbeDelay), retryAfter))
 	}
-	h.nextProbe = now.Add(max(delay, retryAfter))
+	if next.After(h.nextProbe) {
+		h.nextProbe = next
+	}
 }
 
 // disables reports whether an endpoint has failed for so long that it is disabled.
@@ -83,17 +93,21 @@ func (h *health) disables(now time.Time) bool {
 	return h.isFailing() && now.Sub(h.failingSince) >= disableAfter
 }
 
-// room is how many tries may be started: of documents that are due, and of new changes.
-func (h *health) room(now time.Time, inFlight int) (due, fresh int) {
+// earlyBefore: documents that were tried before it may be tried before their time; zero: none may now.
+func (h *health) earlyBefore(now time.Time) time.Time {
+	if h.isFailing() && now.Before(h.nextProbe) {
+		return time.Time{}
+	}
+	return h.recoveredAt
+}
+
+// room is how many tries may be started; mayProbe: also of new changes, and of documents before their time.
+func (h *health) room(now time.Time, inFlight int) (tries int, mayProbe bool) {
 	if !h.isFailing() {
-		free := max(0, maxInFlight-inFlight)
-		return free, free
+		return max(0, maxInFlight-inFlight), true
 	}
 	if inFlight > 0 {
-		return 0, 0
+		return 0, false
 	}
-	if now.Before(h.nextProbe) {
-		return 1, 0
-	}
-	return 1, 1
+	return 1, !now.Before(h.nextProbe)
 }

@@ -43,32 +43,50 @@ func TestParseRetryAfter(t *testing.T) {
 	}
 }
 
+func TestEarlyAt_DoublesItsDelay(t *testing.T) {
+	t.Parallel()
+	for attempts, want := range map[int64]time.Duration{
+		0: time.Second, 1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 256 * time.Second,
+		10: 5 * time.Minute, 1 << 40: 5 * time.Minute,
+	} {
+		if got := earlyAt(noon, attempts, 0).Sub(noon); got != want {
+			t.Errorf("after %d tries: %v, want %v", attempts, got, want)
+		}
+	}
+	if got := earlyAt(noon, 1, time.Hour).Sub(noon); got != time.Hour {
+		t.Errorf("Retry-After: %v", got)
+	}
+}
+
 func TestHealth_ProbesByOneUntilTheFirstSuccess(t *testing.T) {
 	t.Parallel()
 	var h health
-	want := func(name string, at time.Time, inFlight, wantDue, wantFresh int) {
+	want := func(name string, at time.Time, inFlight, wantTries int, mayProbe bool) {
 		t.Helper()
-		if due, fresh := h.room(at, inFlight); due != wantDue || fresh != wantFresh {
-			t.Errorf("%s: %d, %d; want %d, %d", name, due, fresh, wantDue, wantFresh)
+		if tries, may := h.room(at, inFlight); tries != wantTries || may != mayProbe {
+			t.Errorf("%s: %d, %v; want %d, %v", name, tries, may, wantTries, mayProbe)
 		}
 	}
-	want("at first", noon, 0, maxInFlight, maxInFlight)
-	want("some are in flight", noon, maxInFlight-1, 1, 1)
-	h.failed(noon, 0)
-	want("others are in flight", noon, 1, 0, 0)
-	want("the first probe", noon, 0, 1, 1)
-	h.failed(noon.Add(time.Millisecond), 0)
-	want("too soon", noon.Add(minProbeDelay), 0, 1, 0)
-	want("the second probe", noon.Add(time.Millisecond+minProbeDelay), 0, 1, 1)
-	h.failed(noon.Add(time.Minute), 0)
-	want("too soon", noon.Add(2*time.Minute-1), 0, 1, 0)
-	want("as long as it has been failing", noon.Add(2*time.Minute), 0, 1, 1)
-	h.failed(noon.Add(24*time.Hour), 0)
-	want("not longer", noon.Add(24*time.Hour+maxProbeDelay), 0, 1, 1)
-	h.failed(noon.Add(25*time.Hour), time.Hour)
-	want("Retry-After", noon.Add(26*time.Hour-1), 0, 1, 0)
+	want("at first", noon, 0, maxInFlight, true)
+	want("some are in flight", noon, maxInFlight-1, 1, true)
+	h.failed(noon, 0, true)
+	want("others are in flight", noon, 1, 0, false)
+	want("the first probe", noon, 0, 1, true)
+	h.failed(noon.Add(time.Millisecond), 0, true)
+	want("too soon", noon.Add(minProbeDelay), 0, 1, false)
+	want("the second probe", noon.Add(time.Millisecond+minProbeDelay), 0, 1, true)
+	h.failed(noon.Add(time.Minute), 0, true)
+	want("too soon", noon.Add(2*time.Minute-1), 0, 1, false)
+	h.failed(noon.Add(2*time.Minute-1), 0, false)
+	want("as long as it has been failing, whatever documents do", noon.Add(2*time.Minute), 0, 1, true)
+	h.failed(noon.Add(24*time.Hour), 0, true)
+	want("not longer", noon.Add(24*time.Hour+maxProbeDelay), 0, 1, true)
+	h.failed(noon.Add(25*time.Hour), time.Hour, false)
+	want("Retry-After", noon.Add(26*time.Hour-1), 0, 1, false)
+	h.failed(noon.Add(25*time.Hour), 0, true)
+	want("no other answer shortens it", noon.Add(26*time.Hour-1), 0, 1, false)
 	h.succeeded(noon.Add(27 * time.Hour))
-	want("healthy", noon.Add(27*time.Hour), 0, maxInFlight, maxInFlight)
+	want("healthy", noon.Add(27*time.Hour), 0, maxInFlight, true)
 	if !h.recoveredAt.Equal(noon.Add(27 * time.Hour)) {
 		t.Errorf("%+v", h)
 	}
@@ -78,11 +96,26 @@ func TestHealth_ProbesByOneUntilTheFirstSuccess(t *testing.T) {
 	}
 }
 
+func TestHealth_DocumentsBeforeTheirTimeWaitForAProbe(t *testing.T) {
+	t.Parallel()
+	h := health{recoveredAt: noon}
+	if at := h.earlyBefore(noon.Add(time.Hour)); !at.Equal(noon) {
+		t.Errorf("healthy: %v", at)
+	}
+	h.failed(noon.Add(time.Hour), time.Minute, true)
+	if at := h.earlyBefore(noon.Add(time.Hour)); !at.IsZero() {
+		t.Errorf("failing: %v", at)
+	}
+	if at := h.earlyBefore(noon.Add(time.Hour + time.Minute)); !at.Equal(noon) {
+		t.Errorf("at the next probe: %v", at)
+	}
+}
+
 func TestHealth_DisablesAfterFiveDaysOfFailuresAlone(t *testing.T) {
 	t.Parallel()
 	var h health
-	h.failed(noon, 0)
-	h.failed(noon.Add(119*time.Hour), 0)
+	h.failed(noon, 0, true)
+	h.failed(noon.Add(119*time.Hour), 0, true)
 	if h.disables(noon.Add(120*time.Hour - 1)) {
 		t.Error("too soon")
 	}
@@ -90,7 +123,7 @@ func TestHealth_DisablesAfterFiveDaysOfFailuresAlone(t *testing.T) {
 		t.Error("not after five days")
 	}
 	h.succeeded(noon.Add(119 * time.Hour))
-	h.failed(noon.Add(121*time.Hour), 0)
+	h.failed(noon.Add(121*time.Hour), 0, true)
 	if h.disables(noon.Add(125 * time.Hour)) {
 		t.Error("although it succeeded")
 	}

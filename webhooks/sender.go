@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -77,16 +79,28 @@ type sender struct {
 type hooks struct {
 	resolver    *net.Resolver
 	tls         *tls.Config
-	timeout     time.Duration // 0: tryTimeout
-	beforeWrite func() error  // of a flush
+	timeout     time.Duration              // 0: tryTimeout
+	control     func(address string) error // of a connection that is allowed
+	beforeWrite func() error               // of a flush
+	afterWrite  func() error               // its error stands for an answer that was lost
+	maxStored   int64                      // 0: maxDocuments
 }
+
+func (s *Service) maxStored() int64 { return cmp.Or(s.hooks.maxStored, maxDocuments) }
 
 // newSender returns a sender whose connections are its own. It uses no proxy of the environment, and follows no redirect.
 func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
-	dialer := &net.Dialer{Timeout: tryTimeout, Resolver: o.resolver}
-	if !allowPrivate {
-		dialer.Control = checkConnection
-	}
+	dialer := &net.Dialer{Timeout: tryTimeout, Resolver: o.resolver, Control: func(network, address string, c syscall.RawConn) error {
+		if !allowPrivate {
+			if err := checkConnection(network, address, c); err != nil {
+				return err
+			}
+		}
+		if o.control != nil {
+			return o.control(address)
+		}
+		return nil
+	}}
 	config := o.tls
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -127,7 +141,9 @@ func (s *sender) send(ctx context.Context, url string, secrets []secret, id stri
 	request.Header.Set(standardwebhooks.HeaderWebhookSignature, sign(secrets, id, begun, body))
 	answer, err := s.client.Do(request)
 	if err == nil { // the status has decided
-		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
+		if answer.StatusCode >= http.StatusOK { // no time limit ends a read of the connection that 101 hands over
+			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
+		}
 		_ = answer.Body.Close()
 	}
 	r.took = s.clock.Since(begun)

@@ -1,20 +1,26 @@
 package webhooks_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
@@ -64,26 +70,46 @@ func resolver(t *testing.T, first, then string) (r *net.Resolver, questions *ato
 	}}, questions
 }
 
-// The address is checked when the connection is made, so an answer of DNS that changes leads nowhere.
+// DNS answers a public address first and a private one then, as it does to whom it rebinds: the address of each connection
+// is checked. None is made: the test ends those that are allowed.
 func TestSender_ChecksTheAddressOfEachConnection(t *testing.T) {
 	t.Parallel()
-	for _, private := range []string{"127.0.0.1", "10.1.2.3", "169.254.169.254", "100.64.0.1"} {
-		public := "192.0.2.1" // documentation: refused too, and never connected to
-		r, questions := resolver(t, public, private)
+	for _, private := range []string{"127.0.0.1", "10.1.2.3", "169.254.169.254", "100.64.0.1", "192.168.0.1", "0.0.0.0", "255.255.255.255"} {
+		r, questions := resolver(t, "93.184.216.34", private)
+		var connected []string
+		send := webhooks.NewSender(t, false, webhooks.Hooks{Resolver: r, Timeout: tryTimeout, Control: func(address string) error {
+			connected = append(connected, address)
+			return errors.New("no test connects to the Internet")
+		}})
+		if outcome, _ := send(t.Context(), "https://rebound.example.com/"); outcome != "unreached" {
+			t.Errorf("a public address: %s", outcome)
+		}
 		for range 2 {
-			h := webhooks.Hooks{Resolver: r, Timeout: tryTimeout}
-			if outcome, _ := webhooks.Send(t.Context(), "https://rebound.example.com/", false, h); outcome != "private" {
+			if outcome, _ := send(t.Context(), "https://rebound.example.com/"); outcome != "private" {
 				t.Errorf("%s: %s", private, outcome)
 			}
 		}
-		if questions.Load() < 2 {
-			t.Errorf("%s: %d questions", private, questions.Load())
+		if !slices.Equal(connected, []string{"93.184.216.34:443"}) || questions.Load() < 3 {
+			t.Errorf("%s: connections to %v; %d questions", private, connected, questions.Load())
 		}
 	}
+}
+
+func TestSender_RefusesPrivateAddresses(t *testing.T) {
+	t.Parallel()
+	send := webhooks.NewSender(t, false, webhooks.Hooks{Timeout: tryTimeout, Control: func(address string) error {
+		t.Errorf("a connection to %s", address)
+		return errors.New("it is not made")
+	}})
 	for _, url := range []string{"https://127.0.0.1/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[64:ff9b::7f00:1]/",
-		"https://localhost/", "https://8.8.8.8:25/"} {
-		if outcome, status := webhooks.Send(t.Context(), url, false, webhooks.Hooks{Timeout: tryTimeout}); outcome != "private" || status != 0 {
+		"https://localhost/", "https://LOCALHOST/", "https://\uff11\uff12\uff17.0.0.1/", "https://[fe80::1%25lo]/", "https://8.8.8.8:25/"} {
+		if outcome, status := send(t.Context(), url); outcome != "private" || status != 0 {
 			t.Errorf("%s: %s, %d", url, outcome, status)
+		}
+	}
+	for _, url := range []string{"https://2130706433/", "https://0x7f.1/", "https://0177.0.0.1/", "https://127.1/", "https://127.0.0.1./"} {
+		if outcome, _ := send(t.Context(), url); outcome != "private" && outcome != "unreached" && outcome != "timeout" { // by the resolver
+			t.Errorf("%s: %s", url, outcome)
 		}
 	}
 }
@@ -96,8 +122,9 @@ func TestSender_UsesNoProxyOfTheEnvironment(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"} {
 		t.Setenv(name, proxy.URL)
 	}
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
 	for _, url := range []string{"http://hooks.invalid/", "https://hooks.invalid/"} {
-		if outcome, _ := webhooks.Send(t.Context(), url, true, webhooks.Hooks{Timeout: tryTimeout}); outcome == "delivered" || asked.Load() > 0 {
+		if outcome, _ := send(t.Context(), url); outcome == "delivered" || asked.Load() > 0 {
 			t.Errorf("%s: %s, and the proxy was asked %d times", url, outcome, asked.Load())
 		}
 	}
@@ -111,17 +138,18 @@ func TestSender_VerifiesCertificates(t *testing.T) {
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	if outcome, _ := webhooks.Send(t.Context(), server.URL, true, webhooks.Hooks{}); outcome != "unreached" {
+	if outcome, _ := webhooks.NewSender(t, true, webhooks.Hooks{})(t.Context(), server.URL); outcome != "unreached" {
 		t.Errorf("a certificate of nobody: %s", outcome)
 	}
 	known := x509.NewCertPool()
 	known.AddCert(server.Certificate())
 	config := &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12}
-	if outcome, status := webhooks.Send(t.Context(), server.URL, true, webhooks.Hooks{TLS: config}); outcome != "delivered" || status != 204 {
+	send := webhooks.NewSender(t, true, webhooks.Hooks{TLS: config})
+	if outcome, status := send(t.Context(), server.URL); outcome != "delivered" || status != 204 {
 		t.Errorf("a known one: %s, %d", outcome, status)
 	}
 	other := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-	if outcome, _ := webhooks.Send(t.Context(), other, true, webhooks.Hooks{TLS: config}); outcome != "unreached" {
+	if outcome, _ := send(t.Context(), other); outcome != "unreached" {
 		t.Errorf("a certificate of another name: %s", outcome)
 	}
 }
@@ -151,6 +179,7 @@ func TestSender_TellsOutcomes(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(release) })
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
 	for path, want := range map[string]struct {
 		outcome string
 		status  int
@@ -158,9 +187,84 @@ func TestSender_TellsOutcomes(t *testing.T) {
 		"/endless": {"delivered", 200}, "/hangs": {"timeout", 0}, "/breaks": {"unreached", 0}, "/redirects": {"redirect", 302},
 		"/": {"refused", 418},
 	} {
-		outcome, status := webhooks.Send(t.Context(), server.URL+path, true, webhooks.Hooks{Timeout: tryTimeout})
+		outcome, status := send(t.Context(), server.URL+path)
 		if outcome != want.outcome || status != want.status {
 			t.Errorf("%s: %s, %d", path, outcome, status)
 		}
 	}
+}
+
+// An endpoint may answer what no server should. A try ends in its time, and no answer but 2xx counts.
+func TestSender_OutlivesAnswersThatLie(t *testing.T) {
+	t.Parallel()
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, c := range map[string]struct {
+		answer  string
+		repeat  string // again and again, until the connection ends
+		outcome string
+	}{
+		"a switch of protocols":      {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", "", "refused"},
+		"a body that does not come":  {ok + "Content-Length: 10\r\n\r\n", "", "delivered"},
+		"a body without an end":      {ok + "Transfer-Encoding: chunked\r\n\r\n", "4\r\nxxxx\r\n", "delivered"},
+		"a broken chunk":             {ok + "Transfer-Encoding: chunked\r\n\r\nnonsense", "", "delivered"},
+		"headers without an end":     {ok, "X-A: aaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", "unreached"},
+		"one header without an end":  {ok + "X-A: ", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "unreached"},
+		"no end of the status":       {"HTTP/1.1 200 ", "a", "unreached"},
+		"early hints without an end": {"", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "unreached"},
+		"continue without an end":    {"", "HTTP/1.1 100 Continue\r\n\r\n", "unreached"},
+		"another protocol":           {"SSH-2.0-OpenSSH_9.9\r\n", "", "unreached"},
+		"a frame of HTTP/2":          {"\x00\x00\x00\x04\x00\x00\x00\x00\x00", "", "unreached"},
+		"a status below 100":         {"HTTP/1.1 000 Nothing\r\n\r\n", "", "refused"},
+		"nothing":                    {"", "", "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := liar(t, c.answer, c.repeat)
+			send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
+			ended := make(chan string, 1)
+			go func() {
+				outcome, _ := send(t.Context(), "http://"+address+"/")
+				ended <- outcome
+			}()
+			testenv.WaitFor(t, func() bool { return len(ended) > 0 })
+			outcome := <-ended
+			if outcome != c.outcome && (c.outcome != "unreached" || outcome != "timeout") { // how far the endpoint gets in time
+				t.Errorf("%s, want %s", outcome, c.outcome)
+			}
+		})
+	}
+}
+
+// liar is a server that answers each connection with a text, another one again and again, and then nothing.
+func liar(t *testing.T, answer, repeat string) (address string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer c.Close() //nolint:errcheck // it may be closed
+				_, err := http.ReadRequest(bufio.NewReader(c))
+				if err == nil {
+					_, err = io.WriteString(c, answer)
+				}
+				for err == nil && repeat != "" {
+					_, err = io.WriteString(c, repeat)
+				}
+				_, _ = io.Copy(io.Discard, c) // until the client ends the connection
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		serving.Wait()
+	})
+	return listener.Addr().String()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
@@ -37,7 +38,20 @@ func New(db *mongodb.DB, of *changes.Log, allowPrivate bool) *Service {
 func (s *Service) endpoints() *mongo.Collection  { return s.db.Collection(name) }
 func (s *Service) deliveries() *mongo.Collection { return s.db.Collection(deliveriesName) }
 
-func (s *Service) now() time.Time { return s.db.Clock()().UTC().Truncate(time.Millisecond) }
+// now is the database's time: another process may use it, whose clock is another one.
+func (s *Service) now(ctx context.Context) (time.Time, error) {
+	now, err := s.db.Now(ctx)
+	return now, mongodb.Translate(err)
+}
+
+// clock is the database's clock as it is now. Then it follows the process's monotonic one, so that no step of a clock delays
+// anything.
+func (s *Service) clock(ctx context.Context) (clock.Clock, error) {
+	now, err := s.now(ctx)
+	local := s.db.Clock()
+	offset := now.Sub(local())
+	return func() time.Time { return local().Add(offset) }, err
+}
 
 // NewEndpoint is a request to create an endpoint.
 type NewEndpoint struct {
@@ -67,7 +81,10 @@ func (s *Service) Create(
 	if err != nil {
 		return e, "", false, err
 	}
-	now := s.now()
+	now, err := s.now(ctx)
+	if err != nil {
+		return e, "", false, err
+	}
 	e = Endpoint{ID: ids.New(), URL: n.URL, Types: n.Types, EventID: n.EventID, State: Enabled, CreatedAt: now, UpdatedAt: now, position: end}
 	secretText = newSecret()
 	e.secrets = &[]secret{{Text: secretText}}
@@ -172,7 +189,8 @@ type Update struct {
 	State *State
 }
 
-// Update changes an endpoint. One that is enabled again begins behind the changes of that moment; its documents stay.
+// Update changes an endpoint. One that is enabled again is told of what was committed before it was disabled, and then of
+// what is committed from now on; its documents stay.
 func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error) {
 	if u.URL != nil {
 		if err := checkURL(*u.URL, s.allowPrivate); err != nil {
@@ -187,12 +205,13 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 	if _, err := s.Get(ctx, id); err != nil {
 		return Endpoint{}, err
 	}
+	now, err := s.now(ctx)
 	var end changes.Position
-	if u.State != nil && *u.State == Enabled {
-		var err error
-		if end, err = s.end(ctx); err != nil {
-			return Endpoint{}, err
-		}
+	if err == nil && u.State != nil {
+		end, err = s.end(ctx)
+	}
+	if err != nil {
+		return Endpoint{}, err
 	}
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Endpoint, error) {
 		e, err := s.get(ctx, id)
@@ -208,28 +227,32 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 			e.Types = u.Types
 			set = append(set, bson.E{Key: "types", Value: e.Types})
 		}
-		raise := int64(0)
+		var update bson.D
 		if u.State != nil && *u.State != e.State {
 			e.State, e.Reason = *u.State, ""
 			set = append(set, bson.E{Key: "state", Value: e.State})
 			if e.State == Disabled {
 				e.Reason = ReasonOperator
-				set = append(set, bson.E{Key: "reason", Value: e.Reason})
-			} else { // a runner that has not ended yet must not move the position
-				raise = 1
-				set = append(set, bson.E{Key: "internal.seq", Value: end.Seq}, bson.E{Key: "internal.item", Value: end.Item},
-					bson.E{Key: "internal.recoveredAt", Value: s.now()})
-				unset = bson.D{{Key: "reason", Value: ""}, {Key: "internal.failingSince", Value: ""}}
+				set = append(set, bson.E{Key: "reason", Value: e.Reason}, bson.E{Key: "internal.disabledFrom", Value: end.Seq})
+			} else { // a runner that has not ended yet must not go on: it does not know of the gap
+				update = append(update, bson.E{Key: "$inc", Value: bson.D{{Key: "internal.epoch", Value: int64(1)}}})
+				if e.disabledFrom == 0 { // of an earlier version
+					e.disabledFrom = e.position.Seq
+				}
+				if e.disabledFrom < end.Seq {
+					update = append(update, pushGap(gap{from: e.disabledFrom, to: end.Seq}))
+				}
+				set = append(set, bson.E{Key: "internal.recoveredAt", Value: now})
+				for _, field := range []string{"reason", "internal.failingSince", "internal.disabledFrom"} {
+					unset = append(unset, bson.E{Key: field, Value: ""})
+				}
 			}
 		}
 		if len(set) == 0 {
 			return e, nil
 		}
-		e.UpdatedAt = s.now()
-		update := bson.D{
-			{Key: "$set", Value: append(set, bson.E{Key: "updatedAt", Value: e.UpdatedAt})},
-			{Key: "$inc", Value: bson.D{{Key: "internal.epoch", Value: raise}}},
-		}
+		e.UpdatedAt = now
+		update = append(update, bson.E{Key: "$set", Value: append(set, bson.E{Key: "updatedAt", Value: e.UpdatedAt})})
 		if len(unset) > 0 {
 			update = append(update, bson.E{Key: "$unset", Value: unset})
 		}
@@ -265,13 +288,16 @@ func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration
 	if _, err := s.Get(ctx, id); err != nil {
 		return "", err
 	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return "", err
+	}
 	text := newSecret()
 	return text, mongodb.Do(ctx, s.db, func(ctx context.Context) error {
 		e, err := s.get(ctx, id)
 		if err != nil {
 			return err
 		}
-		now := s.now()
 		return s.updateOne(ctx, id, bson.D{{Key: "$set", Value: bson.D{
 			{Key: "secrets", Value: secretsDoc(rotated(*e.secrets, text, now, overlap))}, {Key: "updatedAt", Value: now},
 		}}})
@@ -294,12 +320,16 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
+	now, err := s.clock(ctx)
+	if err != nil {
+		return Tested{}, err
+	}
 	event := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	event.SetID("webhooks-" + id.String() + "-test-" + strings.ToLower(rand.Text()))
 	event.SetSource("/holdfast/" + s.db.Name())
 	event.SetType(TypeTest)
 	event.SetSubject("webhooks/" + id.String())
-	event.SetTime(s.now())
+	event.SetTime(now().UTC())
 	err = event.SetData(cloudevents.ApplicationJSON, map[string]string{"id": id.String()})
 	if err == nil {
 		err = event.Validate()
@@ -311,7 +341,7 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	if err != nil {
 		return Tested{}, err
 	}
-	sender := newSender(s.allowPrivate, s.db.Clock(), s.hooks)
+	sender := newSender(s.allowPrivate, now, s.hooks)
 	defer sender.close()
 	r := sender.send(ctx, e.URL, *e.secrets, event.ID(), body)
 	if r.aborted {

@@ -14,8 +14,9 @@ type track struct {
 
 // item is a change on its way to an endpoint.
 type item struct {
-	*entry
-	isSettled bool
+	entry   *entry // nil: it is settled
+	at      changes.Position
+	subject string
 }
 
 func newTrack(at changes.Position) *track {
@@ -24,7 +25,7 @@ func newTrack(at changes.Position) *track {
 
 // add takes a change. The position moves behind it when it is settled.
 func (t *track) add(e *entry) {
-	i := &item{entry: e}
+	i := &item{entry: e, at: e.at, subject: e.subject}
 	t.items = append(t.items, i)
 	t.unsettled++
 	waiting := t.bySubject[e.subject]
@@ -36,7 +37,7 @@ func (t *track) add(e *entry) {
 
 // addStored takes a change that becomes a document at once.
 func (t *track) addStored(e *entry) {
-	t.items = append(t.items, &item{entry: e, isSettled: true})
+	t.items = append(t.items, &item{at: e.at, subject: e.subject})
 }
 
 // next is the first change that can be sent; nil: there is none.
@@ -66,17 +67,20 @@ func (t *track) delivered(i *item) {
 }
 
 // failed settles a change and those that wait behind it, which it returns: all of them become documents.
-func (t *track) failed(i *item) (behind []*item) {
-	waiting := t.bySubject[i.subject]
-	delete(t.bySubject, i.subject)
-	for _, w := range waiting {
+func (t *track) failed(i *item) (behind []*entry) {
+	for _, w := range t.bySubject[i.subject] {
+		if w != i {
+			behind = append(behind, w.entry)
+		}
 		t.settle(w)
 	}
-	return waiting[1:]
+	delete(t.bySubject, i.subject)
+	return behind
 }
 
+// settle keeps of a change no more than its place: thousands may wait for an earlier one whose try hangs.
 func (t *track) settle(i *item) {
-	i.isSettled = true
+	i.entry = nil
 	t.unsettled--
 }
 
@@ -86,7 +90,7 @@ func (t *track) isBusy(subject string) bool { return len(t.bySubject[subject]) >
 // position is in front of the first change that is not settled.
 func (t *track) position() changes.Position {
 	settled := 0
-	for settled < len(t.items) && t.items[settled].isSettled {
+	for settled < len(t.items) && t.items[settled].entry == nil {
 		t.items[settled] = nil
 		settled++
 	}

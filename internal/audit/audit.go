@@ -1,6 +1,6 @@
-// Package audit keeps what operators did by hand in the console, and with which key: the requests that may change
-// something, with their answers, also refused ones. Requests that were refused before a process took them up, such as
-// those beyond a rate, have changed nothing, and leave no entry: otherwise each would cost a write.
+// Package audit keeps what operators did by hand in the console, and what any program did to webhooks, and with which key:
+// the requests that may change something, with their answers, also refused ones. Requests that were refused before a process
+// took them up, such as those beyond a rate, have changed nothing, and leave no entry: otherwise each would cost a write.
 //
 // An entry is written after its request was answered, outside of the request's transaction. A process that is killed
 // in between leaves none. The records of changes (package changes) are in the transactions; they have the same request
@@ -50,7 +50,7 @@ func Collections() []mongodb.Collection {
 	}}}
 }
 
-// Entry is a request of the console.
+// Entry is a request of the console, or for a webhook.
 type Entry struct {
 	ID        holdfast.ID
 	At        time.Time // by the clock of the process that answered

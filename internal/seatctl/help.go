@@ -22,6 +22,7 @@ var settingsOf = map[string][]string{
 	"recover":   append([]string{"RECOVERY_MAX_DURATION"}, runSettings...),
 	"sweep":     append([]string{"LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION"}, runSettings...),
 	"upgrade":   {"LOG_LEVEL", "LOG_FORMAT"},
+	"webhooks":  {"WEBHOOK_ALLOW_PRIVATE"},
 	"retention": append([]string{"ENDED_RETENTION", "SEAL_AFTER"}, runSettings...),
 }
 

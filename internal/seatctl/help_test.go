@@ -67,6 +67,9 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"upgrade status": upgrade,
 		"upgrade finish": upgrade,
 	}
+	for name := range strings.SplitSeq(", list, show, create, enable, disable, delete, rotate, test, deliveries, replay", ",") {
+		table["webhooks"+name] = with(database, "WEBHOOK_ALLOW_PRIVATE")
+	}
 	commands := commandPattern.FindAllStringSubmatch(help(t), -1)
 	if len(commands) < 14 {
 		t.Errorf("the help lists %d commands: %q", len(commands), commands)
@@ -95,13 +98,14 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 func TestHelp_BeginsWithTheFlagsOfTheCommand(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string][]string{
-		"":            {"Commands:", "doctor", "Flags of every command:", "--help", "--version", "--output", "Settings:", "--mongodb-uri"},
-		"locks":       {"Flags:", "--event", "--user", "--status", "--limit", "Flags of every command:", "Settings:", "--mongodb-uri"},
-		"recover":     {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
-		"plans check": {"-o FILE.svg", "Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
-		"seats":       {"Arguments:", "<event>", "Flags:", "--section", "Flags of every command:", "Settings:", "--mongodb-uri"},
-		"seat-index":  {"Arguments:", "<on|off>", "Flags of every command:", "Settings:", "--mongodb-uri"},
-		"leases free": {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},
+		"":                {"Commands:", "doctor", "Flags of every command:", "--help", "--version", "--output", "Settings:", "--mongodb-uri"},
+		"locks":           {"Flags:", "--event", "--user", "--status", "--limit", "Flags of every command:", "Settings:", "--mongodb-uri"},
+		"recover":         {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
+		"plans check":     {"-o FILE.svg", "Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
+		"seats":           {"Arguments:", "<event>", "Flags:", "--section", "Flags of every command:", "Settings:", "--mongodb-uri"},
+		"seat-index":      {"Arguments:", "<on|off>", "Flags of every command:", "Settings:", "--mongodb-uri"},
+		"webhooks create": {"Arguments:", "<url>", "Flags:", "--type", "--event", "Settings:", "--webhook-allow-private"},
+		"leases free":     {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

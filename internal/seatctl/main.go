@@ -41,6 +41,7 @@ type commands struct {
 	Locks     locksCmd     `cmd:"" help:"List locks."`
 	Bookings  bookingsCmd  `cmd:"" help:"List bookings."`
 	Payments  paymentsCmd  `cmd:"" help:"List payments, sum them up, or print one."`
+	Webhooks  webhooksCmd  `cmd:"" help:"Endpoints that are told of changes: list, create and test them, look at deliveries, replay."`
 	Plans     plansCmd     `cmd:"" help:"Check, import, export and list seating plans."`
 	Seats     seatsCmd     `cmd:"" help:"Show what is taken of an event with a seating plan: a map, counts by section, or seat by seat."`
 	SeatIndex seatIndexCmd `cmd:"" help:"Show whether MongoDB has the unique index of seats, and switch it on or off."`

@@ -32,17 +32,21 @@ function cut(text, fits) {
 /**
  * captionOf is a section's name, and what is free of it, as large as its outline lets them be: on one line or two, else
  * the name alone, else what of the name tells the section from others, else cut. It has `lines` (none if there is no
- * room), at a point of the plan.
+ * room), at a point of the plan. `widths` keeps those of texts for other scales.
  */
-export function captionOf(c, section, count, scale, ratio, font) {
+export function captionOf(c, section, count, { scale, ratio, font, widths }) {
   const { name, short, box, middle } = section;
   const none = { count, lines: [], x: middle.x, y: middle.y };
   const [width, height] = [(box.x1 - box.x0) * scale, (box.y1 - box.y0) * scale];
   if (width < 20 * ratio || height < 1.2 * sizes.at(-1) * ratio) return none;
   const fontOf = (size, isName) => `${isName ? "600 " : ""}${size}px ${font}`;
   const measured = (isName) => (text) => { // in units of the name's size
-    c.font = fontOf(100, isName);
-    return c.measureText(text).width / 100 * (isName ? 1 : 0.85);
+    const key = `${isName ? "n" : "c"}${text}`;
+    if (!widths.has(key)) {
+      c.font = fontOf(100, isName);
+      widths.set(key, c.measureText(text).width / 100 * (isName ? 1 : 0.85));
+    }
+    return widths.get(key);
   };
   const wide = measured(true);
   const small = measured(false)(count);

@@ -33,6 +33,7 @@ export class Painter {
     this.former = undefined; // the last layer that was whole
     this.floor = undefined; // undefined: all
     this.rowLabels = rowLabels(hall);
+    this.widths = new Map(); // of texts of captions
   }
 
   /** setColors begins anew with other colours. */
@@ -40,6 +41,7 @@ export class Painter {
     this.colors = colors;
     this.fills = this.hall.categories.map((c) => readable(c.color, colors.background));
     this.layer = this.former = undefined;
+    this.widths.clear(); // the font may be another one
   }
 
   /** setFloor shows one floor, or all. */
@@ -149,7 +151,7 @@ export class Painter {
     if (!drawsShare) return;
     const count = this.look.text(s);
     let caption = layer.captions.get(s);
-    if (caption?.count !== count) layer.captions.set(s, caption = captionOf(c, s, count, layer.scale, this.ratio, this.colors.font));
+    if (caption?.count !== count) layer.captions.set(s, caption = captionOf(c, s, count, { scale: layer.scale, ratio: this.ratio, font: this.colors.font, widths: this.widths }));
     c.fillStyle = inkOn(fill);
     c.textAlign = "center";
     c.textBaseline = "middle";

@@ -35,7 +35,7 @@ test("captions of sections stay inside of their outlines, at any zoom, and a nam
   let [cut, shortened] = [0, 0];
   for (const scale of [1, 2, 3, 5, 8, 12]) {
     for (const s of hall.sections) {
-      const caption = captionOf(pen, s, "340 free", scale, 1, "sans-serif");
+      const caption = captionOf(pen, s, "340 free", { scale, ratio: 1, font: "sans-serif", widths: new Map() });
       if (scale >= 8) assert.ok(caption.lines.length > 0, `${s.name} has no caption at ${scale}`);
       for (const { text, font, dy } of caption.lines) {
         pen.font = font;

@@ -71,6 +71,7 @@ export async function call(method, path, body) {
   } catch {
     throw new ApiError(0, { code: "NO_ANSWER", detail: "The server does not answer." });
   }
+  if (response.status === 204) return {};
   const result = await response.json().catch(() => null);
   if (!response.ok) throw new ApiError(response.status, result ?? {}, keysBefore);
   if (result === null) throw new ApiError(0, { code: "BROKEN_ANSWER", detail: "The server's answer is incomplete, or no JSON." });

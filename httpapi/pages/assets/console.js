@@ -11,6 +11,7 @@ import { planPage, plansPage } from "./console/plans.js";
 import { startRouter } from "./console/router.js";
 import { searchPage } from "./console/search.js";
 import { userPage } from "./console/users.js";
+import { webhookPage, webhooksPage } from "./console/webhooks.js";
 import { byID } from "./dom.js";
 
 nameRequests("console");
@@ -35,6 +36,8 @@ startRouter({
   "payments/:id": paymentPage,
   "plans": plansPage,
   "plans/:id": planPage,
+  "webhooks": webhooksPage,
+  "webhooks/:id": webhookPage,
   "audit": auditPage,
 }, () => {
   refreshOverview();

@@ -18,6 +18,12 @@ const actions = [
   ["POST", "/api/seating-plans", ([body]) => `created the seating plan ${typeof body.name === "string" ? body.name : ""}`],
   ["POST", "/api/admin/jobs/*/run", ([job]) => `ran the job ${job}`],
   ["DELETE", "/api/admin/jobs/*/lease", ([job]) => `freed the lease of ${job}`],
+  ["POST", "/api/webhooks", ([body]) => `created an endpoint: ${settings(body)}`],
+  ["PATCH", "/api/webhooks/*", ([, body]) => `changed the endpoint: ${settings(body)}`],
+  ["DELETE", "/api/webhooks/*", () => "deleted the endpoint"],
+  ["POST", "/api/webhooks/*/rotate-secret", ([, body]) => `made a new secret of the endpoint: ${settings(body)}`],
+  ["POST", "/api/webhooks/*/test", () => "sent a test event to the endpoint"],
+  ["POST", "/api/webhooks/*/replay", ([, body]) => `replayed changes to the endpoint: ${settings(body)}`],
 ];
 
 const settings = (body) => Object.entries(body).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
@@ -44,7 +50,7 @@ function describe(entry) {
   return `${entry.method} ${entry.path}`;
 }
 
-const pages = { events: "events", locks: "locks", bookings: "bookings", payments: "payments", "seating-plans": "plans", users: "users" };
+const pages = { events: "events", locks: "locks", bookings: "bookings", payments: "payments", "seating-plans": "plans", users: "users", webhooks: "webhooks" };
 
 function targetLink(entry) {
   const [kind] = entry.path.replace(/^\/api\/(admin\/)?/, "").split("/");
@@ -73,7 +79,7 @@ export async function auditPage(page) {
   const { actor = "", target = "", pageToken = "" } = page.query;
   const body = el("div");
   const id = el("input", { name: "target", value: target, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
-  page.root.append(card("Audit", [], el("p", { className: "soft small", textContent: "What was done in the console, with which key, newest first, for a year. Other programs are not listed here: " +
+  page.root.append(card("Audit", [], el("p", { className: "soft small", textContent: "What was done in the console, and to webhooks by any program, with which key, newest first, for a year. Other programs are not listed here: " +
     "the history of a booking or a lock says who changed it." }), form({ className: "fields" },
     (fields) => goTo("audit", { actor: fields.actor.value.trim(), target: fields.target.value.trim() }),
     field("Key", el("input", { name: "actor", value: actor, maxLength: 200, autocomplete: "off" }), "query.actor"),

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/devserver"
+	"github.com/holdfast-dev/holdfast/webhooks"
+)
+
+// The endpoints of a measurement, all for changes of every type.
+const (
+	noEndpoint       = "no endpoint"
+	oneEndpoint      = "one endpoint"
+	besideOneHanging = "one endpoint beside one that hangs"
+)
+
+// withWebhooks measures what webhooks cost the sale, and how late an endpoint is told. The worker that sends, and the
+// endpoints, are on the same cores.
+func withWebhooks(s settings) (rows []*result) {
+	const rate = 2000
+	for _, endpoints := range []string{noEndpoint, oneEndpoint, besideOneHanging} {
+		r := overHTTP(s, httpRow{
+			variant: engineName, load: fmt.Sprintf("%d a second", rate), processes: 1, seats: ampleSeats, beside: sendWebhooks(s, endpoints),
+			run: func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (measurement, error) {
+				m, _, err := lockOnSchedule(ctx, s, servers[0], rate, event, user)
+				return m, err
+			},
+		})
+		r.Variant = endpoints
+		rows = append(rows, r)
+	}
+	for _, endpoints := range []string{noEndpoint, oneEndpoint} {
+		r := closedHTTP(s, httpRow{variant: engineName, processes: 1, seats: ampleSeats, beside: sendWebhooks(s, endpoints)}, saleClients)
+		r.Variant = endpoints
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// sendWebhooks starts a worker, and creates endpoints. What it returns ends them, and notes what they were told.
+func sendWebhooks(s settings, endpoints string) besideLoad {
+	return func(ctx context.Context, e *env) (end func(m *measurement) error, err error) {
+		var receivers []*webhookReceiver
+		for i := range map[string]int{noEndpoint: 0, oneEndpoint: 1, besideOneHanging: 2}[endpoints] {
+			r, err := newWebhookReceiver(i > 0)
+			if err != nil {
+				return nil, err
+			}
+			receivers = append(receivers, r)
+			_, _, _, err = webhooks.New(e.DB, e.Changes, true).Create(ctx,
+				webhooks.NewEndpoint{URL: r.url(), Types: []string{"*"}}, holdfast.CreationKey{})
+			if err != nil {
+				return nil, err
+			}
+		}
+		worker, err := startWorker(ctx, s, e.DB.Name())
+		if err != nil {
+			return nil, err
+		}
+		return func(m *measurement) (err error) {
+			if len(receivers) > 0 {
+				err = receivers[0].noteIn(ctx, m)
+			}
+			worker.Stop()
+			for _, r := range receivers {
+				err = errors.Join(err, r.server.Close())
+			}
+			return err
+		}, nil
+	}
+}
+
+// startWorker starts a worker, and returns when it is ready.
+func startWorker(ctx context.Context, s settings, database string) (*devserver.Process, error) {
+	port, err := devserver.ReservePort()
+	if err != nil {
+		return nil, err
+	}
+	p, err := devserver.Start(devserver.Command{Args: []string{filepath.Join(s.binDir, "worker")}, Output: os.Stderr, Env: []string{
+		"MONGODB_URI=" + s.mongoURI, "MONGODB_DATABASE=" + database, "METRICS_ADDR=" + port.Addr(),
+		"JOB_LEASES=none", "LOG_LEVEL=error", "SHUTDOWN_DELAY=0s", "WEBHOOK_ALLOW_PRIVATE=true",
+	}})
+	if err != nil {
+		return nil, errors.Join(err, port.Close())
+	}
+	if err := errors.Join(waitReady(ctx, p, port.Addr()), port.Close()); err != nil {
+		p.Stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// webhookReceiver is an endpoint. It accepts everything at once, or never answers.
+type webhookReceiver struct {
+	server *http.Server
+	listen net.Listener
+	hangs  bool
+
+	mu   sync.Mutex
+	lags []time.Duration // from the commit of each change to its arrival
+}
+
+func newWebhookReceiver(hangs bool) (*webhookReceiver, error) {
+	listen, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &webhookReceiver{listen: listen, hangs: hangs}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
+	go func() { _ = r.server.Serve(listen) }() // it ends when the server is closed
+	return r, nil
+}
+
+func (r *webhookReceiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.lags)
+}
+
+// drainTimeout bounds the time in which an endpoint is told of all that is left after the load.
+const drainTimeout = 5 * time.Minute
+
+// noteIn notes what the endpoint was told during the load, and how long the rest took. Each lock that was granted is a
+// change.
+func (r *webhookReceiver) noteIn(ctx context.Context, m *measurement) error {
+	told, ended := r.count(), wallClock()
+	for r.count() < m.Granted {
+		if sleep(ctx, 5*time.Millisecond); ctx.Err() != nil || wallClock.Since(ended) > drainTimeout {
+			return fmt.Errorf("the endpoint was told of %d changes of %d", r.count(), m.Granted)
+		}
+	}
+	drained := wallClock.Since(ended)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lags := measurement{latencies: r.lags}
+	if m.note != "" {
+		m.note += "; "
+	}
+	m.note += fmt.Sprintf("first tries %.0f ms after the commit, p99 %.0f ms; %.0f told a second, %d left, which took %.1f s",
+		inMilliseconds(lags.quantile(.5)), inMilliseconds(lags.quantile(.99)), float64(told)/m.Seconds, max(0, m.Granted-told), drained.Seconds())
+	return nil
+}
+
+func (r *webhookReceiver) url() string { return "http://" + r.listen.Addr().String() }
+
+var changeTime = regexp.MustCompile(`"time":"([^"]+)"`)
+
+func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	arrived := wallClock()
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return
+	}
+	if r.hangs {
+		<-request.Context().Done()
+		return
+	}
+	if match := changeTime.FindSubmatch(body); match != nil {
+		if committed, err := time.Parse(time.RFC3339Nano, string(match[1])); err == nil {
+			r.mu.Lock()
+			r.lags = append(r.lags, arrived.Sub(committed))
+			r.mu.Unlock()
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

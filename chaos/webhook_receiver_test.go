@@ -1,0 +1,302 @@
+package chaos_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// webhookReceiver is an endpoint that records what it is told. While isFaulty it answers some tries with an error, a
+// redirect or not at all, and for some time it refuses all.
+type webhookReceiver struct {
+	t      *testing.T
+	server *httptest.Server
+	id     string // of the endpoint
+
+	mu        sync.Mutex
+	rng       *rand.Rand
+	isFaulty  bool
+	isDown    bool
+	verifiers []*standardwebhooks.Webhook // for the secrets that it has been given
+	tries     []webhookTry
+	from      changes.Position // behind the changes that were checked
+	sequences map[string]string
+	problems  []string
+}
+
+// webhookTry is a request that the receiver got.
+type webhookTry struct {
+	ID, Type, Subject, Sequence string
+	at, accepted                time.Time // accepted is zero if it was refused
+}
+
+// startWebhookReceiver creates an endpoint for all changes from now on.
+func (c *cluster) startWebhookReceiver(seed uint64) *webhookReceiver {
+	c.t.Helper()
+	r := &webhookReceiver{t: c.t, rng: rand.New(rand.NewPCG(seed, 1<<36)), from: changes.Position{Seq: 1}, sequences: map[string]string{}}
+	r.server = httptest.NewServer(r)
+	c.t.Cleanup(func() {
+		r.server.CloseClientConnections()
+		r.server.Close()
+	})
+	status, fields, err := c.caller(apiNames[0]).call(c.t.Context(), http.MethodPost, "/api/webhooks",
+		map[string]any{"url": r.server.URL, "types": []string{"*"}})
+	if err != nil || status != http.StatusCreated {
+		c.t.Fatal(status, fields, err)
+	}
+	r.id = fields["id"].(string)
+	r.addSecret(fields["secret"].(string))
+	return r
+}
+
+func (r *webhookReceiver) addSecret(secret string) {
+	r.t.Helper()
+	verifier, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.verifiers = append(r.verifiers, verifier)
+}
+
+func (r *webhookReceiver) set(isFaulty, isDown bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isFaulty, r.isDown = isFaulty, isDown
+}
+
+// misbehave fails now and then until ctx ends, and is down once meanwhile. The operator gives it a new secret.
+func (r *webhookReceiver) misbehave(ctx context.Context, c *cluster, rng *rand.Rand) {
+	r.set(true, false)
+	defer r.set(false, false)
+	delay(ctx, randomMillis(rng, 500, 2000))
+	r.set(true, true)
+	r.rotateSecret(ctx, c)
+	delay(ctx, randomMillis(rng, 500, 1500))
+	r.set(true, false)
+	<-ctx.Done()
+}
+
+// rotateSecret asks for a new secret. The former one stays in force, so that a lost answer does not matter.
+func (r *webhookReceiver) rotateSecret(ctx context.Context, c *cluster) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	status, fields, err := c.caller(apiNames[1]).call(ctx, http.MethodPost, "/api/webhooks/"+r.id+"/rotate-secret", nil)
+	if err == nil && status == http.StatusOK {
+		r.addSecret(fields["secret"].(string))
+	}
+}
+
+func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil { // its sender was killed
+		return
+	}
+	try := webhookTry{at: time.Now()}
+	if err = json.Unmarshal(body, &try); err != nil {
+		r.note("%v: %s", err, body)
+	}
+	if id := request.Header.Get("webhook-id"); id != try.ID {
+		r.note("the webhook-id %q is not that of the change %s", id, try.ID)
+	}
+	if err := r.verify(request.Header, body); err != nil {
+		r.note("change %s: %v", try.ID, err)
+	}
+	status, pause := r.answer()
+	delay(request.Context(), pause)
+	if status/100 == 2 {
+		try.accepted = time.Now()
+	}
+	r.mu.Lock()
+	r.tries = append(r.tries, try)
+	r.mu.Unlock()
+	if status == 0 {
+		panic(http.ErrAbortHandler) // the connection ends without an answer
+	}
+	w.Header().Set("Location", "/elsewhere")
+	w.WriteHeader(status)
+}
+
+// verify accepts a signature by any of the secrets that were in force.
+func (r *webhookReceiver) verify(header http.Header, body []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var failures error
+	for _, v := range r.verifiers {
+		err := v.VerifyIgnoringTimestamp(body, header) // the clocks of the processes are wrong
+		if err == nil {
+			return nil
+		}
+		failures = errors.Join(failures, err)
+	}
+	return failures
+}
+
+// answer draws the status of an answer, 0 for none, and what passes before it.
+func (r *webhookReceiver) answer() (status int, pause time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch n := r.rng.IntN(60); {
+	case r.isDown:
+		return http.StatusServiceUnavailable, 0
+	case !r.isFaulty || n > 4:
+		return http.StatusNoContent, 0
+	case n == 0:
+		return http.StatusInternalServerError, 0
+	case n == 1:
+		return http.StatusTemporaryRedirect, 0
+	case n == 2:
+		return 0, 0
+	default:
+		return http.StatusOK, randomMillis(r.rng, 0, 800)
+	}
+}
+
+func (r *webhookReceiver) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problems = append(r.problems, fmt.Sprintf(format, args...))
+}
+
+// webhookTimeout bounds the time until everything was accepted, after the receiver is well again.
+const webhookTimeout = time.Minute
+
+// check: each change that was committed since the last check was accepted, and nothing else was sent; a change was
+// sent after the earlier ones of its subject were accepted, and always with the same ID. It returns the number of
+// changes. What was told of changes that are not listed yet is compared by the next check; after the last one nothing
+// may be left.
+func (r *webhookReceiver) check(c *clients, env *testenv.Env) int {
+	committed, err := r.committed(env)
+	if err != nil {
+		c.violation("webhooks", "%v", err)
+		return 0
+	}
+	var missing []holdfast.Change
+	if !poll(webhookTimeout, 100*time.Millisecond, func() bool {
+		missing = r.missing(committed)
+		return len(missing) == 0
+	}) {
+		endpoint, _ := findAll[bson.M](env, "webhooks", bson.D{})
+		pending, _ := findAll[bson.M](env, "webhookdeliveries", bson.D{{Key: "state", Value: "PENDING"}})
+		for _, e := range endpoint {
+			delete(e, "secrets")
+		}
+		c.violation("webhooks", "%d of %d changes were not accepted %v after the receiver was well, such as %s; "+
+			"the endpoint is %v; pending are %v", len(missing), len(committed), webhookTimeout, missing[0].ID(), endpoint, pending)
+	}
+	r.mu.Lock()
+	tries, problems := r.tries, r.problems
+	r.tries, r.problems = nil, nil
+	r.mu.Unlock()
+	told, unknown := r.checkTries(committed, tries)
+	r.mu.Lock()
+	r.tries = append(unknown, r.tries...)
+	r.mu.Unlock()
+	for _, p := range append(problems, told...) {
+		c.violation("webhooks", "%s", p)
+	}
+	return len(committed)
+}
+
+// checkLast fails the test if something was told that was never committed.
+func (r *webhookReceiver) checkLast(c *cluster) {
+	last := &clients{t: c.t}
+	r.check(last, c.env)
+	for _, v := range last.violations {
+		c.t.Error(v)
+	}
+	for _, t := range r.tries {
+		c.t.Errorf("webhooks: the change %s of %s was told, but not committed", t.ID, t.Subject)
+	}
+}
+
+// committed lists the changes since the last check.
+func (r *webhookReceiver) committed(env *testenv.Env) (all []holdfast.Change, err error) {
+	for {
+		found, next, err := env.Changes.List(context.Background(), &r.from, changes.Filter{}, 500)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+		if next == r.from {
+			return all, nil
+		}
+		r.from = next
+	}
+}
+
+func (r *webhookReceiver) missing(committed []holdfast.Change) (missing []holdfast.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	accepted := map[string]bool{}
+	for _, t := range r.tries {
+		if !t.accepted.IsZero() {
+			accepted[t.ID] = true
+		}
+	}
+	for _, c := range committed {
+		if !accepted[c.ID()] {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+// checkTries compares the tries with the changes. Those of an earlier check may be told again: their IDs are known.
+// It returns what was told of changes that are not known.
+func (r *webhookReceiver) checkTries(committed []holdfast.Change, tries []webhookTry) (problems []string, unknown []webhookTry) {
+	type told struct {
+		change   holdfast.Change
+		accepted time.Time // first
+		before   string    // the change of the subject before it
+	}
+	byID, last := map[string]*told{}, map[string]string{}
+	for _, c := range committed {
+		byID[c.ID()] = &told{change: c, before: last[c.Subject()]}
+		last[c.Subject()] = c.ID()
+	}
+	for _, t := range tries {
+		if c := byID[t.ID]; c != nil && !t.accepted.IsZero() && (c.accepted.IsZero() || t.accepted.Before(c.accepted)) {
+			c.accepted = t.accepted
+		}
+	}
+	for _, t := range tries {
+		c, known := byID[t.ID]
+		place := t.Subject + " " + t.Sequence
+		if before := cmp.Or(r.sequences[t.ID], place); before != place {
+			problems = append(problems, fmt.Sprintf("the change %s was %s and is %s", t.ID, before, place))
+		}
+		if !known {
+			if r.sequences[t.ID] == "" {
+				unknown = append(unknown, t)
+			}
+			continue
+		}
+		r.sequences[t.ID] = place
+		if want := c.change.Subject() + " " + fmt.Sprintf("%019d", c.change.Revision); want != place || string(c.change.Type) != t.Type {
+			problems = append(problems, fmt.Sprintf("the change %s of %s %s was told as %s of %s", t.ID, c.change.Type, want, t.Type, place))
+		}
+		if b := byID[c.before]; b != nil && (b.accepted.IsZero() || b.accepted.After(t.at)) {
+			problems = append(problems, fmt.Sprintf("the change %s of %s was told before %s was accepted", t.ID, place, c.before))
+		}
+	}
+	return problems, unknown
+}
