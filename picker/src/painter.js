@@ -171,8 +171,9 @@ export class Painter {
     this.look.shares(s).forEach((share, state) => {
       if (state !== free && share > 0) {
         c.fillStyle = this.#color(s.main, state);
-        c.fillRect(from, y(s.box.y0), share * width, height);
-        from += share * width;
+        const wide = Math.max(share * width, 3 * this.ratio); // few seats are seen, too
+        c.fillRect(from, y(s.box.y0), wide, height);
+        from += wide;
       }
     });
     c.restore();
