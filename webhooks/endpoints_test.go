@@ -3,7 +3,6 @@ package webhooks_test
 import (
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,14 +202,8 @@ func TestDispatcher_OperatorsMeddle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	steady, meddled := newReceiver(t), newReceiver(t)
-	n := atomic.Int32{}
 	for _, r := range []*receiver{steady, meddled} {
-		r.answers(func(told, http.ResponseWriter) int {
-			if n.Add(1)%5 == 0 {
-				return http.StatusServiceUnavailable
-			}
-			return http.StatusOK
-		})
+		r.refusesFirst(1, 5, http.StatusServiceUnavailable)
 	}
 	id, other := b.endpoint(steady), b.endpoint(meddled)
 	meddled.verifier = nil // its secret changes

@@ -112,6 +112,25 @@ func (r *receiver) got() (all, accepted []told) {
 	return append([]told(nil), r.all...), append([]told(nil), r.accepted...)
 }
 
+// refusesFirst refuses the first tries of every n-th change.
+func (r *receiver) refusesFirst(tries, every, status int) {
+	var mu sync.Mutex
+	left := map[string]int{}
+	r.answers(func(one told, _ http.ResponseWriter) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, isKnown := left[one.ID]; !isKnown && len(left)%every == 0 {
+			left[one.ID] = tries
+		} else if !isKnown {
+			left[one.ID] = 0
+		}
+		if left[one.ID]--; left[one.ID] >= 0 {
+			return status
+		}
+		return http.StatusOK
+	})
+}
+
 // hasAccepted reports whether each change was accepted at least once.
 func (r *receiver) hasAccepted(ids []string) bool {
 	_, accepted := r.got()

@@ -243,6 +243,7 @@ func liar(t *testing.T, answer, repeat string) (address string) {
 		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
+	ended, end := context.WithCancel(context.Background())
 	serving.Go(func() {
 		for {
 			c, err := listener.Accept()
@@ -250,6 +251,7 @@ func liar(t *testing.T, answer, repeat string) (address string) {
 				return
 			}
 			serving.Go(func() {
+				defer context.AfterFunc(ended, func() { _ = c.Close() })()
 				defer c.Close() //nolint:errcheck // it may be closed
 				_, err := http.ReadRequest(bufio.NewReader(c))
 				if err == nil {
@@ -264,6 +266,7 @@ func liar(t *testing.T, answer, repeat string) (address string) {
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
+		end()
 		serving.Wait()
 	})
 	return listener.Addr().String()

@@ -28,15 +28,7 @@ func TestDispatcher_AKilledOneSkipsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	r := newReceiver(t)
-	n := 0
-	r.answers(func(told, http.ResponseWriter) int { // some fail
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if n++; n%4 == 0 {
-			return http.StatusBadGateway
-		}
-		return http.StatusOK
-	})
+	r.refusesFirst(3, 4, http.StatusBadGateway)
 	id := b.endpoint(r)
 	killed := errors.New("killed")
 	dying := benchOn(b.Env, webhooks.Hooks{Timeout: tryTimeout, BeforeWrite: func() error { return killed }})
@@ -294,13 +286,7 @@ func TestFlush_IsRepeatedIfItsAnswerIsLost(t *testing.T) {
 	}})
 	r := newReceiver(t)
 	id := b.endpoint(r)
-	n := atomic.Int32{}
-	r.answers(func(told, http.ResponseWriter) int {
-		if n.Add(1)%7 == 0 {
-			return http.StatusBadGateway
-		}
-		return http.StatusOK
-	})
+	r.refusesFirst(1, 4, http.StatusBadGateway)
 	b.run()
 	event := b.Event(100)
 	b.sell(event, 5)
