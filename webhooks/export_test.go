@@ -21,12 +21,13 @@ type Hooks struct {
 	BeforeWrite func() error
 	AfterWrite  func() error
 	MaxStored   int64
+	WakeEvery   time.Duration
 }
 
 func (h Hooks) inner() hooks {
 	return hooks{
 		resolver: h.Resolver, tls: h.TLS, timeout: h.Timeout, control: h.Control, beforeWrite: h.BeforeWrite, afterWrite: h.AfterWrite,
-		maxStored: h.MaxStored,
+		maxStored: h.MaxStored, wakeEvery: h.WakeEvery,
 	}
 }
 

@@ -50,21 +50,38 @@ func TestDispatcher_WaitsForNoDeliveryThatIsGone(t *testing.T) {
 	r.checkOrder()
 }
 
-// The next process makes a delivery due that waits for none.
+// A delivery that waits for none is found: by the next process at once, by the same one after some time.
 func TestDispatcher_FindsADeliveryThatWaitsForNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	for name, isRunning := range map[string]bool{"by the next process": false, "by the same process": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			findWaiting(t, isRunning)
+		})
+	}
+}
+
+func findWaiting(t *testing.T, isRunning bool) {
+	b := benchOn(testenv.New(t), webhooks.Hooks{Timeout: tryTimeout, WakeEvery: 100 * time.Millisecond})
 	r := newReceiver(t)
 	id := b.endpoint(r, "holdfast.lock.*")
 	r.answersAlways(http.StatusInternalServerError)
 	b.Acquire(b.Event(10), 1, testenv.Soon())
-	b.dispatchOnce()
+	if isRunning {
+		b.run()
+		b.number()
+		testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Pending)) == 1 })
+	} else {
+		b.dispatchOnce()
+	}
 	update := bson.D{{Key: "$unset", Value: bson.D{{Key: "nextAttemptAt", Value: ""}}}}
 	found, err := b.DB.Collection("webhookdeliveries").UpdateOne(b.Ctx(), mongodb.Is("webhookId", id), update)
 	if err != nil || found.ModifiedCount != 1 {
 		t.Fatal(found, err)
 	}
 	r.answersAlways(http.StatusOK)
-	b.run()
+	if !isRunning {
+		b.run()
+	}
 	testenv.WaitFor(t, func() bool { return r.hasAccepted(b.changeIDs()[1:]) })
 }

@@ -36,6 +36,12 @@ func (r *runner) pollDue(ctx context.Context) {
 	if at := r.pollAt(now); at.IsZero() || at.After(now) {
 		return
 	}
+	// There should be nothing to wake. But a change that waits for ever would be lost.
+	if len(r.blocked) > 0 && now.Sub(r.wokenAt) >= r.wakeEvery() {
+		if _, err := r.subjects(ctx, r.endpoint.ID, now); err == nil {
+			r.wokenAt = now
+		}
+	}
 	found, err := r.Service.due(ctx, r.endpoint.ID, now, r.health.earlyBefore(now), r.track.scanned)
 	if err == nil && (r.hasReplay || r.pending >= r.maxStored()) {
 		r.pending, err = r.countPending(ctx, r.endpoint.ID, r.maxStored())

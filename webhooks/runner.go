@@ -28,6 +28,7 @@ const (
 	flushInterval     = time.Second
 	retriedFlushDelay = 20 * time.Millisecond
 	duePollInterval   = time.Second
+	wakeInterval      = 30 * time.Second
 	flushTimeout      = 20 * time.Second
 	// stopTimeout is how long tries in flight may take to end when the process stops, and lastFlushTimeout the write
 	// of their results.
@@ -57,9 +58,10 @@ type runner struct {
 	due         []*try          // documents to be tried
 	dueSubjects map[string]bool // of documents in flight
 	polledAt    time.Time
-	isMoreDue   bool // perhaps
-	pollAgain   bool // the last poll failed
-	hasReplay   bool // there are more documents than the runner knows of
+	wokenAt     time.Time // when documents were looked for that wait for nothing
+	isMoreDue   bool      // perhaps
+	pollAgain   bool      // the last poll failed
+	hasReplay   bool      // there are more documents than the runner knows of
 
 	written   flush // what is not written yet
 	stored    changes.Position

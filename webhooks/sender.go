@@ -84,9 +84,11 @@ type hooks struct {
 	beforeWrite func() error               // of a flush
 	afterWrite  func() error               // its error stands for an answer that was lost
 	maxStored   int64                      // 0: maxDocuments
+	wakeEvery   time.Duration              // 0: wakeInterval
 }
 
-func (s *Service) maxStored() int64 { return cmp.Or(s.hooks.maxStored, maxDocuments) }
+func (s *Service) maxStored() int64         { return cmp.Or(s.hooks.maxStored, maxDocuments) }
+func (s *Service) wakeEvery() time.Duration { return cmp.Or(s.hooks.wakeEvery, wakeInterval) }
 
 // newSender returns a sender whose connections are its own. It uses no proxy of the environment, and follows no redirect.
 func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
