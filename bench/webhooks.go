@@ -68,6 +68,11 @@ func sendWebhooks(s settings, endpoints string) besideLoad {
 		if err != nil {
 			return nil, err
 		}
+		if len(receivers) > 0 {
+			if err := receivers[0].warmUp(ctx, e); err != nil {
+				return nil, err
+			}
+		}
 		return func(m *measurement) (err error) {
 			if len(receivers) > 0 {
 				err = receivers[0].noteIn(ctx, m)
@@ -126,6 +131,23 @@ func (r *webhookReceiver) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.lags)
+}
+
+// warmUp returns when the endpoint is told of a change that it makes.
+func (r *webhookReceiver) warmUp(ctx context.Context, e *env) error {
+	if _, err := e.createEvent(ctx, 1); err != nil {
+		return err
+	}
+	for r.count() == 0 {
+		if sleep(ctx, time.Millisecond); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	sleep(ctx, time.Second) // what is left of it, such as the creation of the other event
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lags = nil
+	return nil
 }
 
 // drainTimeout bounds the time in which an endpoint is told of all that is left after the load.
