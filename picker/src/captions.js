@@ -79,31 +79,38 @@ export function captionOf(c, section, count, { scale, ratio, font, widths }) {
 
 /**
  * nameOf is the picture of a section's name, and where it is: beside a point of the plan, inside or outside of the outline,
- * where it covers the fewest seats. null: the section is too small for it.
+ * where it covers the fewest seats. null: the section is too small for it. `pictures` keeps pictures for other scales.
  */
-export function nameOf({ hall, ratio, colors }, { scale }, section) {
+export function nameOf({ hall, ratio, colors, context: c, pictures }, { scale }, section) {
   const { box, name, middle } = section;
-  const picture = document.createElement("canvas");
-  const c = picture.getContext("2d");
+  const width = (box.x1 - box.x0) * scale;
+  if (width < 40 * ratio) return null;
   const font = `600 ${nameSize * ratio}px ${colors.font}`;
   c.font = font;
-  const width = (box.x1 - box.x0) * scale;
   const most = Math.max(1.3 * width, Math.min(2 * width, 100 * ratio));
-  const text = width < 40 * ratio ? undefined : cut(name, (t) => c.measureText(t).width <= most);
+  const text = cut(name, (t) => c.measureText(t).width <= most);
   if (text === undefined) return null;
-  picture.width = Math.ceil(c.measureText(text).width + 8 * ratio);
-  picture.height = Math.ceil(1.5 * nameSize * ratio);
+  const [wide, high] = [Math.ceil(c.measureText(text).width + 8 * ratio), Math.ceil(1.5 * nameSize * ratio)];
   const [top, bottom] = topOf(section);
-  const away = picture.height / 2;
-  const places = [[top, away], [top, -away], [box.y0, -away], [bottom, away]].map(([y, dy]) => {
-    const [px, py, r] = [picture.width / 2 / scale, away / scale, hall.spacing * 0.4];
+  const away = high / 2;
+  const places = [];
+  for (const [y, dy] of [[top, away], [top, -away], [box.y0, -away], [bottom, away]]) {
+    const [px, py, r] = [wide / 2 / scale, away / scale, hall.spacing * 0.4];
     let covers = 0;
     hall.grid.each(middle.x - px - r, y + dy / scale - py - r, middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
-    return { picture, x: middle.x, y, dy, covers };
-  });
+    places.push({ x: middle.x, y, dy, covers });
+    if (covers === 0) break;
+  }
   const place = places.reduce((a, b) => (b.covers < a.covers ? b : a));
-  Object.assign(c, { font, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * ratio, fillStyle: colors.ink });
-  c.strokeStyle = place === places[0] ? colors.floor : colors.background;
-  for (const write of ["strokeText", "fillText"]) c[write](text, picture.width / 2, picture.height / 2);
-  return place;
+  const halo = place === places[0] ? colors.floor : colors.background;
+  let picture = pictures.get(text + halo);
+  if (picture === undefined) {
+    picture = document.createElement("canvas");
+    Object.assign(picture, { width: wide, height: high });
+    const pen = picture.getContext("2d");
+    Object.assign(pen, { font, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * ratio, strokeStyle: halo, fillStyle: colors.ink });
+    for (const write of ["strokeText", "fillText"]) pen[write](text, wide / 2, away);
+    pictures.set(text + halo, picture);
+  }
+  return { picture, ...place };
 }

@@ -34,6 +34,7 @@ export class Painter {
     this.floor = undefined; // undefined: all
     this.rowLabels = rowLabels(hall);
     this.widths = new Map(); // of texts of captions
+    this.pictures = new Map(); // of names
   }
 
   /** setColors begins anew with other colours. */
@@ -42,6 +43,7 @@ export class Painter {
     this.fills = this.hall.categories.map((c) => readable(c.color, colors.background));
     this.layer = this.former = undefined;
     this.widths.clear(); // the font may be another one
+    this.pictures.clear();
   }
 
   /** setFloor shows one floor, or all. */
@@ -56,6 +58,7 @@ export class Painter {
   showsSeats(camera) { return this.hall.spacing * camera.scale >= seatsFrom; }
 
   resize(width, height, ratio) {
+    if (ratio !== this.ratio) this.pictures.clear();
     this.ratio = ratio;
     this.canvas.width = Math.max(1, Math.round(width * ratio));
     this.canvas.height = Math.max(1, Math.round(height * ratio));
@@ -95,8 +98,7 @@ export class Painter {
     if (left > 0 && this.former !== undefined) this.#put(this.former, this.former.visible(scale, dx, dy, this.canvas), scale, dx, dy);
     this.#put(this.layer, wanted, scale, dx, dy);
     if (this.layer.tiles.size > maxTiles) this.layer.keep(wanted);
-    this.#overlay(camera);
-    return left > 0;
+    return this.#overlay(camera, deadline) || left > 0;
   }
 
   #put(layer, keys, scale, dx, dy) {
@@ -297,11 +299,19 @@ export class Painter {
   }
 
   // #overlay has what changes with the customer: drawn in each frame, for some dozens of seats.
-  #overlay(camera) {
+  // It returns whether there is more to draw, with the next frame.
+  #overlay(camera, deadline) {
     const { mine = [], pending = [], hinted = [], seat, section, rectangle, area } = this.look.overlay();
     const c = this.context;
     const ratio = this.ratio;
-    if (this.layer.seats) for (const s of this.hall.sections) if (s.first < s.end && this.isShown(s) && camera.sees(s.box)) this.#name(camera, s);
+    let isLate = false;
+    if (this.layer.seats) {
+      for (const s of this.hall.sections) {
+        if (s.first === s.end || !this.isShown(s) || !camera.sees(s.box)) continue;
+        if (this.layer.sprites.has(s) || performance.now() < deadline) this.#name(camera, s);
+        else isLate = true;
+      }
+    }
     const size = Math.max(this.hall.spacing * camera.scale * ratio, 5 * ratio);
     const at = (i) => [camera.x(this.hall.x[i]) * ratio, camera.y(this.hall.y[i]) * ratio];
     const ring = (i, r, color, width, dash = []) => {
@@ -355,6 +365,7 @@ export class Painter {
       c.lineWidth = 3 * ratio;
       c.stroke();
     }
+    return isLate;
   }
 }
 
