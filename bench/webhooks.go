@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
@@ -79,7 +79,7 @@ func sendWebhooks(s settings, endpoints string) besideLoad {
 			}
 			worker.Stop()
 			for _, r := range receivers {
-				err = errors.Join(err, r.server.Close())
+				err = errors.Join(err, r.close())
 			}
 			return err
 		}, nil
@@ -108,8 +108,9 @@ func startWorker(ctx context.Context, s settings, database string) (*devserver.P
 
 // webhookReceiver is an endpoint. It accepts everything at once, or never answers.
 type webhookReceiver struct {
-	server *http.Server
+	server *fasthttp.Server
 	listen net.Listener
+	closed chan struct{}
 	hangs  bool
 
 	mu   sync.Mutex
@@ -121,10 +122,15 @@ func newWebhookReceiver(hangs bool) (*webhookReceiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &webhookReceiver{listen: listen, hangs: hangs}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
+	r := &webhookReceiver{listen: listen, hangs: hangs, closed: make(chan struct{})}
+	r.server = &fasthttp.Server{Handler: r.receive, NoDefaultServerHeader: true}
 	go func() { _ = r.server.Serve(listen) }() // it ends when the server is closed
 	return r, nil
+}
+
+func (r *webhookReceiver) close() error {
+	close(r.closed)
+	return r.server.Shutdown()
 }
 
 func (r *webhookReceiver) count() int {
@@ -178,22 +184,20 @@ func (r *webhookReceiver) url() string { return "http://" + r.listen.Addr().Stri
 
 var changeTime = regexp.MustCompile(`"time":"([^"]+)"`)
 
-func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+func (r *webhookReceiver) receive(request *fasthttp.RequestCtx) {
 	arrived := wallClock()
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return
-	}
+	request.SetStatusCode(fasthttp.StatusNoContent)
 	if r.hangs {
-		<-request.Context().Done()
+		<-r.closed
 		return
 	}
-	if match := changeTime.FindSubmatch(body); match != nil {
-		if committed, err := time.Parse(time.RFC3339Nano, string(match[1])); err == nil {
-			r.mu.Lock()
-			r.lags = append(r.lags, arrived.Sub(committed))
-			r.mu.Unlock()
-		}
+	match := changeTime.FindSubmatch(request.PostBody())
+	if match == nil {
+		return
 	}
-	w.WriteHeader(http.StatusNoContent)
+	if committed, err := time.Parse(time.RFC3339Nano, string(match[1])); err == nil {
+		r.mu.Lock()
+		r.lags = append(r.lags, arrived.Sub(committed))
+		r.mu.Unlock()
+	}
 }
