@@ -26,6 +26,7 @@ type cluster struct {
 	env        *testenv.Env
 	http       *http.Client
 	planIDs    []string // of hallPlans
+	webhook    string   // the ID of an endpoint; "": there is none
 	seatIndex  bool
 
 	mu       sync.Mutex

@@ -63,7 +63,8 @@ func runNemesis(t *testing.T, n nemesis) {
 	c := startCluster(t, clusterOptions{smallPool: seed%2 == 1, withoutSeatIndex: seed/2%2 == 1})
 	watching, endWatching := context.WithCancel(t.Context())
 	stream := startStreamChecker(watching, t, c.env)
-	receiver := c.startWebhookReceiver(seed)
+	receiver := newWebhookReceiver(t, seed)
+	c.webhook = c.createWebhook(receiver)
 	var users []string
 	for i := range 6 {
 		users = append(users, mustCreate(t, c.caller("api-0"), "/api/users",
@@ -82,7 +83,7 @@ func runNemesis(t *testing.T, n nemesis) {
 	}
 	endWatching()
 	<-stream.done
-	receiver.checkLast(c)
+	receiver.checkLast(c.env)
 	c.stop()
 	t.Logf("seed %d: %s", seed, report)
 	if !report.isSufficient() {
@@ -159,7 +160,10 @@ func (r *round) run(report *nemesisReport) bool {
 	final := cs.check(r.env)
 	unfollow()
 	follower.check(r.env)
-	told := r.receiver.check(cs, r.env)
+	told, wrong := r.receiver.check(r.env)
+	for _, w := range wrong {
+		cs.violation("webhooks", "%s", w)
+	}
 	created := made.check(r.cluster)
 	cs.checkSubscribers(subscribers, r.stream, final)
 	unsubscribe()

@@ -28,7 +28,6 @@ import (
 type webhookReceiver struct {
 	t      *testing.T
 	server *httptest.Server
-	id     string // of the endpoint
 
 	mu        sync.Mutex
 	rng       *rand.Rand
@@ -36,34 +35,41 @@ type webhookReceiver struct {
 	isDown    bool
 	verifiers []*standardwebhooks.Webhook // for the secrets that it has been given
 	tries     []webhookTry
-	from      changes.Position // behind the changes that were checked
-	sequences map[string]string
+	accepted  int
 	problems  []string
+
+	from changes.Position  // behind the changes that were checked
+	told map[string]string // what was told of a change, by its ID
 }
 
 // webhookTry is a request that the receiver got.
 type webhookTry struct {
 	ID, Type, Subject, Sequence string
+	body                        string
 	at, accepted                time.Time // accepted is zero if it was refused
 }
 
-// startWebhookReceiver creates an endpoint for all changes from now on.
-func (c *cluster) startWebhookReceiver(seed uint64) *webhookReceiver {
-	c.t.Helper()
-	r := &webhookReceiver{t: c.t, rng: rand.New(rand.NewPCG(seed, 1<<36)), from: changes.Position{Seq: 1}, sequences: map[string]string{}}
+// newWebhookReceiver starts a receiver.
+func newWebhookReceiver(t *testing.T, seed uint64) *webhookReceiver {
+	r := &webhookReceiver{t: t, rng: rand.New(rand.NewPCG(seed, 1<<36)), from: changes.Position{Seq: 1}, told: map[string]string{}}
 	r.server = httptest.NewServer(r)
-	c.t.Cleanup(func() {
+	t.Cleanup(func() {
 		r.server.CloseClientConnections()
 		r.server.Close()
 	})
+	return r
+}
+
+// createWebhook creates an endpoint for all changes from now on, and returns its ID.
+func (c *cluster) createWebhook(r *webhookReceiver) (id string) {
+	c.t.Helper()
 	status, fields, err := c.caller(apiNames[0]).call(c.t.Context(), http.MethodPost, "/api/webhooks",
 		map[string]any{"url": r.server.URL, "types": []string{"*"}})
 	if err != nil || status != http.StatusCreated {
 		c.t.Fatal(status, fields, err)
 	}
-	r.id = fields["id"].(string)
 	r.addSecret(fields["secret"].(string))
-	return r
+	return fields["id"].(string)
 }
 
 func (r *webhookReceiver) addSecret(secret string) {
@@ -83,23 +89,23 @@ func (r *webhookReceiver) set(isFaulty, isDown bool) {
 	r.isFaulty, r.isDown = isFaulty, isDown
 }
 
-// misbehave fails now and then until ctx ends, and is down once meanwhile. The operator gives it a new secret.
+// misbehave fails now and then until ctx ends, and is down once meanwhile. The operator gives the endpoint a new secret.
 func (r *webhookReceiver) misbehave(ctx context.Context, c *cluster, rng *rand.Rand) {
 	r.set(true, false)
 	defer r.set(false, false)
 	delay(ctx, randomMillis(rng, 500, 2000))
 	r.set(true, true)
-	r.rotateSecret(ctx, c)
+	c.rotateSecret(ctx, r)
 	delay(ctx, randomMillis(rng, 500, 1500))
 	r.set(true, false)
 	<-ctx.Done()
 }
 
 // rotateSecret asks for a new secret. The former one stays in force, so that a lost answer does not matter.
-func (r *webhookReceiver) rotateSecret(ctx context.Context, c *cluster) {
+func (c *cluster) rotateSecret(ctx context.Context, r *webhookReceiver) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	status, fields, err := c.caller(apiNames[1]).call(ctx, http.MethodPost, "/api/webhooks/"+r.id+"/rotate-secret", nil)
+	status, fields, err := c.caller(apiNames[1]).call(ctx, http.MethodPost, "/api/webhooks/"+c.webhook+"/rotate-secret", nil)
 	if err == nil && status == http.StatusOK {
 		r.addSecret(fields["secret"].(string))
 	}
@@ -110,7 +116,7 @@ func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request
 	if err != nil { // its sender was killed
 		return
 	}
-	try := webhookTry{at: time.Now()}
+	try := webhookTry{at: time.Now(), body: string(body)}
 	if err = json.Unmarshal(body, &try); err != nil {
 		r.note("%v: %s", err, body)
 	}
@@ -126,7 +132,9 @@ func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request
 		try.accepted = time.Now()
 	}
 	r.mu.Lock()
-	r.tries = append(r.tries, try)
+	if r.tries = append(r.tries, try); !try.accepted.IsZero() {
+		r.accepted++
+	}
 	r.mu.Unlock()
 	if status == 0 {
 		panic(http.ErrAbortHandler) // the connection ends without an answer
@@ -179,15 +187,21 @@ func (r *webhookReceiver) note(format string, args ...any) {
 // webhookTimeout bounds the time until everything was accepted, after the receiver is well again.
 const webhookTimeout = time.Minute
 
+// count is how many tries were accepted.
+func (r *webhookReceiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.accepted
+}
+
 // check: each change that was committed since the last check was accepted, and nothing else was sent; a change was
-// sent after the earlier ones of its subject were accepted, and always with the same ID. It returns the number of
-// changes. What was told of changes that are not listed yet is compared by the next check; after the last one nothing
-// may be left.
-func (r *webhookReceiver) check(c *clients, env *testenv.Env) int {
+// sent after the earlier ones of its subject were accepted, and always with the same ID and the same body. It returns the
+// number of changes, and what is wrong. What was told of changes that are not listed yet is compared by the next check;
+// after the last one nothing may be left.
+func (r *webhookReceiver) check(env *testenv.Env) (n int, problems []string) {
 	committed, err := r.committed(env)
 	if err != nil {
-		c.violation("webhooks", "%v", err)
-		return 0
+		return 0, []string{err.Error()}
 	}
 	var missing []holdfast.Change
 	if !poll(webhookTimeout, 100*time.Millisecond, func() bool {
@@ -199,32 +213,26 @@ func (r *webhookReceiver) check(c *clients, env *testenv.Env) int {
 		for _, e := range endpoint {
 			delete(e, "secrets")
 		}
-		c.violation("webhooks", "%d of %d changes were not accepted %v after the receiver was well, such as %s; "+
-			"the endpoint is %v; pending are %v", len(missing), len(committed), webhookTimeout, missing[0].ID(), endpoint, pending)
+		problems = append(problems, fmt.Sprintf("%d of %d changes were not accepted %v after the receiver was well, such as %s; "+
+			"the endpoint is %v; pending are %v", len(missing), len(committed), webhookTimeout, missing[0].ID(), endpoint, pending))
 	}
 	r.mu.Lock()
-	tries, problems := r.tries, r.problems
-	r.tries, r.problems = nil, nil
-	r.mu.Unlock()
-	told, unknown := r.checkTries(committed, tries)
-	r.mu.Lock()
-	r.tries = append(unknown, r.tries...)
-	r.mu.Unlock()
-	for _, p := range append(problems, told...) {
-		c.violation("webhooks", "%s", p)
-	}
-	return len(committed)
+	defer r.mu.Unlock()
+	var wrong []string
+	wrong, r.tries = r.checkTries(committed, r.tries)
+	problems = append(append(problems, r.problems...), wrong...)
+	r.problems = nil
+	return len(committed), problems
 }
 
-// checkLast fails the test if something was told that was never committed.
-func (r *webhookReceiver) checkLast(c *cluster) {
-	last := &clients{t: c.t}
-	r.check(last, c.env)
-	for _, v := range last.violations {
-		c.t.Error(v)
+// checkLast checks once more, and fails the test also if something was told that was never committed.
+func (r *webhookReceiver) checkLast(env *testenv.Env) {
+	_, problems := r.check(env)
+	for _, p := range problems {
+		r.t.Errorf("webhooks: %s", p)
 	}
 	for _, t := range r.tries {
-		c.t.Errorf("webhooks: the change %s of %s was told, but not committed", t.ID, t.Subject)
+		r.t.Errorf("webhooks: the change %s of %s was told, but not committed", t.ID, t.Subject)
 	}
 }
 
@@ -281,16 +289,16 @@ func (r *webhookReceiver) checkTries(committed []holdfast.Change, tries []webhoo
 	for _, t := range tries {
 		c, known := byID[t.ID]
 		place := t.Subject + " " + t.Sequence
-		if before := cmp.Or(r.sequences[t.ID], place); before != place {
-			problems = append(problems, fmt.Sprintf("the change %s was %s and is %s", t.ID, before, place))
+		if before := cmp.Or(r.told[t.ID], t.body); before != t.body {
+			problems = append(problems, fmt.Sprintf("the change %s was %s and is %s", t.ID, before, t.body))
 		}
 		if !known {
-			if r.sequences[t.ID] == "" {
+			if r.told[t.ID] == "" {
 				unknown = append(unknown, t)
 			}
 			continue
 		}
-		r.sequences[t.ID] = place
+		r.told[t.ID] = t.body
 		if want := c.change.Subject() + " " + fmt.Sprintf("%019d", c.change.Revision); want != place || string(c.change.Type) != t.Type {
 			problems = append(problems, fmt.Sprintf("the change %s of %s %s was told as %s of %s", t.ID, c.change.Type, want, t.Type, place))
 		}

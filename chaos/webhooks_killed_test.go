@@ -2,12 +2,7 @@ package chaos_test
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
@@ -29,11 +23,14 @@ func TestWebhooks_TheProcessThatTellsIsKilledOrFrozen(t *testing.T) {
 	t.Parallel()
 	ws := startWorkers(t, lease.KindMongo, 2, "WEBHOOK_ALLOW_PRIVATE=true")
 	service := webhooks.New(ws.env.DB, ws.env.Changes, true)
-	r := newHookReceiver(t)
-	endpoint, _, _, err := service.Create(t.Context(), webhooks.NewEndpoint{URL: r.server.URL, Types: []string{"*"}}, holdfast.CreationKey{})
+	r := newWebhookReceiver(t, seedFromEnv())
+	all := webhooks.NewEndpoint{URL: r.server.URL, Types: []string{"*"}}
+	endpoint, secret, _, err := service.Create(t.Context(), all, holdfast.CreationKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.addSecret(secret)
+	r.set(true, false)
 	event := ws.env.Event(eventSeats)
 	ctx, stop := context.WithCancel(t.Context())
 	var selling sync.WaitGroup
@@ -56,9 +53,15 @@ func TestWebhooks_TheProcessThatTellsIsKilledOrFrozen(t *testing.T) {
 	}
 	stop()
 	selling.Wait()
-	r.succeed()
-	r.awaitAll(ws.env)
-	r.check()
+	r.set(false, false)
+	numbered := poll(resumeTimeout, 50*time.Millisecond, func() bool {
+		waits, err := ws.env.Changes.WaitingSince(t.Context())
+		return err == nil && waits.IsZero()
+	})
+	if told := r.count(); !numbered || told < 200 {
+		t.Errorf("%d changes are too few to prove anything; all have a number: %v", told, numbered)
+	}
+	r.checkLast(ws.env)
 	settled := poll(resumeTimeout, 50*time.Millisecond, func() bool {
 		pending, _, err := service.Deliveries(t.Context(), endpoint.ID, webhooks.Pending, holdfast.Page{Size: 1})
 		return err == nil && len(pending) == 0
@@ -105,7 +108,7 @@ func podOf(holder string) string {
 }
 
 // awaitTeller waits until a process other than the former one has the lease of the job webhooks and the endpoint is told of more.
-func (ws *workers) awaitTeller(r *hookReceiver, former string) (teller string) {
+func (ws *workers) awaitTeller(r *webhookReceiver, former string) (teller string) {
 	ws.t.Helper()
 	told := r.count()
 	found := poll(startTimeout, 10*time.Millisecond, func() bool {
@@ -121,137 +124,4 @@ func (ws *workers) awaitTeller(r *hookReceiver, former string) (teller string) {
 		ws.t.Fatalf("no worker tells the endpoint after %s", former)
 	}
 	return teller
-}
-
-// hookReceiver is an endpoint that keeps all it is told. It refuses some deliveries.
-type hookReceiver struct {
-	t      *testing.T
-	server *httptest.Server
-
-	mu       sync.Mutex
-	all      []hookDelivery
-	accepted []hookDelivery
-	refuses  bool
-	want     []string // all changes
-}
-
-type hookDelivery struct {
-	ID       string `json:"id"`
-	Subject  string `json:"subject"`
-	Sequence string `json:"sequence"`
-	header   string // webhook-id
-	body     string
-}
-
-func newHookReceiver(t *testing.T) *hookReceiver {
-	r := &hookReceiver{t: t, refuses: true}
-	r.server = httptest.NewServer(r)
-	t.Cleanup(r.server.Close)
-	return r
-}
-
-func (r *hookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, err := io.ReadAll(request.Body)
-	if err != nil { // its process was killed
-		return
-	}
-	d := hookDelivery{header: request.Header.Get("webhook-id"), body: string(body)}
-	if err := json.Unmarshal(body, &d); err != nil {
-		r.t.Errorf("%q: %v", body, err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, d)
-	if r.refuses && len(r.all)%50 == 0 {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	r.accepted = append(r.accepted, d)
-}
-
-func (r *hookReceiver) succeed() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refuses = false
-}
-
-func (r *hookReceiver) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.accepted)
-}
-
-// awaitAll waits until each change was accepted.
-func (r *hookReceiver) awaitAll(env *testenv.Env) {
-	r.t.Helper()
-	var missing []string
-	told := poll(resumeTimeout, 100*time.Millisecond, func() bool {
-		if r.want = nil; !r.list(env) {
-			return false
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		accepted := map[string]bool{}
-		for _, d := range r.accepted {
-			accepted[d.ID] = true
-		}
-		missing = slices.DeleteFunc(slices.Clone(r.want), func(id string) bool { return accepted[id] })
-		return len(missing) == 0
-	})
-	if !told {
-		r.t.Errorf("the endpoint was never told of %d of %d changes: %v", len(missing), len(r.want), missing[:min(5, len(missing))])
-	}
-}
-
-// list lists the changes. It is false while some have no number yet.
-func (r *hookReceiver) list(env *testenv.Env) bool {
-	r.t.Helper()
-	if waits, err := env.Changes.WaitingSince(r.t.Context()); err != nil || !waits.IsZero() {
-		return false
-	}
-	from := changes.Position{Seq: 1}
-	for {
-		list, next, err := env.Changes.List(r.t.Context(), &from, changes.Filter{}, 500)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		for _, c := range list {
-			r.want = append(r.want, c.ID())
-		}
-		if next == from {
-			return true
-		}
-		from = next
-	}
-}
-
-// check fails the test if something else was told, in another order, or not as before.
-func (r *hookReceiver) check() {
-	r.t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	committed, bodies, last, seen := map[string]bool{}, map[string]string{}, map[string]string{}, map[string]bool{}
-	for _, id := range r.want {
-		committed[id] = true
-	}
-	for _, d := range r.all {
-		if before, isKnown := bodies[d.ID]; d.header != d.ID || !committed[d.ID] || isKnown && before != d.body {
-			r.t.Errorf("told was %+v; before %q; it was committed: %v", d, before, committed[d.ID])
-		}
-		bodies[d.ID] = d.body
-	}
-	for _, d := range r.accepted {
-		if seen[d.ID] {
-			continue
-		}
-		seen[d.ID] = true
-		if d.Sequence < last[d.Subject] {
-			r.t.Errorf("%s was told after %s of its subject", d.ID, last[d.Subject])
-		}
-		last[d.Subject] = d.Sequence
-	}
-	r.t.Logf("%d changes, %d tries, %d accepted", len(r.want), len(r.all), len(r.accepted))
-	if len(r.want) < 200 {
-		r.t.Errorf("%d changes are too few to prove anything", len(r.want))
-	}
 }
