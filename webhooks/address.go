@@ -23,7 +23,7 @@ func checkURL(text string, allowPrivate bool) error {
 	case err != nil || u.Hostname() == "" || strings.ContainsFunc(text, isNotInURL):
 		return holdfast.RefuseInput(where, "Give an absolute URL, such as https://example.com/holdfast.")
 	case u.Scheme != "https" && (u.Scheme != "http" || !allowPrivate):
-		return holdfast.RefuseInput(where, "The URL of an endpoint begins with https.")
+		return holdfast.RefuseInput(where, "The URL of an endpoint begins with https. For development, WEBHOOK_ALLOW_PRIVATE=true allows others.")
 	case u.User != nil:
 		return holdfast.RefuseInput(where, "The URL of an endpoint has no user and no password; deliveries are signed instead.")
 	case u.Fragment != "" || strings.Contains(text, "#"):
