@@ -39,7 +39,8 @@ function frames(events) {
   let n = 0;
   for (const task of tasks.sort((a, b) => a.ts - b.ts)) { // a task belongs to the frame that begins in it, or to the last one
     while (n + 1 < starts.length && starts[n + 1] <= task.ts + task.dur) n++;
-    if (starts[n] <= task.ts + task.dur) busy[n] += task.dur / 1000;
+    // What begins later than two frames after the last one is of none: the map rests, as while the wheel turns and there is no further to zoom.
+    if (starts[n] <= task.ts + task.dur && task.ts - starts[n] < 33_000) busy[n] += task.dur / 1000;
   }
   return busy.sort((a, b) => a - b);
 }
