@@ -217,7 +217,7 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 	if err != nil || !found {
 		return nil, err
 	}
-	blocked, err := d.subjects(ctx, id, d.now())
+	blocked, err := d.wakeSubjects(ctx, id, d.now())
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,8 @@
 // that is neither delivered nor a document, because both are written in one transaction. A process that is killed
 // anywhere leaves the last position; the next one sends what follows, some of it for the second time, with the same ID.
 // A runner that another one has replaced fails at its next flush, whose epoch does not match, and writes nothing: a runner
-// writes by flushes alone. A flush whose outcome is unknown is repeated, and writes the same documents.
+// writes by flushes alone, but for documents that wait for nothing, which it makes due (wakeSubjects): that harms no other
+// runner. A flush whose outcome is unknown is repeated, and writes the same documents.
 //
 // Order: a change is sent after the earlier changes of its subject were accepted or are DEAD. A replay tells old changes
 // again; they are in order among themselves, but may come after newer ones that were delivered before. The member

@@ -38,7 +38,9 @@ func (r *runner) pollDue(ctx context.Context) {
 	}
 	// There should be nothing to wake. But a change that waits for ever would be lost.
 	if len(r.blocked) > 0 && now.Sub(r.wokenAt) >= r.wakeEvery() {
-		if _, err := r.subjects(ctx, r.endpoint.ID, now); err == nil {
+		if _, err := r.wakeSubjects(ctx, r.endpoint.ID, now); err != nil {
+			r.log.WarnContext(ctx, "[WEBHOOKS JOB] Deliveries that wait for nothing can't be looked for; trying again", slog.Any("error", err))
+		} else {
 			r.wokenAt = now
 		}
 	}
@@ -135,9 +137,9 @@ func (s *Service) firstOf(ctx context.Context, id ID, subject string) (first del
 	})
 }
 
-// subjects are those of the endpoint's documents that are PENDING: later changes of them become documents too. It makes those
-// due that wait for an earlier one which is not there.
-func (s *Service) subjects(ctx context.Context, id ID, now time.Time) (map[string]bool, error) {
+// wakeSubjects returns the subjects of the endpoint's documents that are PENDING: later changes of them become documents too.
+// It makes those due that wait for an earlier one which is not there.
+func (s *Service) wakeSubjects(ctx context.Context, id ID, now time.Time) (map[string]bool, error) {
 	found, err := mongodb.All[struct {
 		Subject mongodb.Text `bson:"_id"`
 		Next    mongodb.Date `bson:"next"`
