@@ -133,7 +133,7 @@ func TestShop_LeavesUnknownOutcomesAlone(t *testing.T) {
 	}
 }
 
-// Holdfast records no payment of a confirmation that is not valid. Nobody else gives that money back.
+// Holdfast records no payment of a confirmation that is not valid. Only the shop can give that money back.
 func TestShop_VoidsWhatHoldfastDoesNotRecord(t *testing.T) {
 	w, cart := newWorld(t), cryptorand.Text()
 	w.gate.before = func(call string, body []byte) []byte {

@@ -286,22 +286,10 @@ func (w *world) createEvent(seats int64, latePayments string) string {
 	return e.ID
 }
 
-// cancelEvent is an operator who cancels an event.
+// cancelEvent cancels an event as its operator.
 func (w *world) cancelEvent(event string) {
-	request, err := http.NewRequest(http.MethodPost, holdfast+"/api/admin/events/"+event+"/cancel", nil)
-	if err != nil {
+	if _, err := w.operator.CancelEvent(w.Context(), event); err != nil {
 		w.Error(err)
-		return
-	}
-	request.Header.Set("Authorization", "Bearer "+adminSecret)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		w.Error(err)
-		return
-	}
-	_ = response.Body.Close() // only the status counts
-	if response.StatusCode != http.StatusAccepted {
-		w.Errorf("the cancellation of an event is answered %d", response.StatusCode)
 	}
 }
 
