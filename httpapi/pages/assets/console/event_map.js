@@ -63,7 +63,7 @@ export function eventMap(page, event, plan, onSeat) {
     const isPossible = (n) => n > 0 && n <= maxAtOnce;
     block.hidden = !isPossible(canBlock);
     unblock.hidden = !isPossible(canUnblock);
-    // A part of them would be one that nobody has chosen.
+    // A part of them would be one that the operator has not chosen.
     const isTooMany = Math.max(canBlock, canUnblock) > maxAtOnce ? ` At most ${count(maxAtOnce, "seat")} at once: draw a smaller rectangle.` : "";
     setText(hint, seats.length === 0 ? where === undefined ? "" : "No seat is in the rectangle." : `${count(seats.length, "seat")} selected.${isTooMany}`);
     map.draw();
