@@ -2,6 +2,7 @@ package expiry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -20,7 +21,12 @@ type Canceller struct {
 	Sweeper *Sweeper
 	// OnProgress is called with what the run has done: at most once a second during a pass, and after one that ended something.
 	OnProgress func(context.Context, Report)
+	// TakesTurns ends a run with ErrOthersFirst where it would wait and another wish is due. The caller asks Next and goes on.
+	TakesTurns bool
 }
+
+// ErrOthersFirst ends a run that has to wait, and is not at its end, because another wish is due.
+var ErrOthersFirst = errors.New("another event is due to be cancelled first")
 
 // Ask stores the wish to cancel all of an event, cancels the event, and returns the ID of the run that carries it out:
 // that of an earlier wish, if one is left. It refuses with EVENT_NOT_FOUND. After OUTCOME_UNKNOWN it may be asked again.
@@ -43,33 +49,31 @@ func (c *Canceller) close(ctx context.Context, eventID holdfast.ID) error {
 	return err
 }
 
-// Next is the run of the oldest wish that is not carried out; "": there is none.
+// Next is the run to go on with; "": there is no wish that is not carried out. The first passes of all wishes come before any
+// wait for a last pass.
 func (c *Canceller) Next(ctx context.Context) (runID string, err error) {
-	wishes, err := c.Sweeper.Pipeline.Store().Cancellations(ctx, 1)
-	if err != nil || len(wishes) == 0 {
-		return "", err
-	}
-	return wishes[0].RunID, nil
+	s := c.Sweeper.Pipeline.Store()
+	wish, _, err := s.NextCancellation(ctx, s.DB().TransactionLifetime(ctx))
+	return wish.RunID, err
 }
-
-// maxWishes bounds the wishes among which a run looks for its own.
-const maxWishes = 1000
 
 // Run carries out the wish of a run. It ends locks and bookings in passes: the last one begins a transaction's lifetime
 // after the event was cancelled, when no transaction can be left that has read it before. Every failure of the database
 // is tried again until ctx ends.
 func (c *Canceller) Run(ctx context.Context, run Run) (Report, error) {
 	s := c.Sweeper.Pipeline.Store()
-	wishes, err := s.Cancellations(ctx, maxWishes)
-	if err != nil {
+	wish, found, err := s.CancellationOf(ctx, run.ID)
+	if err != nil || !found {
 		return Report{}, err
 	}
-	for _, wish := range wishes {
-		if wish.RunID == run.ID {
-			return c.carryOut(ctx, run, wish)
-		}
+	if err := c.letOthers(ctx, wish); err != nil {
+		return Report{}, err
 	}
-	return Report{}, nil
+	report, err := c.carryOut(ctx, run, wish)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrOthersFirst) {
+		err = errors.Join(err, s.TriedCancellation(ctx, wish, false))
+	}
+	return report, err
 }
 
 func (c *Canceller) carryOut(ctx context.Context, run Run, wish store.Cancellation) (Report, error) {
@@ -86,42 +90,68 @@ func (c *Canceller) carryOut(ctx context.Context, run Run, wish store.Cancellati
 	if wish, err = s.CloseCancellation(ctx, wish); err != nil {
 		return p.report, err
 	}
-	for isLast := false; ; {
+	for {
+		left, err := c.untilLast(ctx, wish)
+		if err != nil {
+			return p.report, err
+		}
 		ended, err := c.pass(ctx, p, wish.EventID)
 		if ended > 0 && c.OnProgress != nil {
 			c.OnProgress(ctx, p.report)
 		}
+		failed := p.report.Errors > 0
 		switch {
 		case err != nil:
 			return p.report, err
-		case isLast && ended == 0 && p.report.Errors == 0:
+		case left <= 0 && ended == 0 && !failed:
 			p.success(ctx)
 			return p.report, s.EndCancellation(ctx, wish)
 		}
 		p.report.Errors = 0 // the next pass tries again
-		if isLast, err = c.waitForLast(ctx, wish); err != nil {
+		if err := s.TriedCancellation(ctx, wish, !failed); err != nil {
+			return p.report, err
+		}
+		if err := c.wait(ctx, wish, left, failed); err != nil {
 			return p.report, err
 		}
 	}
 }
 
-// passInterval is the time between two passes that found nothing to end.
+// passInterval is the time between two passes that found nothing to end, and after one that failed.
 const passInterval = time.Second
 
-// waitForLast waits until the next pass may be the last, or until it is time for another pass, and reports which.
-func (c *Canceller) waitForLast(ctx context.Context, wish store.Cancellation) (isLast bool, err error) {
+// untilLast is the time until a pass that begins can be the last one.
+func (c *Canceller) untilLast(ctx context.Context, wish store.Cancellation) (time.Duration, error) {
 	db := c.Sweeper.Pipeline.Store().DB()
 	now, err := db.Now(ctx)
-	if err != nil {
-		return false, err
+	return wish.ClosedAt.Add(db.TransactionLifetime(ctx)).Sub(now), err
+}
+
+// wait waits until it is time for another pass, unless another wish is due.
+func (c *Canceller) wait(ctx context.Context, wish store.Cancellation, left time.Duration, failed bool) error {
+	pause := min(max(left, 0), passInterval)
+	if failed { // before the turn of another wish, which may fail as well
+		sleep(ctx, passInterval)
+		pause = 0
 	}
-	left := wish.ClosedAt.Add(db.TransactionLifetime(ctx)).Sub(now)
-	select {
-	case <-ctx.Done():
-		return false, interrupted(ctx)
-	case <-time.After(min(max(left, 0), passInterval)):
-		return left <= passInterval, nil
+	if err := c.letOthers(ctx, wish); err != nil {
+		return err
 	}
+	sleep(ctx, pause)
+	return interrupted(ctx)
+}
+
+// letOthers returns ErrOthersFirst if another wish is due, and comes before this one.
+func (c *Canceller) letOthers(ctx context.Context, wish store.Cancellation) error {
+	if !c.TakesTurns {
+		return nil
+	}
+	s := c.Sweeper.Pipeline.Store()
+	next, found, err := s.NextCancellation(ctx, s.DB().TransactionLifetime(ctx))
+	if err == nil && found && next.IsDue && next.RunID != wish.RunID {
+		return ErrOthersFirst
+	}
+	return err
 }
 
 // pass ends all that the event has, and returns how much that was.

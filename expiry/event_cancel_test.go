@@ -299,3 +299,50 @@ func TestEventCancel_OfNoEventIsRefused(t *testing.T) {
 		t.Errorf("a wish was stored: %q, %v", next, err)
 	}
 }
+
+// A wish whose first pass has not ended comes before one that waits for its last pass, and one that failed behind the others.
+func TestEventCancel_TakesTurns(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	c := canceller(w, 3)
+	c.TakesTurns = true
+	var runs []string
+	for range 2 {
+		runID, err := c.Ask(w.Ctx(), w.Event(10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, runID)
+	}
+	next := func(want string) {
+		t.Helper()
+		if got, err := c.Next(w.Ctx()); err != nil || got != want {
+			t.Errorf("the next run is %q, %v, want %q", got, err, want)
+		}
+	}
+	tried := func(runID string, passed bool) {
+		t.Helper()
+		wish, found, err := w.Store.CancellationOf(w.Ctx(), runID)
+		if err == nil && found {
+			wish, err = w.Store.CloseCancellation(w.Ctx(), wish)
+		}
+		if err == nil {
+			err = w.Store.TriedCancellation(w.Ctx(), wish, passed)
+		}
+		if err != nil || !found {
+			t.Fatal(found, err)
+		}
+	}
+	next(runs[0])
+	tried(runs[0], false)
+	next(runs[1])
+	tried(runs[1], true)
+	next(runs[0])
+	run := w.Run(holdfast.EndedByEventCancel)
+	run.ID = runs[1]
+	if report, err := c.Run(w.Ctx(), run); !errors.Is(err, expiry.ErrOthersFirst) {
+		t.Errorf("a run that waits goes on before one that is due: %+v, %v", report, err)
+	}
+	tried(runs[0], true)
+	next(runs[1])
+}

@@ -64,7 +64,8 @@ func (r *Runner) Failures(ctx context.Context, limit int) ([]Record, error) {
 
 // RunNow runs a job at once on this process, whether it leads or not. It returns
 // the finished run or, after timeout or the end of ctx, the run in progress,
-// which goes on until it ends or Stop is called. CodeRunning: another run is in
+// which goes on until it ends or Stop is called. Of a job with Asked it runs what was asked for, until nothing is left, and
+// returns the first run. CodeRunning: another run is in
 // progress; the field holder names its process. holdfast.CodeUnavailable: the
 // lease is unavailable, and the job did not run. holdfast.CodeOutcomeUnknown: the run had not
 // acquired its lease in time; it may start later.
@@ -84,8 +85,12 @@ func (r *Runner) RunNow(ctx context.Context, name string, timeout time.Duration)
 		if job.Asked != nil {
 			o.runID, _ = job.Asked(r.manualCtx) // without an answer the run finds nothing to do
 		}
-		result, _ := r.runExclusive(r.manualCtx, job, Manual, o) // the record has the error
+		result, err := r.runExclusive(r.manualCtx, job, Manual, o)
 		ended <- result
+		if o.runID != "" && mayRunNext(result, err) {
+			o.onStart = nil
+			_ = r.runAsked(r.manualCtx, job, Manual, o) // the records have the errors
+		}
 	})
 	r.mu.Unlock()
 	timer := time.NewTimer(timeout)

@@ -3,6 +3,8 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,5 +70,51 @@ func TestAsked_ARunGoesOnUntilItIsDone(t *testing.T) {
 	if r.Counts != want || r.Trigger != jobs.Manual || r.Outcome != jobs.Completed || r.FinishedAt.Before(r.StartedAt) ||
 		!r.StartedAt.Equal(waiting.StartedAt) {
 		t.Errorf("the record is %+v", r)
+	}
+}
+
+// A run that waits lets another one go first, and goes on under its ID. One request carries out all that was asked for.
+func TestAsked_ARunLetsAnotherOneGoFirst(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	var mu sync.Mutex
+	left, order := []string{"asked-1", "asked-2"}, []string(nil)
+	waited := false
+	asked := jobs.Job{
+		Name: "asked",
+		Asked: func(context.Context) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(left) == 0 {
+				return "", nil
+			}
+			return left[0], nil
+		},
+		Do: func(_ context.Context, run jobs.Run) (jobs.Counts, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			order, left = append(order, run.ID), left[1:]
+			counts := run.Earlier.Add(jobs.Counts{Applied: 1})
+			if !waited {
+				waited, left = true, append(left, run.ID)
+				return counts, jobs.ErrOthersFirst
+			}
+			return counts, nil
+		},
+	}
+	p := open(t, env, []jobs.Job{asked})
+	if first, err := p.RunNow(t.Context(), "asked", time.Minute); err != nil || first.ID != "asked-1" || first.Outcome != jobs.Running {
+		t.Errorf("the first run is %+v, %v", first, err)
+	}
+	for n, id := range []string{"asked-1", "asked-2"} {
+		testenv.WaitFor(t, func() bool { return p.Await(t.Context(), "asked", id).Outcome == jobs.Completed })
+		if got := p.Await(t.Context(), "asked", id).Applied; got != 2-n {
+			t.Errorf("run %s has applied %d", id, got)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"asked-1", "asked-2", "asked-1"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %v, want %v", order, want)
 	}
 }

@@ -33,6 +33,10 @@ var errTimeLimit = errors.New("the run lasted longer than its limit")
 // are. The run has completed, and the reason in its record is that error.
 var ErrLeftOver = errors.New("documents are left over")
 
+// ErrOthersFirst is the error of a run of a job with Asked that has to wait, and lets another run go first. It goes on once
+// Asked returns it again.
+var ErrOthersFirst = errors.New("another run goes first")
+
 // reasonTimeLimit is the reason of a run that its time limit ended although it advanced.
 const reasonTimeLimit = "time_limit"
 
@@ -44,6 +48,25 @@ var errStopped = errors.New("the process was stopped")
 // which is no error. The returned error is the run's own.
 func (r *Runner) RunExclusive(ctx context.Context, job Job, t Trigger) (Result, error) {
 	return r.runExclusive(ctx, job, t, exclusive{runWithoutStore: r.RunWithoutStore})
+}
+
+// runAsked runs what callers have asked for, one run after the other, until nothing is left or a run fails. A failed run
+// goes on later.
+func (r *Runner) runAsked(ctx context.Context, job Job, t Trigger, o exclusive) error {
+	for {
+		var err error
+		if o.runID, err = job.Asked(ctx); err != nil || o.runID == "" {
+			return err
+		}
+		if result, err := r.runExclusive(ctx, job, t, o); !mayRunNext(result, err) {
+			return err
+		}
+	}
+}
+
+// mayRunNext reports whether a run leaves the job to the next one that was asked for.
+func mayRunNext(result Result, err error) bool {
+	return result.Outcome == Completed || errors.Is(err, ErrOthersFirst)
 }
 
 // exclusive are the options of runExclusive.
@@ -252,6 +275,8 @@ func logEnd(ctx context.Context, log *slog.Logger, err error, r Record, took tim
 	switch {
 	case errors.Is(err, errStopped): // no fault: the next leader continues
 		level, message = slog.LevelInfo, "Run ended because the process stops"
+	case errors.Is(err, ErrOthersFirst):
+		level, message = slog.LevelInfo, "Run waits, and another one goes first"
 	case r.Outcome == Completed:
 		level, message = slog.LevelWarn, "Run completed, but left something for the next run"
 	}

@@ -70,10 +70,7 @@ func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) e
 			}
 			o := exclusive{runWithoutStore: r.RunWithoutStore, unneeded: r.notLeading}
 			if job.Asked != nil {
-				var err error
-				if o.runID, err = job.Asked(ctx); err != nil || o.runID == "" {
-					return err
-				}
+				return r.runAsked(ctx, job, Scheduled, o)
 			}
 			_, err := r.runExclusive(ctx, job, Scheduled, o)
 			return err

@@ -37,7 +37,7 @@ func (a *App) jobs() []jobs.Job {
 
 // canceller reports its progress to a run.
 func (a *App) canceller(run jobs.Run) *expiry.Canceller {
-	return &expiry.Canceller{Sweeper: a.Sweeper, OnProgress: func(ctx context.Context, report expiry.Report) {
+	return &expiry.Canceller{Sweeper: a.Sweeper, TakesTurns: true, OnProgress: func(ctx context.Context, report expiry.Report) {
 		run.Report(ctx, run.Earlier.Add(jobs.Counts(report)))
 	}}
 }
@@ -45,13 +45,16 @@ func (a *App) canceller(run jobs.Run) *expiry.Canceller {
 // cancelRetryDelay passes after a failure of a run that cancels all of an event.
 const cancelRetryDelay = time.Second
 
-// cancelEvent carries out the wish of a run. It tries again until that is done.
+// cancelEvent carries out the wish of a run. It tries again until that is done, or until the wish of another run goes first.
 func (a *App) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	for {
 		report, err := a.canceller(run).Run(ctx, expiry.Run{Run: inventory.Run{ID: run.ID}, Log: run.Log})
 		run.Earlier = run.Earlier.Add(jobs.Counts(report))
 		if err == nil || ctx.Err() != nil {
 			return run.Earlier, err
+		}
+		if errors.Is(err, expiry.ErrOthersFirst) {
+			return run.Earlier, jobs.ErrOthersFirst
 		}
 		run.Log.WarnContext(ctx, "[EVENT CANCEL JOB] Failed; trying again", slog.Any("error", err))
 		select {

@@ -23,6 +23,9 @@ type Cancellation struct {
 	RequestedAt time.Time
 	// ClosedAt is when no claim on the event could begin any more; zero: not yet.
 	ClosedAt time.Time
+	// IsDue tells that work is left which can be done now: no pass has ended all that the event had, or the last pass can begin.
+	// Only NextCancellation sets it.
+	IsDue bool
 }
 
 type cancellationDoc struct {
@@ -66,12 +69,47 @@ func (s *Store) changeCancellation(ctx context.Context, which, set bson.D, creat
 	return doc.cancellation(), nil
 }
 
-// Cancellations are the wishes that are not carried out, oldest first, up to limit.
-func (s *Store) Cancellations(ctx context.Context, limit int) ([]Cancellation, error) {
-	docs, err := mongodb.All[cancellationDoc](ctx, s.cancellations(), mongo.Pipeline{
-		mongodb.Match(namedByUs), mongodb.Sort("requestedAt", "_id"), mongodb.Limit(limit),
+// TriedCancellation notes that a wish was tried, so that it comes behind the others, and whether a pass has ended all that
+// the event had.
+func (s *Store) TriedCancellation(ctx context.Context, c Cancellation, passed bool) error {
+	set := bson.D{{Key: "triedAt", Value: "$$NOW"}}
+	if passed {
+		set = append(set, bson.E{Key: "passed", Value: true})
+	}
+	which := mongodb.And(mongodb.Is("_id", c.EventID), mongodb.Is("runId", c.RunID))
+	if _, err := s.cancellations().UpdateOne(ctx, which, mongo.Pipeline{{{Key: "$set", Value: set}}}); err != nil {
+		return mongodb.UnknownOutcome(err)
+	}
+	return nil
+}
+
+// NextCancellation is the wish to go on with: one that is due before one that has to wait, then the one that was tried
+// least recently. lifetime is that of a transaction: so long after ClosedAt the last pass can begin.
+func (s *Store) NextCancellation(ctx context.Context, lifetime time.Duration) (c Cancellation, found bool, err error) {
+	type dueDoc struct {
+		Wish  cancellationDoc `bson:"wish"`
+		IsDue bool            `bson:"isDue"`
+	}
+	end := bson.D{{Key: "$subtract", Value: bson.A{"$$NOW", lifetime.Milliseconds()}}}
+	doc, found, err := mongodb.First[dueDoc](ctx, s.cancellations(), mongo.Pipeline{
+		mongodb.Match(namedByUs),
+		{{Key: "$project", Value: bson.D{{Key: "wish", Value: "$$ROOT"}, {Key: "isDue", Value: bson.D{{Key: "$or", Value: bson.A{
+			bson.D{{Key: "$ne", Value: bson.A{"$passed", true}}},
+			bson.D{{Key: "$lte", Value: bson.A{"$closedAt", end}}},
+		}}}}}}},
+		{{Key: "$sort", Value: append(bson.D{{Key: "isDue", Value: -1}}, mongodb.Keys("wish.triedAt", "wish.requestedAt", "_id")...)}},
 	})
-	return all(docs, cancellationDoc.cancellation), mongodb.Translate(err)
+	c = doc.Wish.cancellation()
+	c.IsDue = doc.IsDue
+	return c, found, mongodb.Translate(err)
+}
+
+// CancellationOf is the wish that a run carries out.
+func (s *Store) CancellationOf(ctx context.Context, runID string) (c Cancellation, found bool, err error) {
+	doc, found, err := mongodb.First[cancellationDoc](ctx, s.cancellations(), mongo.Pipeline{
+		mongodb.Match(namedByUs, mongodb.Is("runId", runID)),
+	})
+	return doc.cancellation(), found, mongodb.Translate(err)
 }
 
 // CancelRun is the run that cancels all of an event; "": none is left to do so.
