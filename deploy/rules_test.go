@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -124,6 +125,28 @@ func TestRules_OneRefundDueIsNoPage(t *testing.T) {
 			strings.HasSuffix(rule.Expr, "> 0") {
 			t.Errorf("%s is a page for a single refund", name)
 		}
+	}
+}
+
+// An endpoint that an operator has disabled is no reason for a ticket.
+func TestRules_EndpointsDisabledByOperatorsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	parsed, err := parser.ParseExpr(alerts(t, "holdfast.rules.yml")["HoldfastWebhookDisabled"].Expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0
+	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			counted++
+			if !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "reason" && !m.Matches("operator") }) {
+				t.Errorf("%s counts endpoints that an operator has disabled", s)
+			}
+		}
+		return nil
+	})
+	if counted == 0 {
+		t.Error("the alert counts no endpoints")
 	}
 }
 

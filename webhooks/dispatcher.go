@@ -23,9 +23,10 @@ const (
 
 // Totals are what metrics tell of all endpoints.
 type Totals struct {
-	Enabled, Disabled int
-	Backlog           int64 // records of changes that the endpoint furthest behind has not settled
-	Pending, Dead     int64 // deliveries
+	Enabled       int
+	Disabled      map[string]int // by reason
+	Backlog       int64          // records of changes that the endpoint furthest behind has not settled
+	Pending, Dead int64          // deliveries
 }
 
 // Observer has callbacks for metrics; each may be nil.
@@ -247,7 +248,7 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 }
 
 // tell tells the metrics.
-func (d *Dispatcher) tell(ctx context.Context, enabled, disabled int, runners map[ID]*active) {
+func (d *Dispatcher) tell(ctx context.Context, enabled int, disabled map[string]int, runners map[ID]*active) {
 	pending, dead, err := d.countDeliveries(ctx)
 	if err != nil {
 		return

@@ -30,6 +30,9 @@ const (
 	ReasonFailures = "failures" // nothing but failures for disableAfter
 )
 
+// Reasons returns why an endpoint can be disabled, in a new slice.
+func Reasons() []string { return []string{ReasonOperator, ReasonGone, ReasonFailures} }
+
 const (
 	// MaxEndpoints bounds what each change may cost. Each endpoint has a slot, whose number is unique.
 	MaxEndpoints  = 50

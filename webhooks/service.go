@@ -350,14 +350,17 @@ func (s *Service) Test(ctx context.Context, id ID) (Tested, error) {
 	return Tested{Status: r.status, Duration: r.took, Error: failures[r.outcome]}, nil
 }
 
-// enabled reads the endpoints that are enabled.
-func (s *Service) enabled(ctx context.Context) (all []Endpoint, disabled int, err error) {
+// enabled reads the endpoints that are enabled, and counts the others by the reason.
+func (s *Service) enabled(ctx context.Context) (all []Endpoint, disabled map[string]int, err error) {
+	disabled = map[string]int{}
 	docs, err := mongodb.All[endpointDoc](ctx, s.endpoints(), mongo.Pipeline{mongodb.Sort("_id"), mongodb.Limit(2 * MaxEndpoints)})
 	for _, d := range docs {
 		if e := d.endpoint(); e.State == Enabled && !e.ID.IsZero() {
 			all = append(all, e)
-		} else {
-			disabled++
+		} else if slices.Contains(Reasons(), e.Reason) {
+			disabled[e.Reason]++
+		} else { // somebody has disabled it by other software
+			disabled[ReasonOperator]++
 		}
 	}
 	return all, disabled, mongodb.Translate(err)

@@ -19,8 +19,10 @@ func (a *App) tellWebhooks(ctx context.Context, run jobs.Run) (jobs.Counts, erro
 		FirstTry: func(lag time.Duration) { metrics.WebhookLag.Observe(lag.Seconds()) },
 		Tried:    func(outcome string) { metrics.WebhookTries.WithLabelValues(outcome).Inc() },
 		Totals: func(t webhooks.Totals) {
-			metrics.WebhookEndpoints.WithLabelValues("enabled").Set(float64(t.Enabled))
-			metrics.WebhookEndpoints.WithLabelValues("disabled").Set(float64(t.Disabled))
+			metrics.WebhookEndpoints.WithLabelValues("enabled", "").Set(float64(t.Enabled))
+			for _, reason := range webhooks.Reasons() {
+				metrics.WebhookEndpoints.WithLabelValues("disabled", reason).Set(float64(t.Disabled[reason]))
+			}
 			metrics.WebhookDeliveries.WithLabelValues("pending").Set(float64(t.Pending))
 			metrics.WebhookDeliveries.WithLabelValues("dead").Set(float64(t.Dead))
 			metrics.WebhookBacklog.Set(float64(t.Backlog))

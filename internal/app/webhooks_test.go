@@ -34,9 +34,15 @@ func TestWebhooks_AreToldByTheProcessThatLeads(t *testing.T) {
 		defer mu.Unlock()
 		return len(got)
 	}
-	_, _, _, err := a.Webhooks.Create(t.Context(), webhooks.NewEndpoint{URL: server.URL, Types: []string{"*"}}, holdfast.CreationKey{})
-	if err != nil {
-		t.Fatal(err)
+	disabled := webhooks.Disabled
+	for _, state := range []*webhooks.State{nil, &disabled} {
+		e, _, _, err := a.Webhooks.Create(t.Context(), webhooks.NewEndpoint{URL: server.URL, Types: []string{"*"}}, holdfast.CreationKey{})
+		if err == nil && state != nil {
+			_, err = a.Webhooks.Update(t.Context(), e.ID, webhooks.Update{State: state})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.Event(10)
 	if _, err := a.RunManually(t.Context(), "changes"); err != nil {
@@ -50,7 +56,13 @@ func TestWebhooks_AreToldByTheProcessThatLeads(t *testing.T) {
 	go func() { ended <- a.Jobs.Schedule(ctx) }()
 	w.Event(10)
 	testenv.WaitFor(t, func() bool { return count() == 2 })
-	testenv.WaitFor(t, func() bool { return testutil.ToFloat64(a.Metrics.WebhookEndpoints.WithLabelValues("enabled")) == 1 })
+	for labels, want := range map[[2]string]float64{
+		{"enabled", ""}: 1, {"disabled", webhooks.ReasonOperator}: 1, {"disabled", webhooks.ReasonGone}: 0, {"disabled", webhooks.ReasonFailures}: 0,
+	} {
+		testenv.WaitFor(t, func() bool {
+			return testutil.ToFloat64(a.Metrics.WebhookEndpoints.WithLabelValues(labels[:]...)) == want
+		})
+	}
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

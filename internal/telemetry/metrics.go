@@ -31,7 +31,7 @@ type Metrics struct {
 	// Of webhooks, in the process that runs the job.
 	WebhookLag        prometheus.Observer
 	WebhookTries      *prometheus.CounterVec // outcome
-	WebhookEndpoints  *prometheus.GaugeVec   // state
+	WebhookEndpoints  *prometheus.GaugeVec   // state, reason
 	WebhookDeliveries *prometheus.GaugeVec   // state
 	WebhookBacklog    prometheus.Gauge
 }
@@ -77,8 +77,8 @@ func NewMetrics() *Metrics {
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 		return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: "holdfast", Name: name, Help: help, Buckets: buckets}, labels)
 	}
-	gauges := func(name, help, label string) *prometheus.GaugeVec {
-		return f.NewGaugeVec(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help}, []string{label})
+	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return f.NewGaugeVec(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help}, labels)
 	}
 	gauge := func(name, help string) prometheus.Gauge {
 		return f.NewGauge(prometheus.GaugeOpts{Namespace: "holdfast", Name: name, Help: help})
@@ -113,7 +113,8 @@ func NewMetrics() *Metrics {
 			"Time from the commit of a change to its first try at an endpoint.", lagBuckets).WithLabelValues(),
 		WebhookTries: counter("webhook_tries_total",
 			"Tries of deliveries by outcome: delivered, refused, redirect, timeout, private, unreached.", "outcome"),
-		WebhookEndpoints:  gauges("webhook_endpoints", "Endpoints by state: enabled, disabled.", "state"),
+		WebhookEndpoints: gauges("webhook_endpoints",
+			"Endpoints by state: enabled, disabled; and by the reason of the latter: operator, gone, failures.", "state", "reason"),
 		WebhookDeliveries: gauges("webhook_deliveries", "Deliveries by state: pending, dead.", "state"),
 		WebhookBacklog:    gauge("webhook_backlog", "Records of changes that the endpoint furthest behind has not settled."),
 	}
