@@ -166,6 +166,7 @@ type PaymentFilter struct {
 	EventID, BookingID *ID // the zero ID is refused: it may be an ID that was never set
 	Status             PaymentStatus
 	Reference          string
+	Provider           string
 }
 
 // Check refuses a filter that no payment can match.

@@ -53,12 +53,12 @@ func (c *Client) GetPayment(ctx context.Context, id string) (Payment, error) {
 }
 
 // PaymentFilter selects payments of ListPayments. A nil field does not filter.
-type PaymentFilter struct{ EventID, BookingID, Status, Reference *string }
+type PaymentFilter struct{ EventID, BookingID, Status, Reference, Provider *string }
 
 // ListPayments iterates over the payments that match the filter, as ListEvents does.
 func (c *Client) ListPayments(ctx context.Context, f PaymentFilter) iter.Seq2[Payment, error] {
 	return listBy[Payment](ctx, c, "/api/payments", map[string]*string{
-		"eventId": f.EventID, "bookingId": f.BookingID, "status": f.Status, "reference": f.Reference,
+		"eventId": f.EventID, "bookingId": f.BookingID, "status": f.Status, "reference": f.Reference, "provider": f.Provider,
 	})
 }
 

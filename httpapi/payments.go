@@ -42,6 +42,7 @@ type paymentFilter struct {
 	BookingID string `query:"bookingId" pattern:"^[0-9a-fA-F]{24}$"`
 	Status    string `query:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
 	Reference string `query:"reference" maxLength:"200"`
+	Provider  string `query:"provider" maxLength:"64"`
 }
 
 type refund struct {
@@ -55,11 +56,11 @@ func (a *api) registerPaymentRoutes() {
 	tags := []string{"Payments"}
 	route(a, huma.Operation{
 		OperationID: "list-payments", Method: http.MethodGet, Path: "/api/payments", Tags: tags, Summary: "List payments",
-		Description: "With the filter status ACCEPTED or REFUNDED alone, a page may have fewer items than pageSize although more pages follow.",
+		Description: "With the filter provider, or status ACCEPTED or REFUNDED, and no other, a page may have fewer items than pageSize although more pages follow.",
 	}, config.ScopeBooking, func(ctx context.Context, in *paymentFilter) (*list[paymentBody], error) {
 		payments, next, err := a.Bookings.ListPayments(ctx, holdfast.PaymentFilter{
 			EventID: parseFilter(in.EventID), BookingID: parseFilter(in.BookingID), Status: holdfast.PaymentStatus(in.Status),
-			Reference: in.Reference,
+			Reference: in.Reference, Provider: in.Provider,
 		}, in.page())
 		return newList(payments, next, newPaymentBody), err
 	})

@@ -378,7 +378,7 @@ func TestPayments_AreListedByEachFilter(t *testing.T) {
 	s.want(s.confirm(a, fields{"paymentReference": "a"}), 200, "")
 	s.want(s.confirm(a, fields{"paymentReference": "a2"}), 409, "")
 	s.want(s.confirm(b, fields{"paymentReference": "b"}), 410, "")
-	s.want(s.confirm(c, fields{"paymentReference": "a", "paymentPart": "2"}), 200, "")
+	s.want(s.confirm(c, fields{"paymentReference": "a", "paymentPart": "2", "provider": "acme"}), 200, "")
 	s.want(s.call("POST", "/api/payments/"+holdfast.Charge{Reference: "b"}.PaymentID().String()+"/refunded",
 		fields{"refundReference": "back"}), 200, "")
 	const acceptedA, acceptedA2, dueA2, refunded = "a ACCEPTED", "a ACCEPTED", "a2 REFUND_DUE duplicate", "b REFUNDED late"
@@ -397,6 +397,13 @@ func TestPayments_AreListedByEachFilter(t *testing.T) {
 		"reference=a&bookingId=" + c:            {acceptedA2},
 		"reference=a&eventId=" + event:          {acceptedA},
 		"reference=none":                        nil,
+		"provider=acme":                         {acceptedA2},
+		"provider=default":                      {acceptedA, dueA2, refunded},
+		"provider=default&status=ACCEPTED":      {acceptedA},
+		"provider=acme&status=REFUND_DUE":       nil,
+		"provider=acme&eventId=" + event:        nil,
+		"provider=default&reference=a":          {acceptedA},
+		"provider=acme&bookingId=" + c:          {acceptedA2},
 		"bookingId=" + ids.New().String():       nil,
 	} {
 		s.wantPayments(query, want...)
@@ -450,6 +457,7 @@ func TestPayments_WrongInputIsNamed(t *testing.T) {
 		"status=PAID": "query.status", "eventId=x": "query.eventId", "bookingId=x": "query.bookingId",
 		"userId=" + ids.New().String():       "query.userId",
 		"bookingId=000000000000000000000000": "query.bookingId", "reference=" + strings.Repeat("x", 201): "query.reference",
+		"provider=" + strings.Repeat("x", 65): "query.provider",
 	} {
 		s.wantInvalid(s.call("GET", "/api/payments?"+query, nil), where)
 	}

@@ -18,6 +18,7 @@ type paymentsCmd struct {
 	Booking   *string        `help:"Only of this booking."`
 	Status    *string        `help:"Only with this status: ACCEPTED, REFUND_DUE or REFUNDED."`
 	Reference *string        `help:"Only with this reference of the provider."`
+	Provider  *string        `help:"Only of this provider."`
 	OlderThan *time.Duration `help:"Only those that got their status longer ago, such as 4h, longest ago first."`
 	Totals    bool           `help:"Sum up by event, status, reason and currency."`
 	Limit     limit          `default:"50" help:"Maximum number of items; 0 for all."`
@@ -25,7 +26,7 @@ type paymentsCmd struct {
 
 // Validate is called by the parser.
 func (c *paymentsCmd) Validate() error {
-	hasFilter := c.Event != nil || c.Booking != nil || c.Status != nil || c.Reference != nil
+	hasFilter := c.Event != nil || c.Booking != nil || c.Status != nil || c.Reference != nil || c.Provider != nil
 	switch {
 	case c.ID != nil && (hasFilter || c.OlderThan != nil || c.Totals):
 		return errors.New("the ID of a payment needs no filter and no --totals")
@@ -35,6 +36,8 @@ func (c *paymentsCmd) Validate() error {
 		return fmt.Errorf("--older-than %s is negative", *c.OlderThan)
 	case c.Reference != nil && *c.Reference == "":
 		return errors.New("--reference is empty")
+	case c.Provider != nil && *c.Provider == "":
+		return errors.New("--provider is empty")
 	}
 	return checkStatus(c.Status, holdfast.PaymentStatuses())
 }
@@ -51,6 +54,9 @@ func (c *paymentsCmd) filter() (f holdfast.PaymentFilter, err error) {
 	}
 	if c.Reference != nil {
 		f.Reference = *c.Reference
+	}
+	if c.Provider != nil {
+		f.Provider = *c.Provider
 	}
 	return f, nil
 }

@@ -72,6 +72,7 @@ func TestPayments_AreListedByEachFilter(t *testing.T) {
 		{[]string{"--event", p.other.String()}, []holdfast.ID{p.refunded}, false},
 		{[]string{"--event", p.event.String(), "--status", "ACCEPTED"}, []holdfast.ID{p.accepted}, false},
 		{[]string{"--reference", "a"}, []holdfast.ID{p.accepted}, false},
+		{[]string{"--provider", "acme"}, []holdfast.ID{p.accepted}, false},
 		{[]string{"--booking", p.booking.String()}, []holdfast.ID{p.accepted}, false},
 		{[]string{"--booking", ids.New().String()}, nil, false},
 		{[]string{p.accepted.String()}, []holdfast.ID{p.accepted}, false},

@@ -32,7 +32,9 @@ func (s *Store) PaymentTotals(ctx context.Context, f holdfast.PaymentFilter) ([]
 			match = mongodb.And(match, mongodb.Is(id.field, *id.value))
 		}
 	}
-	for _, text := range []struct{ field, value string }{{"status", string(f.Status)}, {"reference", f.Reference}} {
+	for _, text := range []struct{ field, value string }{
+		{"status", string(f.Status)}, {"reference", f.Reference}, {"provider", f.Provider},
+	} {
 		if text.value != "" {
 			match = mongodb.And(match, mongodb.Is(text.field, text.value))
 		}

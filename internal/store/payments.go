@@ -251,7 +251,7 @@ func (s *Store) Payments(ctx context.Context, f holdfast.PaymentFilter, page hol
 	case f.EventID != nil:
 		match = mongodb.Is("eventId", *f.EventID)
 	default:
-		isIndexed = f.Status == "" || f.Status == holdfast.PaymentRefundDue
+		isIndexed = f.Status == "" && f.Provider == "" || f.Status == holdfast.PaymentRefundDue
 	}
 	if f.Reference != "" && f.BookingID != nil {
 		match = mongodb.And(match, mongodb.Is("bookingId", *f.BookingID))
@@ -261,6 +261,9 @@ func (s *Store) Payments(ctx context.Context, f holdfast.PaymentFilter, page hol
 	}
 	if f.Status != "" {
 		match = mongodb.And(match, mongodb.Is("status", string(f.Status)))
+	}
+	if f.Provider != "" {
+		match = mongodb.And(match, mongodb.Is("provider", f.Provider))
 	}
 	docs, next, err := mongodb.List(ctx, s.payments(), mongodb.Filter{Match: match, Indexed: isIndexed}, page,
 		func(d paymentDoc) ID { return d.ID })
