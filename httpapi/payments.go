@@ -56,7 +56,8 @@ func (a *api) registerPaymentRoutes() {
 	tags := []string{"Payments"}
 	route(a, huma.Operation{
 		OperationID: "list-payments", Method: http.MethodGet, Path: "/api/payments", Tags: tags, Summary: "List payments",
-		Description: "With the filter provider, or status ACCEPTED or REFUNDED, and no other, a page may have fewer items than pageSize although more pages follow.",
+		Description: "With no other filter than provider, or the status ACCEPTED or REFUNDED, a page may have fewer items than pageSize " +
+			"although more pages follow.",
 	}, config.ScopeBooking, func(ctx context.Context, in *paymentFilter) (*list[paymentBody], error) {
 		payments, next, err := a.Bookings.ListPayments(ctx, holdfast.PaymentFilter{
 			EventID: parseFilter(in.EventID), BookingID: parseFilter(in.BookingID), Status: holdfast.PaymentStatus(in.Status),

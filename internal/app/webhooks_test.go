@@ -57,7 +57,8 @@ func TestWebhooks_AreToldByTheProcessThatLeads(t *testing.T) {
 	w.Event(10)
 	testenv.WaitFor(t, func() bool { return count() == 2 })
 	for labels, want := range map[[2]string]float64{
-		{"enabled", ""}: 1, {"disabled", webhooks.ReasonOperator}: 1, {"disabled", webhooks.ReasonGone}: 0, {"disabled", webhooks.ReasonFailures}: 0,
+		{"enabled", ""}: 1, {"disabled", webhooks.ReasonOperator}: 1, {"disabled", webhooks.ReasonGone}: 0,
+		{"disabled", webhooks.ReasonFailures}: 0,
 	} {
 		testenv.WaitFor(t, func() bool {
 			return testutil.ToFloat64(a.Metrics.WebhookEndpoints.WithLabelValues(labels[:]...)) == want
