@@ -92,6 +92,9 @@ func manyEvents(s settings) (rows []*result) {
 	for _, v := range completeVariants {
 		rows = append(rows, inProcess(s, inProcessRow{variant: v, clients: 256, events: 1000, seats: ampleSeats}))
 	}
+	if s.postgresURL != "" {
+		rows = append(rows, inProcess(s, inProcessRow{variant: variant{name: postgresName}, clients: 256, events: 1000, seats: ampleSeats}))
+	}
 	return rows
 }
 
