@@ -110,8 +110,15 @@ func TestLanes_CommandsThatCantShareGoApart(t *testing.T) {
 			}
 			calls[want].succeed()
 		}
+		third := s.submit("d", 4)
+		s.submit("a", 5)
+		fourth := s.nextGroups("d[4]") // in the first lane
 		own.succeed()
 		alone.wantResult("ok -1")
+		s.noCall() // the key waits for a lane again
+		fourth.succeed()
+		third.wantResult("ok 4")
+		s.nextGroups("a[5]").succeed()
 		second.succeed()
 	})
 }

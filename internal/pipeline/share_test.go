@@ -83,6 +83,21 @@ func TestShare_LeavesApartWhatNeedsMore(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
+// A remembered map refuses a seat beside one that it grants: the refusal has to be proved, and until then neither is
+// decided.
+func TestShare_LeavesApartARefusalBesideAGrant(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p, seated, other := newProcess(t, w), newSeated(t, w), w.Event(10)
+	submit(t, p, seated, named(seated, "a-1-1"))
+	groups := commitShared(t, p, commands{other: {acquire(other, 1, "")}, seated: {named(seated, "a-3-3"), named(seated, "a-1-1")}})
+	if !groups[seated].Apart || groups[other].Apart {
+		t.Errorf("got %+v", groups)
+	}
+	submit(t, p, seated, named(seated, "a-3-3"))
+	checkMap(t, w, seated)
+}
+
 // atOnce submits a command of each event at once, and returns the results and errors.
 func atOnce(p *pipeline.Pipeline, events []holdfast.ID, c func(i int) inventory.Acquire) (results []inventory.Result, errs []error) {
 	results, errs = make([]inventory.Result, len(events)), make([]error, len(events))
@@ -150,17 +165,24 @@ func TestShare_AnEventThatCantBeChangedFailsNoOther(t *testing.T) {
 func TestShare_ALostAnswerIsSettledForEachEvent(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]bson.D{
-		"it was committed": {{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}, {Key: "errmsg", Value: "waiting for replication timed out"}}}},
+		"it was committed": {{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}, {Key: "errmsg", Value: "timeout"}}}},
 		"it was aborted":   {{Key: "errorCode", Value: 11601}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			own := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTimeout = 100 * time.Millisecond })
+			own := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTimeout = time.Second })
 			p, events := newProcess(t, own), manyEvents(own)
 			atOnce(p, events, func(i int) inventory.Acquire { return acquire(events[i], 1, "") })
-			off := own.FailCommands("commitTransaction", bson.D{{Key: "times", Value: 40}}, failure)
-			defer off()
-			results, errs := atOnce(p, events, func(i int) inventory.Acquire { return acquire(events[i], 2, "key") })
+			off := own.FailCommands("commitTransaction", "alwaysOn", failure)
+			var results []inventory.Result
+			var errs []error
+			var done sync.WaitGroup
+			done.Go(func() {
+				results, errs = atOnce(p, events, func(i int) inventory.Acquire { return acquire(events[i], 2, "key") })
+			})
+			testenv.WaitFor(t, func() bool { return own.Transactions(mongodb.Unknown) > 0 })
+			off()
+			done.Wait()
 			for i, err := range errs {
 				wantCode(t, err, "")
 				if lock := own.Lock(results[i].Lock.ID); lock.EventID != events[i] || lock.Seats != 2 {
