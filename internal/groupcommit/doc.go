@@ -18,8 +18,8 @@
 //	Commit leaves a key out (Apart)      it is committed by itself
 //	the commit takes over 50 ms          its lane serves other keys meanwhile
 //
-// Commands that can't share a commit (Options.MayShare), and keys that yield to other processes,
-// need no lane. If shared commits keep failing, because other processes write the same keys,
+// Commands that can't share a commit (Options.MayShare), keys with many commands, and keys that
+// yield to other processes need no lane. If shared commits keep failing, because other processes write the same keys,
 // keys share fewer of them (sharing).
 //
 // The answers, and what a caller may infer from each:

@@ -123,6 +123,37 @@ func TestLanes_CommandsThatCantShareGoApart(t *testing.T) {
 	})
 }
 
+// A key with many commands has a commit of its own, and waits for no lane.
+func TestLanes_ALongLineGoesApart(t *testing.T) {
+	withHarness(t, alwaysShare, func(s *harness) {
+		first, second := s.busy()
+		for i := range longLine {
+			s.submit("a", i)
+		}
+		s.submit("b", 1)
+		s.noCall() // the line was short when it began to wait
+		first.succeed()
+		calls := []*call{s.next(), s.next()}
+		for _, c := range calls {
+			if len(c.batch.Groups) != 1 {
+				t.Errorf("a long line shares its commit: %+v", c.batch.Groups)
+			}
+		}
+		s.submit("c", 1)
+		s.noCall()
+		for range longLine {
+			s.queue.Post("a", 1)
+		}
+		for _, c := range calls {
+			c.succeed()
+		}
+		for range 2 {
+			s.next().succeed()
+		}
+		second.succeed()
+	})
+}
+
 func TestLanes_AGroupThatIsLeftApartIsCommittedByItself(t *testing.T) {
 	withHarness(t, alwaysShare, func(s *harness) {
 		first, second := s.busy()

@@ -96,8 +96,8 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	return true
 }
 
-// offer makes a line with work ready for a lane. One that yields to other processes, or has
-// commands that can't share a commit, gets a goroutine of its own. The caller holds q.mu.
+// offer makes a line with work ready for a lane. One that yields to other processes, or does not
+// share its commit, gets a goroutine of its own. The caller holds q.mu.
 func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
 	if delay := l.pace.delay(q.jitter()); delay > 0 || l.isApart() {
 		q.start(func() { q.runApart(l, delay) })
@@ -107,9 +107,15 @@ func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
 	q.openLane()
 }
 
-// isApart reports whether the next batch of a line can't share a commit. The caller holds
+// longLine is how many commands of a key have a commit of their own: they would gain little by
+// sharing it, and wait for the other keys.
+const longLine = 32
+
+// isApart reports whether the next batch of a line does not share its commit. The caller holds
 // Queue.mu.
-func (l *line[K, C, R]) isApart() bool { return l.apart+len(l.undecided) > 0 }
+func (l *line[K, C, R]) isApart() bool {
+	return l.apart+len(l.undecided) > 0 || len(l.waiting) >= longLine
+}
 
 // release offers the line again if it has work, and removes it if it has none. enqueue uses
 // the same mutex, so the next request makes a new line.
