@@ -88,13 +88,6 @@ func onReplicaSet(s settings) (rows []*result) {
 	return rows
 }
 
-func manyEvents(s settings) (rows []*result) {
-	for _, v := range completeVariants {
-		rows = append(rows, inProcess(s, inProcessRow{variant: v, clients: 256, events: 1000, seats: ampleSeats}))
-	}
-	return rows
-}
-
 func soldOut(s settings) (rows []*result) {
 	for _, v := range append(completeVariants[:len(completeVariants):len(completeVariants)], keylessVariant) {
 		rows = append(rows, inProcess(s, inProcessRow{variant: v, clients: 256, events: 1, seats: 1}))

@@ -66,6 +66,6 @@ var mutations = slices.Concat(
 	outcomeMutations, stormMutations,
 	upgradeMutations,
 	sweepMutations, pageMutations, dueMutations, applyMutations,
-	runnerMutations, runTxMutations, queueMutations, edgeMutations,
+	runnerMutations, runTxMutations, queueMutations, laneMutations, edgeMutations,
 	exactMutations, mapMutations, hallMutations, changeMutations, webhookMutations,
 )

@@ -32,6 +32,9 @@ type Committed[R any] struct {
 // GroupResult is the outcome of a group's commands.
 type GroupResult[R any] struct {
 	Outcomes []Outcome[R] // parallel to Group.Commands
+	// Apart: the commit has left the group out, and changed nothing for it. The queue commits
+	// it by itself. Only for batches of several groups; the other fields are ignored.
+	Apart bool
 	// Revision of the key's document after the commit, 0 if unknown. Each commit that
 	// writes the document raises it by one.
 	Revision int64
@@ -50,7 +53,7 @@ type Outcome[R any] struct {
 // group is the queue's own form of a Group. The queue builds a new Batch for each call of
 // Commit, so that changes by Commit do not affect a later attempt.
 type group[K comparable, C, R any] struct {
-	lane     *lane[K, C, R]
+	line     *line[K, C, R]
 	requests []*request[C, R]
 }
 
@@ -61,34 +64,24 @@ func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
 		for j, r := range g.requests {
 			commands[j], tickets[j] = r.command, &r.ticket
 		}
-		b.Groups[i] = Group[K, C]{Key: g.lane.key, Commands: commands, tickets: tickets}
+		b.Groups[i] = Group[K, C]{Key: g.line.key, Commands: commands, tickets: tickets}
 	}
 	return b
 }
 
-// split returns the halves of a rejected batch: of its groups, or of the commands of its only
-// group; nil if there is one command.
-func split[K comparable, C, R any](groups []group[K, C, R]) [][]group[K, C, R] {
-	if half := len(groups) / 2; half > 0 {
-		return [][]group[K, C, R]{groups[:half], groups[half:]}
-	}
-	only := groups[0]
-	half := len(only.requests) / 2
-	if half == 0 {
-		return nil
-	}
-	part := func(requests []*request[C, R]) []group[K, C, R] {
-		return []group[K, C, R]{{lane: only.lane, requests: requests}}
-	}
-	return [][]group[K, C, R]{part(only.requests[:half]), part(only.requests[half:])}
-}
+// one is a batch of one group.
+func one[K comparable, C, R any](g group[K, C, R]) []group[K, C, R] { return []group[K, C, R]{g} }
 
-// fits reports whether there is exactly one outcome for each command.
+// fits reports whether there is exactly one outcome for each command, except for groups of
+// several that are left apart.
 func fits[K comparable, C, R any](groups []group[K, C, R], c Committed[R]) bool {
 	if len(c.Groups) != len(groups) {
 		return false
 	}
 	for i, g := range groups {
+		if c.Groups[i].Apart && len(groups) > 1 {
+			continue
+		}
 		if len(c.Groups[i].Outcomes) != len(g.requests) {
 			return false
 		}

@@ -8,23 +8,32 @@ import (
 )
 
 // 256 callers submit for one key; Commit does nothing.
-func BenchmarkSubmit(b *testing.B) {
+func BenchmarkSubmit(b *testing.B) { benchmark(b, 1) }
+
+// 256 callers submit for 1,000 keys that share commits.
+func BenchmarkSubmit_ManyKeys(b *testing.B) { benchmark(b, 1000) }
+
+func benchmark(b *testing.B, keys int) {
+	b.Helper()
 	var batches atomic.Int64
-	q := New(Options[string, int, int]{
-		Commit: func(_ context.Context, batch *Batch[string, int]) (Committed[int], error) {
+	q := New(Options[int, int, int]{
+		MayShare: func(int) bool { return true },
+		Commit: func(_ context.Context, batch *Batch[int, int]) (c Committed[int], err error) {
 			batches.Add(1)
-			return Committed[int]{Groups: []GroupResult[int]{
-				{Outcomes: make([]Outcome[int], len(batch.Groups[0].Commands))},
-			}}, nil
+			for _, g := range batch.Groups {
+				c.Groups = append(c.Groups, GroupResult[int]{Outcomes: make([]Outcome[int], len(g.Commands))})
+			}
+			return c, nil
 		},
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	b.ReportAllocs()
 	b.SetParallelism(max(1, 256/runtime.GOMAXPROCS(0)))
+	var next atomic.Int64
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, err := q.Submit(ctx, "k", 1); err != nil {
+			if _, err := q.Submit(ctx, int(next.Add(1))%keys, 1); err != nil {
 				b.Error(err)
 			}
 		}

@@ -58,7 +58,7 @@ func (q *Queue[K, C, R]) whenIdle() <-chan struct{} {
 func (q *Queue[K, C, R]) Waiting(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l := q.lanes[key]; l != nil {
+	if l := q.lines[key]; l != nil {
 		return len(l.waiting)
 	}
 	return 0
@@ -68,5 +68,5 @@ func (q *Queue[K, C, R]) Waiting(key K) int {
 func (q *Queue[K, C, R]) InFlight() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.lanes)
+	return len(q.lines)
 }

@@ -2,15 +2,25 @@
 // transaction then serves hundreds of callers, and callers in one process do not
 // conflict with each other.
 //
-// A key has one committer, a goroutine that runs only while the key has work. It
-// takes up the waiting commands, in order of arrival, and calls Options.Commit with
-// them as a Batch. Keys do not wait for each other, except that at most
-// Options.MaxInFlight commits run together.
+// The commands of a key wait in its line. A few lanes take up all lines that are ready, and
+// call Options.Commit with a Batch that has a Group for each key: a thousand keys with a
+// command each share some transactions. A key is in one commit at a time.
 //
 //	caller ── Submit ──► waiting ──► taken up ──► Commit ──► outcome ──► caller
 //	                        │            ▲            │
 //	                   caller gives      └─Undecided──┘
 //	                   up: dropped
+//
+// A key in trouble is no other key's trouble:
+//
+//	in a commit of several keys          then
+//	the commit fails, for any reason     each key is committed by itself, at the same time
+//	Commit leaves a key out (Apart)      it is committed by itself
+//	the commit takes over 50 ms          its lane serves other keys meanwhile
+//
+// Commands that can't share a commit (Options.MayShare), keys with many commands, and keys that
+// yield to other processes need no lane. If shared commits keep failing, because other processes write the same keys,
+// keys share fewer of them (sharing).
 //
 // The answers, and what a caller may infer from each:
 //
@@ -24,7 +34,7 @@
 //	the outcome is unknown, settling times out    ErrUnknown         perhaps
 //	Commit panics                                 ErrUnknown         perhaps
 //
-// The results of Commit, and what the queue does then:
+// The results of a commit of one key, and what the queue does then:
 //
 //	Commit returns           then
 //	outcomes                 each caller gets its result; Undecided commands go first in the next batch

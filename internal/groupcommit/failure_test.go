@@ -265,36 +265,3 @@ func TestSplit_OneBadCommandCostsTwoCommitsForEachHalving(t *testing.T) {
 		}
 	})
 }
-
-// The queue makes batches of one group today; a batch of several is split by group first.
-func TestSplit_GroupsFirstThenCommands(t *testing.T) {
-	withHarness(t, testOptions{}, func(s *harness) {
-		var groups []group[string, int, string]
-		var requests []*request[int, string]
-		for i, key := range []string{"a", "b"} {
-			g := group[string, int, string]{lane: &lane[string, int, string]{key: key}}
-			for j := range 2 {
-				r := &request[int, string]{command: 10*(i+1) + j, done: make(chan struct{})}
-				r.takeUp()
-				g.requests = append(g.requests, r)
-			}
-			groups, requests = append(groups, g), append(requests, g.requests...)
-		}
-		go s.queue.commit(groups)
-		c := s.next()
-		if keys := []string{c.batch.Groups[0].Key, c.batch.Groups[1].Key}; !slices.Equal(keys, []string{"a", "b"}) {
-			t.Errorf("the batch has groups %v", keys)
-		}
-		c.fail(errRejected)
-		s.nextIs(10, 11).succeed()
-		s.nextIs(20, 21).fail(errRejected)
-		s.nextIs(20).fail(errRejected)
-		s.nextIs(21).succeed()
-		synctest.Wait()
-		for i, want := range []string{"ok 10", "ok 11", "", "ok 21"} {
-			if r := requests[i]; r.result != want || (r.err == nil) != (want != "") {
-				t.Errorf("command %d: got %q, %v", r.command, r.result, r.err)
-			}
-		}
-	})
-}

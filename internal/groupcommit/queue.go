@@ -19,15 +19,21 @@ type Queue[K comparable, C, R any] struct {
 	yield   func()         // lets other goroutines run
 
 	mu      sync.Mutex
-	lanes   map[K]*lane[K, C, R] // only of keys with work; each has a committer
-	running int                  // goroutines that Close waits for
-	idle    chan struct{}        // closed once running is 0; nil if no Close waits
+	lines   map[K]*line[K, C, R] // only of keys with work
+	ready   []*line[K, C, R]     // those that wait for a lane
+	waiting int                  // commands in all lines that are not taken up
+	open    int                  // lanes
+	sharing sharing
+	running int           // goroutines that Close waits for
+	idle    chan struct{} // closed once running is 0; nil if no Close waits
 }
 
-// lane has the requests of a key. Only its committer uses undecided and pace.
-type lane[K comparable, C, R any] struct {
+// line has the requests of a key. It is ready, or one goroutine has it, which alone uses
+// undecided and pace.
+type line[K comparable, C, R any] struct {
 	key       K
 	waiting   []*request[C, R] // guarded by Queue.mu
+	apart     int              // of these, commands that can't share a commit with other keys; guarded by Queue.mu
 	undecided []*request[C, R] // in flight, and first in the next batch
 	pace      pace
 }
@@ -40,7 +46,7 @@ func New[K comparable, C, R any](o Options[K, C, R]) *Queue[K, C, R] {
 		slots:   make(chan struct{}, o.MaxInFlight),
 		jitter:  rand.Float64,
 		yield:   runtime.Gosched,
-		lanes:   map[K]*lane[K, C, R]{},
+		lines:   map[K]*line[K, C, R]{},
 	}
 }
 
@@ -66,37 +72,77 @@ func (q *Queue[K, C, R]) Post(key K, command C) bool {
 	return q.enqueue(key, &request[C, R]{command: command}, 2*q.options.MaxWaiting)
 }
 
-// enqueue adds the request and starts the key's committer if there is none; false
-// if limit commands wait already.
+// enqueue adds the request, and makes the key's line ready if it is new; false if limit
+// commands wait already.
 func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l, found := q.lanes[key]
+	l, found := q.lines[key]
 	if !found {
-		l = &lane[K, C, R]{key: key}
-		q.lanes[key] = l
-		q.start(func() { q.run(l) })
+		l = &line[K, C, R]{key: key}
+		q.lines[key] = l
 	}
 	if len(l.waiting) >= limit {
 		return false
 	}
 	l.waiting = append(l.waiting, r)
+	q.waiting++
+	if !q.options.MayShare(r.command) {
+		l.apart++
+	}
+	if !found {
+		q.offer(l)
+	}
 	return true
 }
 
-// run is a key's committer: it commits batch after batch while there is work. It takes a
-// batch up just before the commit, so that callers can join it or give up until then.
-func (q *Queue[K, C, R]) run(l *lane[K, C, R]) {
-	for q.hasWork(l) {
-		if d := l.pace.delay(q.jitter()); d > 0 {
-			<-time.After(d)
-		}
-		q.slots <- struct{}{}
-		q.awaitCallers(l)
-		if requests := q.takeUp(l); len(requests) > 0 {
-			q.commit([]group[K, C, R]{{lane: l, requests: requests}})
-		}
-		<-q.slots
+// offer makes a line with work ready for a lane. One that yields to other processes, or does not
+// share its commit, gets a goroutine of its own. The caller holds q.mu.
+func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
+	if delay := l.pace.delay(q.jitter()); delay > 0 || l.isApart() {
+		q.start(func() { q.runApart(l, delay) })
+		return
+	}
+	q.ready = append(q.ready, l)
+	q.openLane()
+}
+
+// longLine is how many commands of a key have a commit of their own: they would gain little by
+// sharing it, and wait for the other keys.
+const longLine = 32
+
+// isApart reports whether the next batch of a line does not share its commit. The caller holds
+// Queue.mu.
+func (l *line[K, C, R]) isApart() bool {
+	return l.apart+len(l.undecided) > 0 || len(l.waiting) >= longLine
+}
+
+// release offers the line again if it has work, and removes it if it has none. enqueue uses
+// the same mutex, so the next request makes a new line.
+func (q *Queue[K, C, R]) release(l *line[K, C, R]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(l.undecided)+len(l.waiting) > 0 {
+		q.offer(l)
+	} else {
+		delete(q.lines, l.key)
+	}
+}
+
+// runApart commits a batch of one key, after a delay.
+func (q *Queue[K, C, R]) runApart(l *line[K, C, R], delay time.Duration) {
+	defer q.release(l)
+	if delay > 0 {
+		<-time.After(delay)
+	}
+	q.slots <- struct{}{}
+	defer func() { <-q.slots }()
+	q.awaitCallers(func() int { return len(l.waiting) })
+	q.mu.Lock()
+	requests := q.takeUp(l, q.options.MaxBatch)
+	q.mu.Unlock()
+	if len(requests) > 0 {
+		q.commit(group[K, C, R]{line: l, requests: requests}, nil)
 	}
 }
 
@@ -104,87 +150,83 @@ func (q *Queue[K, C, R]) run(l *lane[K, C, R]) {
 const maxYields = 16
 
 // awaitCallers lets callers that were just answered submit their next command: it joins this
-// batch instead of waiting for it. It yields to other goroutines while requests arrive.
-func (q *Queue[K, C, R]) awaitCallers(l *lane[K, C, R]) {
+// batch instead of waiting for it. It yields to other goroutines while requests arrive. waiting
+// is called with q.mu held.
+func (q *Queue[K, C, R]) awaitCallers(waiting func() int) {
 	for before, n := -1, 0; n < maxYields; n++ {
 		q.mu.Lock()
-		waiting := len(l.waiting)
+		now := waiting()
 		q.mu.Unlock()
-		if waiting == before || waiting >= q.options.MaxBatch {
+		if now == before || now >= q.options.MaxBatch {
 			return
 		}
-		before = waiting
+		before = now
 		q.yield()
 	}
 }
 
-// hasWork removes a lane without work. enqueue uses the same mutex, so the next request
-// starts another committer.
-func (q *Queue[K, C, R]) hasWork(l *lane[K, C, R]) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(l.undecided)+len(l.waiting) > 0 {
-		return true
-	}
-	delete(q.lanes, l.key)
-	return false
-}
-
-// takeUp returns the next batch: undecided commands, then waiting ones. It leaves out the
-// commands of callers that gave up.
-func (q *Queue[K, C, R]) takeUp(l *lane[K, C, R]) []*request[C, R] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// takeUp returns the next batch of a key, of at most limit commands: undecided ones, then
+// waiting ones. It leaves out the commands of callers that gave up. The caller holds q.mu.
+func (q *Queue[K, C, R]) takeUp(l *line[K, C, R], limit int) []*request[C, R] {
 	batch := l.undecided
 	l.undecided = nil
 	n := 0
-	for ; n < len(l.waiting) && len(batch) < q.options.MaxBatch; n++ {
+	for ; n < len(l.waiting) && len(batch) < limit; n++ {
+		if !q.options.MayShare(l.waiting[n].command) {
+			l.apart--
+		}
 		if l.waiting[n].takeUp() {
 			batch = append(batch, l.waiting[n])
 		}
 	}
 	clear(l.waiting[:n]) // the array would keep them in memory
 	l.waiting = l.waiting[n:]
+	q.waiting -= n
 	return batch
 }
 
-// commit commits the groups and answers their callers, except for undecided
-// commands, which stay in their lanes.
-func (q *Queue[K, C, R]) commit(groups []group[K, C, R]) {
-	committed, err := q.attempt(context.Background(), groups, newBatch(groups))
+// commit commits the commands of one key and answers their callers, except for undecided
+// commands, which stay in their line. unknown is the error of an earlier commit of the same
+// commands whose outcome is not known; nil if there was none.
+func (q *Queue[K, C, R]) commit(g group[K, C, R], unknown error) {
+	var committed Committed[R]
+	err := unknown
+	if unknown == nil {
+		committed, err = q.attempt(context.Background(), one(g), newBatch(one(g)))
+	}
 	if err != nil {
-		forgetRevisions(groups) // the attempt may have raised them
+		g.line.pace.forget() // the attempt may have raised the revision
 	}
 	switch {
+	case unknown != nil:
+		committed, err = q.settle(g, unknown)
 	case err == nil || errors.Is(err, ErrUnknown):
 		// There are outcomes, or Commit panicked.
 	case q.options.IsUnknown(err):
-		committed, err = q.settle(groups, err)
-	case q.options.IsRejected(err):
-		if parts := split(groups); parts != nil {
-			for _, part := range parts {
-				q.commit(part)
-			}
-			return
-		}
-	}
-	if err != nil {
-		q.fail(groups, err)
+		committed, err = q.settle(g, err)
+	case q.options.IsRejected(err) && len(g.requests) > 1:
+		half := len(g.requests) / 2 //nolint:mnd // halves
+		q.commit(group[K, C, R]{line: g.line, requests: g.requests[:half]}, nil)
+		q.commit(group[K, C, R]{line: g.line, requests: g.requests[half:]}, nil)
 		return
 	}
-	q.deliver(groups, committed)
+	if err != nil {
+		q.fail(g, err)
+		return
+	}
+	q.deliver(g, committed.Groups[0])
 }
 
 // settle finds out the outcome of a commit that was not answered, by committing the same
 // commands again. Once that succeeds, the earlier commit has happened or can't happen any
 // more.
-func (q *Queue[K, C, R]) settle(groups []group[K, C, R], cause error) (Committed[R], error) {
+func (q *Queue[K, C, R]) settle(g group[K, C, R], cause error) (Committed[R], error) {
 	ctx, cancel := context.WithTimeout(context.Background(), q.options.SettleTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		batch := newBatch(groups)
+		batch := newBatch(one(g))
 		batch.Settling = true
-		committed, err := q.attempt(ctx, groups, batch)
+		committed, err := q.attempt(ctx, one(g), batch)
 		if err == nil || errors.Is(err, ErrUnknown) {
 			return committed, err
 		}
@@ -217,17 +259,14 @@ func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b
 }
 
 // deliver answers the callers of a commit that succeeded.
-func (q *Queue[K, C, R]) deliver(groups []group[K, C, R], committed Committed[R]) {
-	for i, g := range groups {
-		result := committed.Groups[i]
-		g.lane.pace.observe(result.Revision, result.Took)
-		for j, r := range g.requests {
-			switch o := result.Outcomes[j]; {
-			case o.Undecided:
-				g.lane.undecided = append(g.lane.undecided, r)
-			case !r.answer(o.Result, nil):
-				q.orphaned(g, r)
-			}
+func (q *Queue[K, C, R]) deliver(g group[K, C, R], result GroupResult[R]) {
+	g.line.pace.observe(result.Revision, result.Took)
+	for i, r := range g.requests {
+		switch o := result.Outcomes[i]; {
+		case o.Undecided:
+			g.line.undecided = append(g.line.undecided, r)
+		case !r.answer(o.Result, nil):
+			q.orphaned(g, r)
 		}
 	}
 }

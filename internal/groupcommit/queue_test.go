@@ -159,17 +159,17 @@ func TestQueue_YieldsWhileCommandsArrive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := New(testOptions{MaxBatch: 30})
-			l := &lane[string, int, string]{waiting: make([]*request[int, string], c.waiting)}
+			waiting := c.waiting
 			yields := 0
 			q.yield = func() {
 				if yields++; yields > 100 {
 					panic("it yields without end")
 				}
 				if yields <= c.arrive {
-					l.waiting = append(l.waiting, nil)
+					waiting++
 				}
 			}
-			q.awaitCallers(l)
+			q.awaitCallers(func() int { return waiting })
 			if yields != c.yields {
 				t.Errorf("it yields %d times, want %d", yields, c.yields)
 			}
@@ -182,9 +182,9 @@ func TestQueue_TakenUpRequestsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
 	q := New(testOptions{MaxBatch: 1})
 	first, second := &request[int, string]{command: 1}, &request[int, string]{command: 2}
-	l := &lane[string, int, string]{waiting: []*request[int, string]{first, second}}
+	l := &line[string, int, string]{waiting: []*request[int, string]{first, second}}
 	array := l.waiting
-	if batch := q.takeUp(l); len(batch) != 1 || batch[0] != first {
+	if batch := q.takeUp(l, 1); len(batch) != 1 || batch[0] != first {
 		t.Errorf("took up %v", batch)
 	}
 	if array[0] != nil || len(l.waiting) != 1 || l.waiting[0] != second {

@@ -172,29 +172,3 @@ func TestSubmit_TwoProcessesOnOneEvent(t *testing.T) {
 	wantAvailable(t, w, eventID, total-held)
 	testenv.CheckInvariants(t, w.DB.Database)
 }
-
-// The commands of several events are one transaction, and each event has its answers.
-func TestCommit_SeveralEventsInOneTransaction(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	sells, soldOut, missing := w.Event(10), w.Event(1), ids.New()
-	w.Acquire(soldOut, 1, testenv.Soon())
-	p := newProcess(t, w)
-	results, err := p.Commit(w.Ctx(), map[holdfast.ID][]inventory.Command{
-		sells:   {acquire(sells, 4, "a"), acquire(sells, 7, "b"), acquire(sells, 6, "c")},
-		soldOut: {acquire(soldOut, 1, "a")},
-		missing: {acquire(missing, 1, "a")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for eventID, want := range map[holdfast.ID][]holdfast.Code{
-		sells: {"", holdfast.CodeSeatsUnavailable, ""}, soldOut: {holdfast.CodeSeatsUnavailable}, missing: {holdfast.CodeEventNotFound},
-	} {
-		for i, code := range want {
-			wantCode(t, results[eventID][i].Err, code)
-		}
-	}
-	wantAvailable(t, w, sells, 0)
-	testenv.CheckInvariants(t, w.DB.Database)
-}

@@ -2,7 +2,7 @@
 //
 //	queue → load → decide → apply → deliver
 //
-//	queue    groupcommit collects the commands that wait for an event
+//	queue    groupcommit collects the commands that wait for one event or several
 //	load     store.Load reads what the decision needs, if memory is not enough
 //	decide   inventory.Decide: a pure function
 //	apply    store.Apply: one transaction, guarded by the plan
@@ -11,6 +11,9 @@
 // Two steps are repeated, both in run.go. A decision that needs more of the state
 // loads it and decides again (run.decide). A plan that has gone stale is decided again
 // (run.do).
+//
+// Several events share a transaction (run.share) if what is remembered of them decides their
+// commands. That is tried once; whatever fails, each event is then carried out by itself.
 //
 // # Entry points
 //

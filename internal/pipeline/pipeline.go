@@ -47,6 +47,7 @@ func New(s *store.Store, o Options) *Pipeline {
 		IsRejected: isDivisible,
 		Orphaned:   p.releaseOrphan,
 		Unsettled:  p.releaseUnsettled,
+		MayShare:   p.mayShare,
 		Log:        s.DB().Log(),
 
 		SettleTimeout: o.SettleTimeout,
@@ -95,13 +96,17 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 		}
 		r.tasks = append(r.tasks, t)
 	}
-	if err := r.do(ctx); err != nil {
+	carryOut := r.do
+	if len(r.tasks) > 1 {
+		carryOut = r.share
+	}
+	if err := carryOut(ctx); err != nil {
 		return groupcommit.Committed[inventory.Result]{}, err
 	}
 	var committed groupcommit.Committed[inventory.Result]
 	for _, t := range r.tasks {
 		group := groupcommit.GroupResult[inventory.Result]{
-			Took: t.applied.Took, Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
+			Apart: t.isApart, Took: t.applied.Took, Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
 		}
 		if t.applied.Event != nil {
 			group.Revision = t.applied.Event.Revision

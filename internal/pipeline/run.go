@@ -51,6 +51,7 @@ type task struct {
 	results   []inventory.Result
 	applied   store.Applied
 	proof     *proof // of the plan's refusals, under way
+	isApart   bool   // its event can't be part of a shared transaction; see share
 }
 
 // run carries tasks through load, decide and apply, in one transaction.
@@ -254,12 +255,19 @@ func (r *run) attemptHolding(ctx context.Context) error {
 
 // attempt decides and applies once.
 func (r *run) attempt(ctx context.Context) error {
-	var plans []store.EventPlan
 	for _, t := range r.tasks {
 		t.applied, t.proof = store.Applied{}, nil
 		if err := r.decide(ctx, t); err != nil {
 			return err
 		}
+	}
+	return r.apply(ctx)
+}
+
+// apply writes what was decided in one transaction.
+func (r *run) apply(ctx context.Context) error {
+	var plans []store.EventPlan
+	for _, t := range r.tasks {
 		if !t.plan.IsEmpty() {
 			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin})
 		}

@@ -80,3 +80,12 @@ func (l *lookup) wait() error {
 	}
 	return l.err
 }
+
+// unknownUsers are the users that do not exist, once they are known.
+func (l *lookup) unknownUsers() map[ID]*holdfast.Error {
+	if l == nil {
+		return nil
+	}
+	<-l.done
+	return l.unknown
+}

@@ -54,19 +54,22 @@ type Applied struct {
 func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
 	attempts := 0
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
-		if attempts++; attempts > 1 && reliesOnUnwrittenEvent(plans) {
-			return nil, ErrStale // the event may have changed during the conflict: it is read again
+		// After a conflict an event that is not written may have changed: it is read again. Of several events one is
+		// in conflict, and the others don't wait for it.
+		if attempts++; attempts > 1 && (len(plans) > 1 || reliesOnUnwrittenEvent(plans)) {
+			return nil, ErrStale
 		}
 		began := s.db.Clock()()
 		applied := make([]Applied, len(plans))
+		written, err := s.writeEvents(ctx, plans)
+		if err != nil {
+			return nil, err
+		}
 		for i, p := range plans {
 			if p.Event == nil {
 				continue
 			}
-			doc, err := s.writeEvent(ctx, p.EventID, *p.Event)
-			if err != nil {
-				return nil, err
-			}
+			doc := written[p.EventID]
 			after := doc.inventory(s.shared())
 			applied[i].Event, applied[i].Now = &after, doc.UpdatedAt.Time
 			if !p.InTime(applied[i].Now) {
@@ -152,6 +155,39 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 	}
 	after.AvailableSeats -= w.Available
 	return after.Valid()
+}
+
+// writeEvents writes the events of the plans, and returns them as they are then. Several take one command for all
+// writes, and one read.
+func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (after map[ID]*eventDoc, err error) {
+	after = map[ID]*eventDoc{}
+	var eventIDs []ID
+	var statements []bson.D
+	for _, p := range plans {
+		if p.Event == nil {
+			continue
+		}
+		if len(plans) == 1 {
+			doc, err := s.writeEvent(ctx, p.EventID, *p.Event)
+			return map[ID]*eventDoc{p.EventID: &doc}, err
+		}
+		eventIDs = append(eventIDs, p.EventID)
+		statements = append(statements, bson.D{
+			{Key: "q", Value: eventGuard(p.EventID, *p.Event)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())},
+			{Key: "hint", Value: mongodb.ByID},
+		})
+	}
+	if len(eventIDs) == 0 {
+		return nil, nil //nolint:nilnil // no plan writes an event
+	}
+	if err := s.update(ctx, eventsName, statements, len(eventIDs)); err != nil {
+		return nil, rejectedEvent(err)
+	}
+	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap})
+	for i := range docs {
+		after[docs[i].ID] = &docs[i]
+	}
+	return after, err
 }
 
 // writeEvent writes the event first, so the second of two transactions on it gets a

@@ -352,6 +352,23 @@ func TestApply_SeveralEventsAreWrittenTogether(t *testing.T) {
 	}
 }
 
+// One of several events is held by another transaction: the others don't wait for it.
+func TestApply_SeveralEventsAreTriedOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	free, held := newFixture(t, w, nil), newFixture(t, w, nil)
+	before := free.documents()
+	defer w.HoldEvent(held.event.String())()
+	takes := inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}
+	ctx, cancel := context.WithTimeout(w.Ctx(), 10*time.Second)
+	defer cancel()
+	plans := []store.EventPlan{{EventID: free.event, Plan: takes}, {EventID: held.event, Plan: takes}}
+	_, err := w.Store.Apply(ctx, plans, func() error { return nil })
+	if !errors.Is(err, store.ErrStale) || !reflect.DeepEqual(before, free.documents()) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestApply_AnErrorBeforeTheCommitWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, testenv.New(t), nil)

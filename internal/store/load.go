@@ -67,6 +67,12 @@ func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, 
 	return state, err
 }
 
+// EventsForDecision reads events without their maps. Those that do not exist are left out.
+func (s *Store) EventsForDecision(ctx context.Context, eventIDs []ID) ([]inventory.Event, error) {
+	docs, err := mongodb.All[eventDoc](ctx, s.snapshot(eventsName), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap})
+	return all(docs, func(d eventDoc) inventory.Event { return d.inventory(s.shared()) }), err
+}
+
 // loadSales reads the sales of due locks, if there are any and they were not read with the locks. Most loads
 // find none.
 func (s *Store) loadSales(ctx context.Context, eventID ID, found *loaded) error {

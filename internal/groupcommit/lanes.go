@@ -1,0 +1,165 @@
+package groupcommit
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// laneTenure is how long a commit may keep its lane. One that takes longer goes on without it,
+// so that a key in trouble delays no other one.
+const laneTenure = 50 * time.Millisecond
+
+// openLane starts a lane if there may be one more. The caller holds q.mu.
+func (q *Queue[K, C, R]) openLane() {
+	if len(q.ready) > 0 && q.open < q.lanes() {
+		q.open++
+		q.start(q.runLane)
+	}
+}
+
+// lanes is how many lanes there may be. While keys don't share commits, only MaxInFlight bounds
+// them. The caller holds q.mu.
+func (q *Queue[K, C, R]) lanes() int {
+	if q.sharing.isOff() {
+		return q.options.MaxInFlight
+	}
+	return q.options.Lanes
+}
+
+// runLane commits batch after batch of the keys that are ready. It takes a batch up just
+// before the commit, so that callers can join it or give up until then.
+func (q *Queue[K, C, R]) runLane() {
+	for q.commitReady() {
+	}
+}
+
+// commitReady commits a batch; false if the lane is closed.
+func (q *Queue[K, C, R]) commitReady() (isOpen bool) {
+	q.slots <- struct{}{}
+	defer func() { <-q.slots }()
+	q.awaitCallers(func() int { return q.waiting })
+	groups, isOpen := q.takeUpReady()
+	if len(groups) == 0 {
+		return isOpen
+	}
+	leave := q.holdLane()
+	if len(groups) == 1 {
+		q.commit(groups[0], nil)
+		q.release(groups[0].line)
+	} else {
+		q.share(groups)
+	}
+	return leave()
+}
+
+// takeUpReady returns the next batch of the keys that are ready. It closes the lane if there is
+// none, or if there are more lanes than there may be.
+func (q *Queue[K, C, R]) takeUpReady() (groups []group[K, C, R], isOpen bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.ready) == 0 || q.open > q.lanes() {
+		q.open--
+		return nil, false
+	}
+	room, most := q.options.MaxBatch, q.sharing.next(len(q.ready))
+	for room > 0 && len(groups) < most && len(q.ready) > 0 {
+		l := q.ready[0]
+		q.ready[0] = nil // the array would keep it in memory
+		q.ready = q.ready[1:]
+		if l.isApart() {
+			q.offer(l) // it has become so since
+			continue
+		}
+		requests := q.takeUp(l, room)
+		room -= len(requests)
+		if len(requests) == 0 {
+			delete(q.lines, l.key) // all callers gave up
+			continue
+		}
+		groups = append(groups, group[K, C, R]{line: l, requests: requests})
+	}
+	return groups, true
+}
+
+// holdLane begins a tenure. The function that it returns ends it, and reports whether the caller
+// still has the lane.
+func (q *Queue[K, C, R]) holdLane() (leave func() bool) {
+	isOver, isLost := false, false
+	timer := time.AfterFunc(laneTenure, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if !isOver {
+			isLost = true
+			q.open--
+			q.openLane()
+		}
+	})
+	return func() bool {
+		timer.Stop()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		isOver = true
+		return !isLost
+	}
+}
+
+// share commits the batches of several keys together, once. If that fails, each is committed by
+// itself, and so is a key that Commit has left out: whatever is wrong with one key is no other
+// one's trouble.
+func (q *Queue[K, C, R]) share(groups []group[K, C, R]) {
+	committed, err := q.attempt(context.Background(), groups, newBatch(groups))
+	q.mu.Lock()
+	q.sharing.note(err == nil)
+	q.mu.Unlock()
+	var unknown error
+	if err != nil {
+		forgetRevisions(groups)
+		if errors.Is(err, ErrUnknown) || q.options.IsUnknown(err) {
+			unknown = err
+		}
+	}
+	for i, g := range groups {
+		if err == nil && !committed.Groups[i].Apart {
+			q.deliver(g, committed.Groups[i])
+			q.release(g.line)
+			continue
+		}
+		q.Go(func() {
+			defer q.release(g.line)
+			q.slots <- struct{}{}
+			defer func() { <-q.slots }()
+			q.commit(g, unknown)
+		})
+	}
+}
+
+// sharing decides whether keys share commits. If other processes write the same keys, most
+// shared commits fail by a conflict. So after each failure some batches are of one key: twice as
+// many as after the one before, and half as many after a success.
+type sharing struct {
+	alone   int // batches of one key that are left
+	backoff int // how many there were after the last failure
+}
+
+const maxAloneBatches = 1024
+
+func (s *sharing) isOff() bool { return s.alone > 0 }
+
+// next is how many of the ready keys may be in the next batch.
+func (s *sharing) next(ready int) int {
+	if s.alone == 0 {
+		return ready
+	}
+	s.alone--
+	return 1
+}
+
+func (s *sharing) note(succeeded bool) {
+	if succeeded {
+		s.backoff /= 2
+		return
+	}
+	s.backoff = min(max(1, 2*s.backoff), maxAloneBatches) //nolint:mnd // see sharing
+	s.alone = s.backoff
+}
