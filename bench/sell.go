@@ -133,7 +133,7 @@ func (s *sale) hold(ctx context.Context, b block, n int) {
 	if ctx.Err() != nil {
 		return
 	}
-	if _, err := s.api.ReleaseLock(whole, lock.ID); err != nil {
+	if _, err := s.api.InEvent(s.event).ReleaseLock(whole, lock.ID); err != nil {
 		s.fail(err)
 		return
 	}

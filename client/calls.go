@@ -234,7 +234,7 @@ func (c *Client) AcquireLock(ctx context.Context, r LockRequest) (l Lock, err er
 	wish.addTo(body)
 	setTime(body, "expiresAt", r.ExpiresAt)
 	setSeconds(body, "ttlSeconds", r.TTL)
-	header, err := c.call(ctx, request{method: http.MethodPost, path: "/api/locks", body: body}, &l)
+	header, err := c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/locks"), body: body}, &l)
 	l.Replayed = header.Get("Idempotent-Replayed") == "true"
 	return l, err
 }
@@ -258,13 +258,13 @@ func (c *Client) GetLock(ctx context.Context, id string) (Lock, error) {
 
 // ExtendLock moves the expiry of a lock to a later time. It never shortens the lock.
 func (c *Client) ExtendLock(ctx context.Context, id string, until time.Time) (Lock, error) {
-	return post[Lock](ctx, c, "/api/locks/", id, "/extend", map[string]any{"expiresAt": until.UTC()})
+	return post[Lock](ctx, c, inEvent(c.event, "/locks/"), id, "/extend", map[string]any{"expiresAt": until.UTC()})
 }
 
 // ReleaseLock releases a lock, and cancels its open booking. The seats are available
 // again.
 func (c *Client) ReleaseLock(ctx context.Context, id string) (l Lock, err error) {
-	_, err = c.call(ctx, request{method: http.MethodDelete, path: "/api/locks/" + url.PathEscape(id)}, &l)
+	_, err = c.call(ctx, request{method: http.MethodDelete, path: inEvent(c.event, "/locks/") + url.PathEscape(id)}, &l)
 	return l, err
 }
 
@@ -283,18 +283,18 @@ func (c *Client) CreateBooking(ctx context.Context, r BookingRequest) (b Booking
 	body := map[string]any{"lockId": r.LockID, "eventId": r.EventID, "userId": r.UserID}
 	setTime(body, "paymentExpiresAt", r.PaymentExpiresAt)
 	setSeconds(body, "paymentTtlSeconds", r.PaymentTTL)
-	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/bookings", body: body}, &b)
+	_, err = c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/bookings"), body: body}, &b)
 	return b, err
 }
 
 // GetBooking returns a booking.
 func (c *Client) GetBooking(ctx context.Context, id string) (Booking, error) {
-	return get[Booking](ctx, c, "/api/bookings/", id)
+	return get[Booking](ctx, c, inEvent(c.event, "/bookings/"), id)
 }
 
 // PayBooking opens the payment window of an INITIATED booking.
 func (c *Client) PayBooking(ctx context.Context, id string, until time.Time) (Booking, error) {
-	return post[Booking](ctx, c, "/api/bookings/", id, "/pay", map[string]any{"paymentExpiresAt": until.UTC()})
+	return post[Booking](ctx, c, inEvent(c.event, "/bookings/"), id, "/pay", map[string]any{"paymentExpiresAt": until.UTC()})
 }
 
 // ConfirmBooking asserts that the payment was received; the seats are sold.
@@ -305,7 +305,7 @@ func (c *Client) ConfirmBooking(ctx context.Context, id, paymentReference string
 
 // CancelBooking cancels a booking. The seats are available again.
 func (c *Client) CancelBooking(ctx context.Context, id string) (Booking, error) {
-	return post[Booking](ctx, c, "/api/bookings/", id, "/cancel", nil)
+	return post[Booking](ctx, c, inEvent(c.event, "/bookings/"), id, "/cancel", nil)
 }
 
 // Filter selects items of a list. A nil field does not filter; an empty one is refused,

@@ -144,6 +144,69 @@ func TestClient_BooksAndCancels(t *testing.T) {
 	}
 }
 
+// A client of one event names it in every path of a lock or a booking.
+func TestClient_InEventNamesTheEventInItsPaths(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var paths []string
+	s := open(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		mu.Lock()
+		paths = append(paths, r.Method+" "+r.URL.Path)
+		mu.Unlock()
+		api.ServeHTTP(w, r)
+	})
+	ctx := t.Context()
+	event, user := s.createSale(t)
+	paths = nil
+	in := s.InEvent(event.ID)
+	lock, err := in.AcquireLock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 2, TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(time.Hour)
+	if _, err = in.ExtendLock(ctx, lock.ID, until); err != nil {
+		t.Error(err)
+	}
+	if lock, err = in.ChangeSeats(ctx, lock.ID, client.Wish{Seats: 1}); err != nil || lock.Seats != 1 {
+		t.Errorf("%+v %v", lock, err)
+	}
+	b, err := in.CreateBooking(ctx, client.BookingRequest{LockID: lock.ID, EventID: event.ID, UserID: user.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = in.PayBooking(ctx, b.ID, until); err != nil {
+		t.Error(err)
+	}
+	if _, err = in.ConfirmBooking(ctx, b.ID, "ref"); err != nil {
+		t.Error(err)
+	}
+	if b, err = in.GetBooking(ctx, b.ID); err != nil || b.Status != "CONFIRMED" {
+		t.Errorf("%+v %v", b, err)
+	}
+	if _, err = in.CancelBooking(ctx, b.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err = in.ReleaseLock(ctx, lock.ID); err != nil {
+		t.Error(err)
+	}
+	locks, bookings := "/api/events/"+event.ID+"/locks", "/api/events/"+event.ID+"/bookings"
+	l, of := locks+"/"+lock.ID, bookings+"/"+b.ID
+	want := []string{
+		"POST " + locks, "POST " + l + "/extend", "PUT " + l + "/seats", "POST " + bookings, "POST " + of + "/pay",
+		"POST " + of + "/confirm", "GET " + of, "POST " + of + "/cancel", "DELETE " + l,
+	}
+	if !slices.Equal(paths, want) {
+		t.Errorf("called %q, want %q", paths, want)
+	}
+	other := s.InEvent(user.ID)
+	if _, err := other.ReleaseLock(ctx, lock.ID); !client.Is(err, client.LockNotFound) {
+		t.Errorf("the lock in another event: %v", err)
+	}
+	if _, err := other.GetBooking(ctx, b.ID); !client.Is(err, client.BookingNotFound) {
+		t.Errorf("the booking in another event: %v", err)
+	}
+}
+
 // An iteration reads as many pages as it needs.
 func TestClient_ListsReadPageAfterPage(t *testing.T) {
 	t.Parallel()

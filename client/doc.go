@@ -6,14 +6,17 @@
 //	booking, err := api.CreateBooking(ctx, client.BookingRequest{
 //		LockID: lock.ID, EventID: event, UserID: user, PaymentTTL: 15 * time.Minute,
 //	})
-//	booking, err = api.ConfirmBooking(ctx, booking.ID, payment)
+//	booking, err = api.InEvent(event).ConfirmBooking(ctx, booking.ID, payment)
 //
 // In an event with a seating plan, a lock has seats by their names, the best available ones, or
 // places of general admission in a section:
 //
 //	lock, err := api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, SeatIDs: []string{"A-1-1", "A-1-2"}})
 //	if client.Is(err, client.SeatsUnavailable) { … } // the Error's Unavailable has those that are taken
-//	lock, err = api.ChangeSeats(ctx, lock.ID, client.Wish{BestAvailable: &client.BestAvailable{Seats: 2}})
+//	lock, err = api.InEvent(event).ChangeSeats(ctx, lock.ID, client.Wish{BestAvailable: &client.BestAvailable{Seats: 2}})
+//
+// InEvent names the event in the paths of calls on locks and bookings, by which a load balancer sends all requests of an
+// event to one process. Without it everything works too, only slower where several processes serve a busy event.
 //
 // A call is retried if it gets no response, or a response that allows a retry (429,
 // 502, 503, 504). The delays grow, or follow Retry-After. Retries end with ctx or

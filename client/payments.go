@@ -44,7 +44,7 @@ type RefusedPayment struct {
 // the Error's Payment says that the charge has to go back. It is nil after BookingNotFound, BookingNotPayable,
 // ValidationFailed and PaymentReferenceUsed: these record nothing.
 func (c *Client) ConfirmBookingWith(ctx context.Context, id string, charge Charge) (Booking, error) {
-	return post[Booking](ctx, c, "/api/bookings/", id, "/confirm", charge)
+	return post[Booking](ctx, c, inEvent(c.event, "/bookings/"), id, "/confirm", charge)
 }
 
 // GetPayment returns a payment.

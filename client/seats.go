@@ -95,6 +95,7 @@ func (w Wish) addTo(body map[string]any) {
 func (c *Client) ChangeSeats(ctx context.Context, lockID string, w Wish) (l Lock, err error) {
 	body := map[string]any{}
 	w.addTo(body)
-	_, err = c.call(ctx, request{method: http.MethodPut, path: "/api/locks/" + url.PathEscape(lockID) + "/seats", body: body}, &l)
+	path := inEvent(c.event, "/locks/") + url.PathEscape(lockID) + "/seats"
+	_, err = c.call(ctx, request{method: http.MethodPut, path: path, body: body}, &l)
 	return l, err
 }

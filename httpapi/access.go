@@ -132,33 +132,6 @@ func userFilter(ctx context.Context, requested *holdfast.ID) (*holdfast.ID, erro
 	return nil, nil //nolint:nilnil // all users
 }
 
-// requireLockOwner answers a customer that the lock of another user does not
-// exist. A lock never changes its owner, so the check needs no transaction.
-func (a *api) requireLockOwner(ctx context.Context, id holdfast.ID) error {
-	info := requestInfoOf(ctx)
-	if info.scope != scopeCustomer {
-		return nil
-	}
-	lock, err := a.Seats.GetLock(ctx, id)
-	if err == nil && lock.UserID != info.user {
-		err = holdfast.NotFound(holdfast.CodeLockNotFound)
-	}
-	return err
-}
-
-// requireBookingOwner is requireLockOwner for bookings.
-func (a *api) requireBookingOwner(ctx context.Context, id holdfast.ID) error {
-	info := requestInfoOf(ctx)
-	if info.scope != scopeCustomer {
-		return nil
-	}
-	b, err := a.Bookings.GetBooking(ctx, id)
-	if err == nil && b.UserID != info.user {
-		err = holdfast.NotFound(holdfast.CodeBookingNotFound)
-	}
-	return err
-}
-
 func hostOf(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host

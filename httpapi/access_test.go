@@ -62,18 +62,18 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 	return "Bearer " + text
 }
 
-// routeAccess lists every route and the callers that may use it.
-func routeAccess(id string) []struct {
+// access is a route and the callers that may use it.
+type access struct {
 	route, callers string
 	body           any
-} {
+}
+
+// routeAccess lists every route.
+func routeAccess(id string) []access {
 	event := fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}
 	plan := smallPlan("P")
 	const all, backEnd, admin = "customer booking admin", "booking admin", "admin"
-	return []struct {
-		route, callers string
-		body           any
-	}{
+	return slices.Concat(accessInEvents(id), []access{
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
 		{"GET /api/users", backEnd, nil},
 		{"GET /api/users/{id}", all, nil},
@@ -130,6 +130,22 @@ func routeAccess(id string) []struct {
 		{"GET /api/admin/search", admin, nil},
 		{"GET /api/admin/events/{id}", admin, nil},
 		{"GET /api/admin/events/{id}/sales", admin, nil},
+	})
+}
+
+// accessInEvents lists the routes with the event of a lock or a booking in the path.
+func accessInEvents(id string) []access {
+	const all, backEnd = "customer booking admin", "booking admin"
+	return []access{
+		{"POST /api/events/{eventId}/locks", all, fields{"userId": id, "seats": 1}},
+		{"POST /api/events/{eventId}/locks/{id}/extend", all, fields{"ttlSeconds": 5}},
+		{"DELETE /api/events/{eventId}/locks/{id}", all, nil},
+		{"PUT /api/events/{eventId}/locks/{id}/seats", all, fields{"seats": 1}},
+		{"POST /api/events/{eventId}/bookings", all, fields{"userId": id, "lockId": id}},
+		{"GET /api/events/{eventId}/bookings/{id}", all, nil},
+		{"POST /api/events/{eventId}/bookings/{id}/pay", all, fields{"paymentTtlSeconds": 5}},
+		{"POST /api/events/{eventId}/bookings/{id}/confirm", backEnd, nil},
+		{"POST /api/events/{eventId}/bookings/{id}/cancel", all, nil},
 	}
 }
 
@@ -167,7 +183,7 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 	}
 	for _, r := range routeAccess(none) {
 		method, path, _ := strings.Cut(r.route, " ")
-		path = strings.NewReplacer("{id}", none, "{job}", "nothing").Replace(path)
+		path = strings.NewReplacer("{id}", none, "{eventId}", none, "{job}", "nothing").Replace(path)
 		for caller, authorization := range callers {
 			t.Run(r.route+" by "+caller, func(t *testing.T) {
 				s := s.in(t)
@@ -235,6 +251,9 @@ func TestAccess_CustomerCannotActForAnotherUser(t *testing.T) {
 		{method: "POST", path: "/api/bookings/" + booking + "/pay", code: "BOOKING_NOT_FOUND", body: fields{"paymentTtlSeconds": 60}},
 		{method: "POST", path: "/api/bookings/" + booking + "/cancel", code: "BOOKING_NOT_FOUND"},
 		{method: "DELETE", path: "/api/locks/" + lock, code: "LOCK_NOT_FOUND"},
+		{method: "DELETE", path: "/api/events/" + event + "/locks/" + lock, code: "LOCK_NOT_FOUND"},
+		{method: "GET", path: "/api/events/" + event + "/bookings/" + booking, code: "BOOKING_NOT_FOUND"},
+		{method: "POST", path: "/api/events/" + event + "/bookings/" + booking + "/cancel", code: "BOOKING_NOT_FOUND"},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			s := s.in(t)

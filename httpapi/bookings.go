@@ -49,12 +49,25 @@ func newBookingBody(b holdfast.Booking, places []placeBody) bookingBody {
 
 type newBooking struct {
 	Body struct {
-		UserID           string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
-		LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
-		EventID          string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-		PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
-		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now."`
+		BookingTerms
+		EventID string `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	}
+}
+
+type newBookingInEvent struct {
+	PathEvent
+	Body struct {
+		BookingTerms
+		EventID string `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"That of the path, or absent."`
+	}
+}
+
+// BookingTerms is what a request for a booking says beside its event.
+type BookingTerms struct {
+	UserID           string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
+	LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
+	PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
+	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now."`
 }
 
 // createdBooking has the status 201, or 200 with the booking that the lock already has.
@@ -72,36 +85,40 @@ type bookingFilter struct {
 	Status  string `query:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`
 }
 
-type paymentWindow struct {
-	PathID
-	Body struct {
-		PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true"`
-		PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
-	}
+type paymentWindowBody struct {
+	PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true"`
+	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 }
 
-type confirmation struct {
-	PathID
-	Body *struct {
-		PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The payment provider's ID."`
-		PaymentPart      string `json:"paymentPart,omitempty" nullable:"true" maxLength:"100" doc:"Of a charge that pays for several bookings."`
-		Provider         string `json:"provider,omitempty" nullable:"true" minLength:"1" maxLength:"64" doc:"default if absent."`
-		Amount           *int64 `json:"amount,omitempty" nullable:"true" minimum:"0" maximum:"9007199254740991" doc:"In whole minor units."`
-		Currency         string `json:"currency,omitempty" nullable:"true" pattern:"^[A-Z]{3}$" doc:"Of ISO 4217."`
-	}
+type confirmationBody struct {
+	PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The payment provider's ID."`
+	PaymentPart      string `json:"paymentPart,omitempty" nullable:"true" maxLength:"100" doc:"Of a charge that pays for several bookings."`
+	Provider         string `json:"provider,omitempty" nullable:"true" minLength:"1" maxLength:"64" doc:"default if absent."`
+	Amount           *int64 `json:"amount,omitempty" nullable:"true" minimum:"0" maximum:"9007199254740991" doc:"In whole minor units."`
+	Currency         string `json:"currency,omitempty" nullable:"true" pattern:"^[A-Z]{3}$" doc:"Of ISO 4217."`
 }
 
 func (a *api) registerBookingRoutes() {
 	tags := []string{"Bookings"}
 	refusals := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
-	route(a, huma.Operation{
+	create := huma.Operation{
 		OperationID: "create-booking", Method: http.MethodPost, Path: "/api/bookings", Tags: tags, Summary: "Create a booking",
 		Description: "Books the seats of a lock. The booking is PAYMENT_PENDING, or INITIATED if the request gives no payment time. " +
 			"If the lock already has a booking, the answer is 200 with that booking. " +
 			"The lock is extended to the end of the payment window if that is later.",
 		DefaultStatus: http.StatusCreated, Errors: refusals,
 		Responses: otherSuccess[bookingBody](a.huma.OpenAPI().Components.Schemas, http.StatusOK, "The lock had this booking already."),
-	}, scopeCustomer, a.createBooking)
+	}
+	route(a, create, scopeCustomer, func(ctx context.Context, in *newBooking) (*createdBooking, error) {
+		return a.createBooking(ctx, parseID(in.Body.EventID), in.Body.BookingTerms)
+	})
+	route(a, inEvent(create), scopeCustomer, func(ctx context.Context, in *newBookingInEvent) (*createdBooking, error) {
+		event, err := in.with(in.Body.EventID)
+		if err != nil {
+			return nil, err
+		}
+		return a.createBooking(ctx, event, in.Body.BookingTerms)
+	})
 	route(a, huma.Operation{
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
@@ -115,73 +132,83 @@ func (a *api) registerBookingRoutes() {
 		}, in.page())
 		return newList(bookings, next, func(b holdfast.Booking) bookingBody { return a.bookingBody(ctx, b) }), err
 	})
-	route(a, huma.Operation{
+	routeTwice(a, huma.Operation{
 		OperationID: "get-booking", Method: http.MethodGet, Path: "/api/bookings/{id}", Tags: tags, Summary: "Get a booking",
 		Errors: []int{http.StatusNotFound},
-	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
-		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
+	}, scopeCustomer, func(ctx context.Context, t target) (*found[bookingBody], error) {
+		if err := a.requireBooking(ctx, t); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.GetBooking(ctx, parseID(in.ID))
+		b, err := a.Bookings.GetBooking(ctx, t.id)
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
-	route(a, huma.Operation{
+	a.registerBookingChanges()
+}
+
+// registerBookingChanges adds the routes that change a booking.
+func (a *api) registerBookingChanges() {
+	tags := []string{"Bookings"}
+	refusals := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
+	routeCommandTwice(a, huma.Operation{
 		OperationID: "pay-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/pay", Tags: tags,
 		Summary: "Open the payment window of a booking", Errors: refusals,
-	}, scopeCustomer, func(ctx context.Context, in *paymentWindow) (*found[bookingBody], error) {
-		if err := a.requireBookingOwner(ctx, parseID(in.ID)); err != nil {
+	}, scopeCustomer, func(ctx context.Context, t target, body paymentWindowBody) (*found[bookingBody], error) {
+		if err := a.requireBooking(ctx, t); err != nil {
 			return nil, err
 		}
-		b, err := a.Bookings.PayBooking(ctx, parseID(in.ID), parseUntil(ctx, in.Body.PaymentExpiresAt, in.Body.PaymentTTL))
+		b, err := a.Bookings.PayBooking(ctx, t.id, parseUntil(ctx, body.PaymentExpiresAt, body.PaymentTTL))
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
-	route(a, huma.Operation{
+	routeCommandTwice(a, huma.Operation{
 		OperationID: "confirm-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/confirm", Tags: tags,
 		Summary: "Confirm a booking", Errors: refusals,
 		Description: "Asserts that the payment was received; the seats are sold. A customer's token can't confirm. " +
 			"A refusal with a paymentReference leaves a payment that is REFUND_DUE, which the problem names in payment; 404, 422, 503, " +
 			"BOOKING_NOT_PAYABLE and PAYMENT_REFERENCE_USED leave none. " +
 			"If the event has latePayments ACCEPT, a booking that has expired gets its seats again while they are free.",
-	}, config.ScopeBooking, func(ctx context.Context, in *confirmation) (*found[bookingBody], error) {
+	}, config.ScopeBooking, func(ctx context.Context, t target, body *confirmationBody) (*found[bookingBody], error) {
+		if err := a.requireBooking(ctx, t); err != nil {
+			return nil, err
+		}
 		var charge holdfast.Charge
-		if b := in.Body; b != nil {
+		if body != nil {
 			charge = holdfast.Charge{
-				Provider: b.Provider, Reference: b.PaymentReference, Part: b.PaymentPart, Amount: b.Amount, Currency: b.Currency,
+				Provider: body.Provider, Reference: body.PaymentReference, Part: body.PaymentPart, Amount: body.Amount, Currency: body.Currency,
 			}
 		}
-		b, err := a.Bookings.ConfirmBooking(ctx, parseID(in.ID), charge)
+		b, err := a.Bookings.ConfirmBooking(ctx, t.id, charge)
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
-	route(a, huma.Operation{
+	routeTwice(a, huma.Operation{
 		OperationID: "cancel-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/cancel", Tags: tags,
 		Summary:     "Cancel a booking",
 		Description: "Its seats go back on sale. A customer's token can't cancel a CONFIRMED booking.",
 		Errors:      refusals,
-	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[bookingBody], error) {
-		b, err := a.cancelBooking(ctx, parseID(in.ID))
+	}, scopeCustomer, func(ctx context.Context, t target) (*found[bookingBody], error) {
+		b, err := a.cancelBooking(ctx, t)
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
 }
 
 // cancelBooking lets a customer cancel an open booking; only a key may cancel what was sold.
-func (a *api) cancelBooking(ctx context.Context, id holdfast.ID) (holdfast.Booking, error) {
-	if requestInfoOf(ctx).scope != scopeCustomer {
-		return a.Bookings.CancelBooking(ctx, id)
-	}
-	if err := a.requireBookingOwner(ctx, id); err != nil {
+func (a *api) cancelBooking(ctx context.Context, t target) (holdfast.Booking, error) {
+	if err := a.requireBooking(ctx, t); err != nil {
 		return holdfast.Booking{}, err
 	}
-	b, err := a.Bookings.CancelOpenBooking(ctx, id)
+	if requestInfoOf(ctx).scope != scopeCustomer {
+		return a.Bookings.CancelBooking(ctx, t.id)
+	}
+	b, err := a.Bookings.CancelOpenBooking(ctx, t.id)
 	if holdfast.HasCode(err, holdfast.CodeBookingConfirmed) {
 		err = newProblem(http.StatusForbidden, codeForbidden, "The booking is confirmed. Only the shop can cancel it now.")
 	}
 	return b, err
 }
 
-func (a *api) createBooking(ctx context.Context, in *newBooking) (*createdBooking, error) {
+func (a *api) createBooking(ctx context.Context, event holdfast.ID, terms BookingTerms) (*createdBooking, error) {
 	r := holdfast.BookingRequest{
-		UserID: parseID(in.Body.UserID), EventID: parseID(in.Body.EventID), LockID: parseID(in.Body.LockID),
-		Window: parseUntil(ctx, in.Body.PaymentExpiresAt, in.Body.PaymentTTL),
+		UserID: parseID(terms.UserID), EventID: event, LockID: parseID(terms.LockID),
+		Window: parseUntil(ctx, terms.PaymentExpiresAt, terms.PaymentTTL),
 	}
 	if err := requireUser(ctx, r.UserID); err != nil {
 		return nil, err

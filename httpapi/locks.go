@@ -45,13 +45,27 @@ func newLockBody(l holdfast.Lock, places []placeBody) lockBody {
 type newLock struct {
 	IdempotencyHeader
 	Body struct {
-		EventID        string     `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-		UserID         string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
-		ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
-		TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
-		IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and user."`
-		WishBody
+		EventID string `json:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
+		LockTerms
 	}
+}
+
+type newLockInEvent struct {
+	IdempotencyHeader
+	PathEvent
+	Body struct {
+		EventID string `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"That of the path, or absent."`
+		LockTerms
+	}
+}
+
+// LockTerms is what a request for a lock says beside its event.
+type LockTerms struct {
+	UserID         string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
+	ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
+	TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
+	IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and user."`
+	WishBody
 }
 
 // lockBodyIn is lockBody for a list.
@@ -67,27 +81,29 @@ type lockFilter struct {
 	Status  string `query:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
 }
 
-type newSeats struct {
-	PathID
-	Body WishBody
-}
-
-type lockExtension struct {
-	PathID
-	Body struct {
-		ExpiresAt  *timestamp `json:"expiresAt,omitempty" nullable:"true"`
-		TTLSeconds *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
-	}
+type lockExtensionBody struct {
+	ExpiresAt  *timestamp `json:"expiresAt,omitempty" nullable:"true"`
+	TTLSeconds *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 }
 
 func (a *api) registerLockRoutes() {
 	tags := []string{"Locks"}
-	route(a, huma.Operation{
+	acquire := huma.Operation{
 		OperationID: "acquire-lock", Method: http.MethodPost, Path: "/api/locks", Tags: tags, Summary: "Acquire a lock on seats",
 		Description: "Without a time, the lock has the default TTL. If too few seats are available, the event's due locks are expired first. " +
 			"The same request with the same idempotency key returns the lock that the first one acquired.",
 		DefaultStatus: http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict},
-	}, scopeCustomer, a.acquireLock)
+	}
+	route(a, acquire, scopeCustomer, func(ctx context.Context, in *newLock) (*created[lockBody], error) {
+		return a.acquireLock(ctx, parseID(in.Body.EventID), in.IdempotencyHeader, in.Body.LockTerms)
+	})
+	route(a, inEvent(acquire), scopeCustomer, func(ctx context.Context, in *newLockInEvent) (*created[lockBody], error) {
+		event, err := in.with(in.Body.EventID)
+		if err != nil {
+			return nil, err
+		}
+		return a.acquireLock(ctx, event, in.IdempotencyHeader, in.Body.LockTerms)
+	})
 	route(a, huma.Operation{
 		OperationID: "list-locks", Method: http.MethodGet, Path: "/api/locks", Tags: tags, Summary: "List locks",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
@@ -105,61 +121,68 @@ func (a *api) registerLockRoutes() {
 		OperationID: "get-lock", Method: http.MethodGet, Path: "/api/locks/{id}", Tags: tags, Summary: "Get a lock",
 		Errors: []int{http.StatusNotFound},
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[lockBody], error) {
-		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
+		if err := a.requireLock(ctx, in.target()); err != nil {
 			return nil, err
 		}
 		l, err := a.Seats.GetLock(ctx, parseID(in.ID))
 		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
-	route(a, huma.Operation{
+	a.registerLockChanges()
+}
+
+// registerLockChanges adds the routes that change a lock.
+func (a *api) registerLockChanges() {
+	tags := []string{"Locks"}
+	refusals := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
+	routeCommandTwice(a, huma.Operation{
 		OperationID: "extend-lock", Method: http.MethodPost, Path: "/api/locks/{id}/extend", Tags: tags, Summary: "Extend a lock",
 		Description: "Never shortens the lock. The maximum TTL counts from its creation.",
-		Errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusGone},
-	}, scopeCustomer, func(ctx context.Context, in *lockExtension) (*found[lockBody], error) {
-		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
+		Errors:      refusals,
+	}, scopeCustomer, func(ctx context.Context, t target, body lockExtensionBody) (*found[lockBody], error) {
+		if err := a.requireLock(ctx, t); err != nil {
 			return nil, err
 		}
-		l, err := a.Seats.ExtendLock(ctx, parseID(in.ID), parseUntil(ctx, in.Body.ExpiresAt, in.Body.TTLSeconds))
+		l, err := a.Seats.ExtendLock(ctx, t.id, parseUntil(ctx, body.ExpiresAt, body.TTLSeconds))
 		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
-	route(a, huma.Operation{
+	routeCommandTwice(a, huma.Operation{
 		OperationID: "change-seats", Method: http.MethodPut, Path: "/api/locks/{id}/seats", Tags: tags, Summary: "Change the seats of a lock",
 		Description: "The lock gets all of the new seats, or stays as it is. Its expiry does not change. Its old seats count as free.",
-		Errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusGone},
-	}, scopeCustomer, func(ctx context.Context, in *newSeats) (*found[lockBody], error) {
-		seats, wish, err := in.Body.wish()
+		Errors:      refusals,
+	}, scopeCustomer, func(ctx context.Context, t target, body WishBody) (*found[lockBody], error) {
+		seats, wish, err := body.wish()
 		if err != nil {
 			return nil, err
 		}
-		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
+		if err := a.requireLock(ctx, t); err != nil {
 			return nil, err
 		}
-		l, err := a.Seats.ChangeSeats(ctx, parseID(in.ID), seats, wish)
+		l, err := a.Seats.ChangeSeats(ctx, t.id, seats, wish)
 		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
-	route(a, huma.Operation{
+	routeTwice(a, huma.Operation{
 		OperationID: "release-lock", Method: http.MethodDelete, Path: "/api/locks/{id}", Tags: tags, Summary: "Release a lock",
 		Description: "Cancels the lock's open booking in the same transaction. A repeat gets the same answer.",
-		Errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusGone},
-	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[lockBody], error) {
-		if err := a.requireLockOwner(ctx, parseID(in.ID)); err != nil {
+		Errors:      refusals,
+	}, scopeCustomer, func(ctx context.Context, t target) (*found[lockBody], error) {
+		if err := a.requireLock(ctx, t); err != nil {
 			return nil, err
 		}
-		l, err := a.Seats.ReleaseLock(ctx, parseID(in.ID))
+		l, err := a.Seats.ReleaseLock(ctx, t.id)
 		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
 }
 
-func (a *api) acquireLock(ctx context.Context, in *newLock) (*created[lockBody], error) {
-	key, err := in.keyOf(in.Body.IdempotencyKey)
+func (a *api) acquireLock(ctx context.Context, event holdfast.ID, header IdempotencyHeader, terms LockTerms) (*created[lockBody], error) {
+	key, err := header.keyOf(terms.IdempotencyKey)
 	if err != nil {
 		return nil, err
 	}
-	seats, wish, err := in.Body.wish()
+	seats, wish, err := terms.wish()
 	if err != nil {
 		return nil, err
 	}
-	user := parseID(in.Body.UserID)
+	user := parseID(terms.UserID)
 	if err := requireUser(ctx, user); err != nil {
 		return nil, err
 	}
@@ -167,8 +190,8 @@ func (a *api) acquireLock(ctx context.Context, in *newLock) (*created[lockBody],
 		return nil, err
 	}
 	l, replayed, err := a.Seats.AcquireLock(ctx, holdfast.LockRequest{
-		EventID: parseID(in.Body.EventID), UserID: user, Seats: seats, Wish: wish,
-		Until: parseUntil(ctx, in.Body.ExpiresAt, in.Body.TTLSeconds), Key: key,
+		EventID: event, UserID: user, Seats: seats, Wish: wish,
+		Until: parseUntil(ctx, terms.ExpiresAt, terms.TTLSeconds), Key: key,
 	})
 	if err != nil {
 		return nil, err

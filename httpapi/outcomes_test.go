@@ -74,11 +74,11 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 				continue
 			}
 			t.Run(op.OperationID, func(t *testing.T) {
-				body, listed := bodies[op.OperationID]
+				body, listed := bodies[strings.TrimSuffix(op.OperationID, "-in-event")]
 				if !listed {
 					t.Fatal("the test has no request for this route")
 				}
-				path := strings.NewReplacer("{id}", id, "{job}", "lock-expiry").Replace(path)
+				path := strings.NewReplacer("{id}", id, "{eventId}", id, "{job}", "lock-expiry").Replace(path)
 				if status, code := ask(t, handler, method, path, body); status != 503 || code != "OUTCOME_UNKNOWN" {
 					t.Errorf("got %d %s", status, code)
 				}

@@ -150,7 +150,7 @@ func (r *round) isDecided(intent fakeIntent) bool {
 // before is what happens between two calls of the shop, at the moments that matter.
 func (r *round) before(call string, body []byte) []byte {
 	switch {
-	case call == "holdfast POST /api/bookings":
+	case call == "holdfast POST /api/events/{id}/bookings":
 		var b map[string]any
 		if err := json.Unmarshal(body, &b); err != nil {
 			r.Error(err)

@@ -153,7 +153,7 @@ func (s *shop) begin(ctx context.Context, o *order) error {
 	params.SetIdempotencyKey(o.ID)
 	intent, err := s.stripe.V1PaymentIntents.Create(ctx, params)
 	if invalid(err) {
-		if _, err := s.holdfast.CancelBooking(ctx, booking.ID); err != nil && !refused(err) {
+		if _, err := s.holdfast.InEvent(o.EventID).CancelBooking(ctx, booking.ID); err != nil && !refused(err) {
 			return err
 		}
 		return s.end(o, "Stripe refuses the payment")
@@ -221,7 +221,7 @@ func (s *shop) awaitBank(o *order, intent *stripe.PaymentIntent) error {
 // sell confirms the booking, and then captures. The amount is on hold, so Holdfast's answer decides alone: the money is
 // captured after CONFIRMED, and void after a refusal. Any other outcome is unknown, and leaves both sides as they are.
 func (s *shop) sell(ctx context.Context, o *order, intent *stripe.PaymentIntent) error {
-	_, err := s.holdfast.ConfirmBookingWith(ctx, o.BookingID, client.Charge{
+	_, err := s.holdfast.InEvent(o.EventID).ConfirmBookingWith(ctx, o.BookingID, client.Charge{
 		Provider: provider, Reference: intent.ID, Amount: &intent.Amount, Currency: strings.ToUpper(string(intent.Currency)),
 	})
 	captured := intent.Status == stripe.PaymentIntentStatusSucceeded
@@ -248,9 +248,10 @@ func (s *shop) sell(ctx context.Context, o *order, intent *stripe.PaymentIntent)
 // cancelBooking ends an order whose intent is canceled. The booking may be CONFIRMED: Stripe cancels an
 // authorization that is not captured for seven days. Then its payment becomes REFUND_DUE, and giveBack notes that it is void.
 func (s *shop) cancelBooking(ctx context.Context, o *order) error {
-	b, err := s.holdfast.GetBooking(ctx, o.BookingID)
+	holdfast := s.holdfast.InEvent(o.EventID)
+	b, err := holdfast.GetBooking(ctx, o.BookingID)
 	if err == nil && (b.PaymentReference == "" || b.PaymentReference == o.IntentID) {
-		_, err = s.holdfast.CancelBooking(ctx, o.BookingID)
+		_, err = holdfast.CancelBooking(ctx, o.BookingID)
 	}
 	if err != nil && !refused(err) {
 		return err

@@ -101,7 +101,7 @@ func TestShop_SurvivesFaults(t *testing.T) {
 	t.Logf("%v", slices.Sorted(maps.Keys(done)))
 }
 
-const confirmation = "holdfast POST /api/bookings/{id}/confirm"
+const confirmation = "holdfast POST /api/events/{id}/bookings/{id}/confirm"
 
 // While Holdfast has not answered, the money is neither captured nor void.
 func TestShop_LeavesUnknownOutcomesAlone(t *testing.T) {

@@ -82,21 +82,21 @@ export class Hold {
     const send = (method, path, body) => this.#repeat(epoch, () => this.api.call(method, path, body, this.#stop.signal));
     if (wish === null) {
       // A lock whose booking is being paid can't be changed, but released: that would cancel the booking.
-      if (!this.isForced) await send("PUT", `/api/locks/${lock.id}/seats`, this.on.wishOf(lock));
-      await send("DELETE", `/api/locks/${lock.id}`);
+      if (!this.isForced) await send("PUT", `${pathOf(lock)}/seats`, this.on.wishOf(lock));
+      await send("DELETE", pathOf(lock));
       if (epoch !== this.#epoch) return false;
       clearTimeout(this.#timer);
       this.lock = this.#held = null;
       return true;
     }
     if (lock !== null) {
-      const answer = await send("PUT", `/api/locks/${lock.id}/seats`, wish);
+      const answer = await send("PUT", `${pathOf(lock)}/seats`, wish);
       if (epoch === this.#epoch) this.#take(answer, wish);
       return epoch === this.#epoch;
     }
-    const answer = await send("POST", "/api/locks", { ...this.request, ...wish, idempotencyKey: newKey() });
+    const answer = await send("POST", locksOf(this.request), { ...this.request, ...wish, idempotencyKey: newKey() });
     if (epoch !== this.#epoch) {
-      if (answer !== undefined) this.api.call("DELETE", `/api/locks/${answer.id}`).catch(() => {}); // nobody wants it any more
+      if (answer !== undefined) this.api.call("DELETE", pathOf(answer)).catch(() => {}); // nobody wants it any more
       return false;
     }
     if (answer.status !== "ACTIVE") throw new Refusal(410, { code: "LOCK_EXPIRED" }); // a repeat came too late
@@ -186,6 +186,10 @@ export class Hold {
     return said(present) === said(lock) ? undefined : this.on.changed();
   }
 }
+
+// The event is in the path, so that a load balancer can send its requests to one process.
+const locksOf = ({ eventId }) => `/api/events/${encodeURIComponent(eventId)}/locks`;
+const pathOf = (lock) => `${locksOf(lock)}/${lock.id}`;
 
 // said is what of a lock the page is told.
 const said = ({ expiresAt, seats, places }) => JSON.stringify([expiresAt, seats, places]);

@@ -142,7 +142,7 @@ test("a request whose answer was lost is retried with the same key: one lock", a
   const page = await open(browser, `${holdfast.url}/demo`);
   await choose(page, "Lost answers");
   let lost = 0;
-  await page.route("**/api/locks", async (route) => {
+  await page.route("**/locks", async (route) => {
     if (route.request().method() !== "POST" || lost === 6) return route.continue();
     lost++;
     await route.fetch(); // the API answers …

@@ -8,7 +8,7 @@ test("a lost answer is asked for again, with the same key, and the clicks that f
   const { page, map } = await show(event);
   const keys = [];
   let lost = 0;
-  await page.route("**/api/locks", async (route) => {
+  await page.route("**/locks", async (route) => {
     keys.push(route.request().postDataJSON().idempotencyKey);
     if (lost++ > 1) return route.continue();
     await route.fetch(); // the server takes the seat

@@ -185,7 +185,7 @@ test("finish() tells that nothing is held, releases nothing, and a late answer b
   await holds(map, "A-1-1");
   let answer;
   const arrived = new Promise((resolve) => { answer = resolve; });
-  await page.route("**/api/locks/*/seats", async (route) => {
+  await page.route("**/locks/*/seats", async (route) => {
     const response = await route.fetch();
     await map.evaluate((e) => e.finish());
     await route.fulfill({ response });
@@ -247,12 +247,12 @@ test("quick clicks on a number of places all count; an odd currency and an odd c
 test("an answer that is no JSON is no lost answer, and a date in Retry-After is waited for", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);
-  await page.route("**/api/locks", (route) => route.fulfill({ status: 403, contentType: "text/html", body: "<h1>Firewall</h1>" }), { times: 1 });
+  await page.route("**/locks", (route) => route.fulfill({ status: 403, contentType: "text/html", body: "<h1>Firewall</h1>" }), { times: 1 });
   await click(map, "A-1-1");
   await until("the refusal is told", async () => (await told(map, "error")).some((e) => e.status === 403 && !e.retrying));
   assert.deepEqual(await chosen(map), []);
   let asked = 0;
-  await page.route("**/api/locks", (route) => {
+  await page.route("**/locks", (route) => {
     asked++;
     if (asked > 1) return route.continue();
     return route.fulfill({ status: 503, headers: { "Retry-After": new Date(Date.now() + 2500).toUTCString() }, contentType: "application/problem+json", body: '{"code":"UNAVAILABLE"}' });

@@ -171,9 +171,9 @@ function leave() {
 }
 
 async function giveUp(heldLocks, heldBookings) {
-  for (const b of heldBookings) await request("POST", `/api/bookings/${b.id}/cancel`, undefined, { idempotent: true }).catch(ignoreEnded);
+  for (const b of heldBookings) await request("POST", `${inEvent(b)}/bookings/${b.id}/cancel`, undefined, { idempotent: true }).catch(ignoreEnded);
   if (heldBookings.length > 0) return;
-  for (const l of heldLocks) await request("DELETE", `/api/locks/${l.id}`, undefined, { idempotent: true }).catch(ignoreEnded);
+  for (const l of heldLocks) await request("DELETE", `${inEvent(l)}/locks/${l.id}`, undefined, { idempotent: true }).catch(ignoreEnded);
 }
 
 function ignoreEnded(error) {
@@ -182,13 +182,16 @@ function ignoreEnded(error) {
 
 // Lock and booking
 
+// inEvent begins the path of what is in an event, so that a load balancer can send its requests to one process.
+const inEvent = ({ eventId }) => `/api/events/${encodeURIComponent(eventId)}`;
+
 async function acquireLock(event) {
   event.preventDefault();
   const wanted = { eventId: selected.id, userId: session.userID, seats: byID("seats").valueAsNumber, ttlSeconds: Number(byID("ttl").value) };
   await runAction(byID("acquire"), async () => {
     const idempotencyKey = idempotencyKeyFor(JSON.stringify(wanted));
     try {
-      locks = [await request("POST", "/api/locks", { ...wanted, idempotencyKey }, { idempotent: true, timeField: "createdAt" })];
+      locks = [await request("POST", `${inEvent(wanted)}/locks`, { ...wanted, idempotencyKey }, { idempotent: true, timeField: "createdAt" })];
     } catch (error) {
       if (!error.retryable) delete session.pendingLock;
       throw error;
@@ -210,14 +213,14 @@ const createBooking = () => runAction(byID("book"), async () => {
   const made = [];
   for (const lock of locks) {
     const body = { userId: session.userID, eventId: lock.eventId, lockId: lock.id, paymentExpiresAt: lock.expiresAt };
-    made.push(await request("POST", "/api/bookings", body, { idempotent: true }));
+    made.push(await request("POST", `${inEvent(lock)}/bookings`, body, { idempotent: true }));
   }
   bookings = made;
 });
 
 const payBooking = () => runAction(byID("pay"), async () => {
   for (const [n, booking] of bookings.entries()) {
-    bookings[n] = await request("POST", `/api/bookings/${booking.id}/confirm`, { paymentReference: `demo-${booking.id}` }, { idempotent: true });
+    bookings[n] = await request("POST", `${inEvent(booking)}/bookings/${booking.id}/confirm`, { paymentReference: `demo-${booking.id}` }, { idempotent: true });
   }
   map?.finish();
   showToast("Paid. The booking is confirmed.");

@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+// PathEvent is the event in the path of a lock or a booking. A load balancer sends all requests of an event to one process
+// by it: their commands share transactions there, and don't conflict.
+type PathEvent struct {
+	EventID string `path:"eventId" pattern:"^[0-9a-fA-F]{24}$" doc:"24 hex digits."`
+}
+
+// with returns the event, unless the body names another one.
+func (p PathEvent) with(inBody string) (holdfast.ID, error) {
+	id := parseID(p.EventID)
+	if inBody != "" && parseID(inBody) != id {
+		return id, holdfast.RefuseInput("body.eventId", "The path and the body name different events. Leave it out of the body.")
+	}
+	return id, nil
+}
+
+// PathInEvent is the ID of a lock or a booking, below its event.
+type PathInEvent struct {
+	PathEvent
+	PathID
+}
+
+// target is a lock or a booking that a path names.
+type target struct {
+	event *holdfast.ID // nil: the path names none
+	id    holdfast.ID
+}
+
+func (p PathID) target() target { return target{id: parseID(p.ID)} }
+
+func (p PathInEvent) target() target {
+	return target{event: new(parseID(p.EventID)), id: parseID(p.ID)}
+}
+
+// command is a request with a body for what its path names.
+type command[B any] struct {
+	PathID
+	Body B
+}
+
+type commandInEvent[B any] struct {
+	PathInEvent
+	Body B
+}
+
+// routeTwice registers an operation without a body on a lock or a booking, and the same one with the event in the path.
+func routeTwice[O any](a *api, op huma.Operation, scope config.Scope, handle func(context.Context, target) (*O, error)) {
+	route(a, op, scope, func(ctx context.Context, in *PathID) (*O, error) { return handle(ctx, in.target()) })
+	route(a, inEvent(op), scope, func(ctx context.Context, in *PathInEvent) (*O, error) { return handle(ctx, in.target()) })
+}
+
+// routeCommandTwice is routeTwice for an operation with a body.
+func routeCommandTwice[B, O any](a *api, op huma.Operation, scope config.Scope, handle func(context.Context, target, B) (*O, error)) {
+	route(a, op, scope, func(ctx context.Context, in *command[B]) (*O, error) { return handle(ctx, in.target(), in.Body) })
+	route(a, inEvent(op), scope, func(ctx context.Context, in *commandInEvent[B]) (*O, error) { return handle(ctx, in.target(), in.Body) })
+}
+
+// inEvent is an operation with the event in its path.
+func inEvent(op huma.Operation) huma.Operation {
+	op.OperationID += "-in-event"
+	op.Path = strings.Replace(op.Path, "/api/", "/api/events/{eventId}/", 1)
+	op.Summary += ", with its event in the path"
+	op.Description = strings.TrimSpace(op.Description + " The same command as without the event in the path, by which a load balancer can " +
+		"send the requests of an event to one process. A lock or a booking of another event does not exist here.")
+	return op
+}
+
+// requireLock answers that a lock does not exist to a customer who is not its user, and to a path with another event. A
+// lock's user and event never change, so the check needs no transaction.
+func (a *api) requireLock(ctx context.Context, t target) error {
+	info := requestInfoOf(ctx)
+	if info.scope != scopeCustomer && t.event == nil {
+		return nil
+	}
+	lock, err := a.Seats.GetLock(ctx, t.id)
+	if err == nil && !mayName(info, t, lock.UserID, lock.EventID) {
+		err = holdfast.NotFound(holdfast.CodeLockNotFound)
+	}
+	return err
+}
+
+// requireBooking is requireLock for bookings.
+func (a *api) requireBooking(ctx context.Context, t target) error {
+	info := requestInfoOf(ctx)
+	if info.scope != scopeCustomer && t.event == nil {
+		return nil
+	}
+	b, err := a.Bookings.GetBooking(ctx, t.id)
+	if err == nil && !mayName(info, t, b.UserID, b.EventID) {
+		err = holdfast.NotFound(holdfast.CodeBookingNotFound)
+	}
+	return err
+}
+
+func mayName(info *requestInfo, t target, user, event holdfast.ID) bool {
+	return (info.scope != scopeCustomer || user == info.user) && (t.event == nil || event == *t.event)
+}
