@@ -17,7 +17,7 @@ export class Cart {
    * @param options has `event`, `userId`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`
    * @param on has `changed()`, `selected(seat, isChosen)`, `placed(section)` (another number of its
    * places), `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
-   * `said(text)`, `hinted(seats)`, `refused(refusal)` and `waiting(refusal)`
+   * `said(text, seat that it is about)`, `hinted(seats)`, `refused(refusal)` and `waiting(refusal)`
    */
   constructor(api, hall, seats, options, words, on) {
     Object.assign(this, { api, hall, seats, options, words, on });
@@ -73,8 +73,8 @@ export class Cart {
   /** forget drops everything without a request: the shop has sold it. */
   forget() {
     for (const h of this.#holds()) h.forget();
-    this.#drop([...this.chosen]);
     this.held.clear();
+    this.#drop([...this.chosen]);
     this.#placeNone();
     this.on.held();
     this.on.changed();
@@ -116,7 +116,7 @@ export class Cart {
       this.chosen.add(seat); // the server would refuse it
       return this.on.hinted(single);
     }
-    if (!this.canHave(seat)) return this.on.said(this.words.taken);
+    if (!this.canHave(seat)) return this.on.said(this.words.taken, seat);
     if (this.size >= this.options.most) return this.on.said(this.words.most(this.options.most));
     this.chosen.add(seat);
     return this.#chose(seat, true);

@@ -110,8 +110,11 @@ export class HoldfastSeats extends HTMLElement {
     const p = this.#parts;
     if (p === undefined) return;
     await p.cart.best(seats, options);
-    const [first] = p.cart.chosen;
-    if (first !== undefined) this.#showFloorOf(first);
+    const found = [...p.cart.chosen].sort((a, b) => a - b);
+    if (found.length === 0 || this.#parts !== p) return;
+    this.#say(this.words.found(this.#rowsOf(found)));
+    this.#showFloorOf(found[0]);
+    p.map.focusSeat(found[0], p.map.node.contains(this.shadowRoot.activeElement));
   }
 
   /** release gives up everything that is chosen and held. It cancels a booking of the locks that is not paid. */
@@ -245,7 +248,7 @@ export class HoldfastSeats extends HTMLElement {
         this.#hinted = list;
         if (list.length > 0) this.#say(w.orphan(list.map((i) => this.#describe(i).name).join("; ")));
       },
-      said: (text) => this.#say(text),
+      said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
       refused: (refusal) => this.#fail(refusal),
       waiting: (refusal) => this.#wait(refusal),
     });
@@ -276,7 +279,11 @@ export class HoldfastSeats extends HTMLElement {
       warning: (i) => this.#warning(i),
     };
     parts.map = new SeatMap(hall, look, {
-      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s),
+      seat: (i, isTouch) => {
+        if (isTouch && !parts.cart.chosen.has(i)) this.#showToast(this.#describe(i).name); // a finger has no tip, and the list may be out of view
+        parts.cart.toggle(i);
+      },
+      area: (s) => parts.panel.focusArea(s),
       hover: (i, at) => this.#hover(i, at), left: () => this.root.querySelector(".toolbar button").focus(),
       moved: (sections) => this.#follow(sections), scrolled: () => this.#tellOfWheel(),
     }, w);
@@ -403,7 +410,7 @@ export class HoldfastSeats extends HTMLElement {
     const { hall, cart, seats, map } = this.#parts;
     const w = this.words;
     const [section, row, category] = [hall.section(i), hall.row(i), hall.categories[hall.category[i]]];
-    const name = w.seat({ section: section.name, row: row.label.replace(/^row\s+/i, ""), label: hall.labels[i], category: category.name, price: this.#price(hall.category[i]) });
+    const name = w.seat({ section: section.name, row: rowName(row), label: hall.labels[i], category: category.name, price: this.#price(hall.category[i]) });
     const kind = hall.kind[i];
     const marks = [kind & accessible && w.accessible, kind & companion && w.companion, kind & restricted && w.restricted, hall.notes.get(i)].filter(Boolean);
     const isTaken = seats.taken[i] === 1 && !cart.isMine(i);
@@ -476,6 +483,13 @@ export class HoldfastSeats extends HTMLElement {
     const { clientWidth, clientHeight } = p.map.node;
     const [x, y] = [Math.min(at.x + 14, clientWidth - this.#tipNode.offsetWidth - 4), at.y + 18 + this.#tipNode.offsetHeight > clientHeight ? at.y - this.#tipNode.offsetHeight - 12 : at.y + 18];
     this.#tipNode.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
+  }
+
+  // #rowsOf are seats by their rows, as words.found takes them.
+  #rowsOf(list) {
+    const { hall } = this.#parts;
+    return Object.values(Object.groupBy(list, (i) => hall.rowOf[i]))
+      .map((row) => ({ section: hall.section(row[0]).name, row: rowName(hall.row(row[0])), labels: row.map((i) => hall.labels[i]) }));
   }
 
   // #singles are the seats that choosing a seat would leave single.
@@ -555,6 +569,8 @@ export class HoldfastSeats extends HTMLElement {
 
   #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true })); }
 }
+
+const rowName = (row) => row.label.replace(/^row\s+/i, "");
 
 const priceOf = (prices, key) => (Object.hasOwn(prices, key) ? prices[key] : undefined);
 

@@ -33,13 +33,15 @@ export const words = {
   remove: (seat) => `Remove ${seat}`,
   another: (label, n) => `${label} (${n})`, // of the n-th map on a page
   total: (price) => `Total ${price}`,
-  area: (name, n) => `${name}, ${plural(n, "place", "places")}`,
+  area: (name, n, price) => [name, plural(n, "place", "places"), price].filter(Boolean).join(", "),
   timeLeft: (time) => `Held for ${time}`,
   best: "Best available",
   bestNumber: "Number of seats",
   bestCategory: "Category",
   anyCategory: "Any category",
   bestButton: "Find seats",
+  found: (rows) => `Held for you: ${rows.map(({ section, row, labels }) =>
+    [section, row && `row ${row}`, `${labels.length === 1 ? "seat" : "seats"} ${labels.join(", ")}`].filter(Boolean).join(", ")).join("; ")}.`,
   quantity: (section) => `Number of places in ${section}`,
   fewer: "One fewer",
   more: "One more",
