@@ -278,17 +278,18 @@ export class HoldfastSeats extends HTMLElement {
       overlay: () => ({ mine: [...parts.cart.held].filter((i) => parts.cart.chosen.has(i)), pending: [...parts.cart.chosen].filter((i) => !parts.cart.held.has(i)), hinted: this.#hinted }),
       warning: (i) => this.#warning(i),
     };
+    const left = () => this.root.querySelector(".toolbar button").focus();
     parts.map = new SeatMap(hall, look, {
       seat: (i, isTouch) => {
         if (isTouch && !parts.cart.chosen.has(i)) this.#showToast(this.#describe(i).name); // a finger has no tip, and the list may be out of view
         parts.cart.toggle(i);
       },
       area: (s) => parts.panel.focusArea(s),
-      hover: (i, at) => this.#hover(i, at), left: () => this.root.querySelector(".toolbar button").focus(),
+      hover: (i, at) => this.#hover(i, at), left,
       moved: (sections) => this.#follow(sections), scrolled: () => this.#tellOfWheel(),
     }, w);
     parts.list = new SeatList(hall, look, {
-      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections),
+      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections), left,
     }, w);
     parts.panel = new Panel(hall, seats, parts.cart, {
       most: parts.cart.options.most, describe: (i) => this.#describe(i), color: (c) => parts.map.painter.fills?.[c] ?? hall.categories[c].color,
