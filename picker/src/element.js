@@ -242,11 +242,12 @@ export class HoldfastSeats extends HTMLElement {
         this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired);
         this.#tell("holdexpired", { lock });
       },
-      gone: (list) => list.length > 0 && this.#say(w.gone(list.map((i) => this.#describe(i).name).join("; "))),
+      gone: (list) => list.length > 0 && this.#say(w.gone(this.#names(list))),
+      named: (list) => this.#names(list),
       taken: (list) => this.#changed(list, []),
       hinted: (list) => {
         this.#hinted = list;
-        if (list.length > 0) this.#say(w.orphan(list.map((i) => this.#describe(i).name).join("; ")));
+        if (list.length > 0) this.#say([w.orphan(this.#names(list)), parts.cart.unheld > 0 && w.notHeld].filter(Boolean).join(" "));
       },
       said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
       refused: (refusal) => this.#fail(refusal),
@@ -419,6 +420,8 @@ export class HoldfastSeats extends HTMLElement {
     const state = isPressed ? (cart.held.has(i) ? w.held : w.chosen) : isTaken ? w.taken : w.available;
     return { name, text: [name, ...marks, state].join(", "), isPressed, isTaken, color: map?.painter.fills?.[hall.category[i]] ?? category.color };
   }
+
+  #names(list) { return list.map((i) => this.#describe(i).name).join("; "); }
 
   #describeSection(s) {
     const { hall, seats } = this.#parts;

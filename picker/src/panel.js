@@ -107,7 +107,7 @@ export class Panel {
     if (areaHadFocus) (this.places.querySelector("button") ?? this.title).focus();
     this.none.hidden = cart.size > 0;
     const total = this.shop.total(seats, cart.areas);
-    setText(this.sum, cart.size === 0 ? "" : `${words.seats(cart.size)}${total === "" ? "" : ` · ${words.total(total)}`}`);
+    setText(this.sum, cart.size === 0 ? "" : [words.seats(cart.size), total && words.total(total), cart.unheld > 0 && words.unheld(cart.unheld)].filter(Boolean).join(" · "));
     this.showTime();
   }
 

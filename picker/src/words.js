@@ -51,6 +51,8 @@ export const words = {
   expired: "The time is over. The seats are on sale again.",
   most: (n) => `You can choose ${plural(n, "seat", "seats")} at most.`,
   orphan: (seats) => `This would leave a single seat: ${seats}. Choose it too, or others.`,
+  notHeld: "Until then the new ones are not held.",
+  unheld: (n) => `${n.toLocaleString("en")} not held`,
   notAdjacent: (n) => `At most ${plural(n, "seat is", "seats are")} available side by side.`,
   tooFew: (n) => (n === 0 ? "None is available any more." : `Only ${plural(n, "seat is", "seats are")} available.`),
   notOnSale: "This event is not on sale.",
