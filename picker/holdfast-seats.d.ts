@@ -3,11 +3,13 @@ export interface SelectedSeat {
   id: string;
   /** Key of the section. */
   section: string;
+  sectionName: string;
   /** Label of the row. */
   row: string;
   label: string;
   /** Key of the category. */
   category: string;
+  categoryName: string;
   /** As the page gave it for the category. */
   price?: number | string;
   accessible: boolean;
@@ -17,8 +19,14 @@ export interface SelectedSeat {
 
 /** Chosen places in a section of general admission. */
 export interface SelectedPlaces {
+  /** Key of the section. */
   section: string;
+  sectionName: string;
+  /** Key of the category. */
   category: string;
+  categoryName: string;
+  /** Of one place, as the page gave it for the category. */
+  price?: number | string;
   seats: number;
   held: boolean;
 }
@@ -53,6 +61,8 @@ export interface HoldfastSeatsEventMap extends Omit<HTMLElementEventMap, "error"
   ready: CustomEvent<{ event: string; seats: number }>;
   /** A seat was chosen or given up, by the customer or because it is gone. */
   seatselected: CustomEvent<{ seat: SelectedSeat; selected: boolean; selection: Selected[] }>;
+  /** Another number of standing places is chosen in a section; 0: none any more. */
+  placesselected: CustomEvent<{ places: SelectedPlaces; selection: Selected[] }>;
   /** What the server holds has changed. */
   holdchanged: CustomEvent<{ locks: Lock[]; selection: Selected[]; expiresAt?: string }>;
   /** The time of a lock is over, or it was released elsewhere. */

@@ -60,7 +60,7 @@ export function captionOf(c, section, count, { scale, ratio, font, widths }) {
     return { count, lines: written, x: room.x, y: room.y };
   };
   for (const [texts, hasCount, from] of [[names, true, 0], [names, false, 0], [measure([short]), false, 2]]) {
-    for (const css of sizes.slice(from)) {
+    for (const css of sizes.slice(from, hasCount ? -1 : undefined)) { // a count is smaller still
       const size = css * ratio;
       for (const { lines, most } of texts) {
         const high = 1.2 * size * (lines.length + (hasCount ? 0.85 : 0));

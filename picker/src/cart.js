@@ -17,7 +17,7 @@ export class Cart {
    * @param options has `event`, `userId`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`
    * @param on has `changed()`, `selected(seat, isChosen)`, `placed(section)` (another number of its
    * places), `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
-   * `said(text)`, `hinted(seats)`, `refused(refusal)` and `waiting(refusal)`
+   * `said(text, seat that it is about)`, `hinted(seats)`, `named(seats)` (their names), `refused(refusal)` and `waiting(refusal)`
    */
   constructor(api, hall, seats, options, words, on) {
     Object.assign(this, { api, hall, seats, options, words, on });
@@ -73,8 +73,8 @@ export class Cart {
   /** forget drops everything without a request: the shop has sold it. */
   forget() {
     for (const h of this.#holds()) h.forget();
-    this.#drop([...this.chosen]);
     this.held.clear();
+    this.#drop([...this.chosen]);
     this.#placeNone();
     this.on.held();
     this.on.changed();
@@ -116,7 +116,7 @@ export class Cart {
       this.chosen.add(seat); // the server would refuse it
       return this.on.hinted(single);
     }
-    if (!this.canHave(seat)) return this.on.said(this.words.taken);
+    if (!this.canHave(seat)) return this.on.said(this.words.taken, seat);
     if (this.size >= this.options.most) return this.on.said(this.words.most(this.options.most));
     this.chosen.add(seat);
     return this.#chose(seat, true);
@@ -124,25 +124,29 @@ export class Cart {
 
   #chose(seat, isChosen) {
     this.on.selected(seat, isChosen);
-    if (this.options.holdsAtOnce) this.#wish();
+    if (this.options.holdsAtOnce) this.#wish(true);
     else this.#hint();
     this.on.changed();
   }
 
   #hinted = [];
 
-  #hint() { return this.#hintAt(this.orphansOf(this.chosen)); }
+  /** unheld is how many of the chosen seats are not held because of a single seat, where each click holds. */
+  get unheld() { return this.options.holdsAtOnce && this.#hinted.length > 0 ? [...this.chosen].filter((i) => !this.held.has(i)).length : 0; }
 
-  #hintAt(single) {
-    if (single.length !== this.#hinted.length || single.some((i, n) => i !== this.#hinted[n])) this.on.hinted(single);
+  #hint(isToldAgain) { return this.#hintAt(this.orphansOf(this.chosen), isToldAgain); }
+
+  #hintAt(single, isToldAgain = false) {
+    const isNew = single.length !== this.#hinted.length || single.some((i, n) => i !== this.#hinted[n]);
     this.#hinted = single;
+    if (isNew || (isToldAgain && single.length > 0)) this.on.hinted(single);
     return single.length > 0;
   }
 
   // #wish asks for what is chosen, unless the server would refuse it for a single seat: then the customer is told, and
-  // the lock stays as it is.
-  #wish() {
-    if (this.#hint()) return Promise.resolve();
+  // the lock stays as it is. After a click that is said again: it was not held, even if its row has no single seat.
+  #wish(isClick = false) {
+    if (this.#hint(isClick)) return Promise.resolve();
     this.hold.isForced = false;
     return this.hold.want(this.chosen.size === 0 ? null : this.#named(this.chosen));
   }
@@ -221,10 +225,13 @@ export class Cart {
   async holdAll() {
     this.refusal = undefined;
     const areas = new Set([...this.areas.keys(), ...this.#areaHolds.keys()]);
-    await Promise.all([this.#wish(), ...[...areas].map((n) => this.#wishPlaces(this.hall.sections[n]))]);
+    await Promise.all([this.#wish(true), ...[...areas].map((n) => this.#wishPlaces(this.hall.sections[n]))]);
     if (this.refusal !== undefined) throw this.refusal;
     const isHeld = this.chosen.size === this.held.size && [...this.chosen].every((i) => this.held.has(i));
-    if (!isHeld) throw new Refusal(0, { code: "SEAT_ORPHANED", detail: this.words.orphan(""), orphans: this.orphansOf(this.chosen).map((i) => this.hall.ids[i]) });
+    if (!isHeld) {
+      const single = this.orphansOf(this.chosen);
+      throw new Refusal(0, { code: "SEAT_ORPHANED", detail: this.words.orphan(this.on.named(single)), orphans: single.map((i) => this.hall.ids[i]) });
+    }
     return this.locks;
   }
 

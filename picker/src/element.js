@@ -110,8 +110,11 @@ export class HoldfastSeats extends HTMLElement {
     const p = this.#parts;
     if (p === undefined) return;
     await p.cart.best(seats, options);
-    const [first] = p.cart.chosen;
-    if (first !== undefined) this.#showFloorOf(first);
+    const found = [...p.cart.chosen].sort((a, b) => a - b);
+    if (found.length === 0 || this.#parts !== p) return;
+    this.#say(this.words.found(this.#rowsOf(found)));
+    this.#showFloorOf(found[0]);
+    p.map.focusSeat(found[0], p.map.node.contains(this.shadowRoot.activeElement));
   }
 
   /** release gives up everything that is chosen and held. It cancels a booking of the locks that is not paid. */
@@ -239,13 +242,14 @@ export class HoldfastSeats extends HTMLElement {
         this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired);
         this.#tell("holdexpired", { lock });
       },
-      gone: (list) => list.length > 0 && this.#say(w.gone(list.map((i) => this.#describe(i).name).join("; "))),
+      gone: (list) => list.length > 0 && this.#say(w.gone(this.#names(list))),
+      named: (list) => this.#names(list),
       taken: (list) => this.#changed(list, []),
       hinted: (list) => {
         this.#hinted = list;
-        if (list.length > 0) this.#say(w.orphan(list.map((i) => this.#describe(i).name).join("; ")));
+        if (list.length > 0) this.#say([w.orphan(this.#names(list)), parts.cart.unheld > 0 && w.notHeld].filter(Boolean).join(" "));
       },
-      said: (text) => this.#say(text),
+      said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
       refused: (refusal) => this.#fail(refusal),
       waiting: (refusal) => this.#wait(refusal),
     });
@@ -275,13 +279,18 @@ export class HoldfastSeats extends HTMLElement {
       overlay: () => ({ mine: [...parts.cart.held].filter((i) => parts.cart.chosen.has(i)), pending: [...parts.cart.chosen].filter((i) => !parts.cart.held.has(i)), hinted: this.#hinted }),
       warning: (i) => this.#warning(i),
     };
+    const left = () => this.root.querySelector(".toolbar button").focus();
     parts.map = new SeatMap(hall, look, {
-      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s),
-      hover: (i, at) => this.#hover(i, at), left: () => this.root.querySelector(".toolbar button").focus(),
+      seat: (i, isTouch) => {
+        if (isTouch && !parts.cart.chosen.has(i)) this.#showToast(this.#describe(i).name); // a finger has no tip, and the list may be out of view
+        parts.cart.toggle(i);
+      },
+      area: (s) => parts.panel.focusArea(s),
+      hover: (i, at) => this.#hover(i, at), left,
       moved: (sections) => this.#follow(sections), scrolled: () => this.#tellOfWheel(),
     }, w);
     parts.list = new SeatList(hall, look, {
-      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections),
+      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections), left,
     }, w);
     parts.panel = new Panel(hall, seats, parts.cart, {
       most: parts.cart.options.most, describe: (i) => this.#describe(i), color: (c) => parts.map.painter.fills?.[c] ?? hall.categories[c].color,
@@ -403,7 +412,7 @@ export class HoldfastSeats extends HTMLElement {
     const { hall, cart, seats, map } = this.#parts;
     const w = this.words;
     const [section, row, category] = [hall.section(i), hall.row(i), hall.categories[hall.category[i]]];
-    const name = w.seat({ section: section.name, row: row.label.replace(/^row\s+/i, ""), label: hall.labels[i], category: category.name, price: this.#price(hall.category[i]) });
+    const name = w.seat({ section: section.name, row: rowName(row), label: hall.labels[i], category: category.name, price: this.#price(hall.category[i]) });
     const kind = hall.kind[i];
     const marks = [kind & accessible && w.accessible, kind & companion && w.companion, kind & restricted && w.restricted, hall.notes.get(i)].filter(Boolean);
     const isTaken = seats.taken[i] === 1 && !cart.isMine(i);
@@ -411,6 +420,8 @@ export class HoldfastSeats extends HTMLElement {
     const state = isPressed ? (cart.held.has(i) ? w.held : w.chosen) : isTaken ? w.taken : w.available;
     return { name, text: [name, ...marks, state].join(", "), isPressed, isTaken, color: map?.painter.fills?.[hall.category[i]] ?? category.color };
   }
+
+  #names(list) { return list.map((i) => this.#describe(i).name).join("; "); }
 
   #describeSection(s) {
     const { hall, seats } = this.#parts;
@@ -476,6 +487,13 @@ export class HoldfastSeats extends HTMLElement {
     const { clientWidth, clientHeight } = p.map.node;
     const [x, y] = [Math.min(at.x + 14, clientWidth - this.#tipNode.offsetWidth - 4), at.y + 18 + this.#tipNode.offsetHeight > clientHeight ? at.y - this.#tipNode.offsetHeight - 12 : at.y + 18];
     this.#tipNode.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
+  }
+
+  // #rowsOf are seats by their rows, as words.found takes them.
+  #rowsOf(list) {
+    const { hall } = this.#parts;
+    return Object.values(Object.groupBy(list, (i) => hall.rowOf[i]))
+      .map((row) => ({ section: hall.section(row[0]).name, row: rowName(hall.row(row[0])), labels: row.map((i) => hall.labels[i]) }));
   }
 
   // #singles are the seats that choosing a seat would leave single.
@@ -555,6 +573,8 @@ export class HoldfastSeats extends HTMLElement {
 
   #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true })); }
 }
+
+const rowName = (row) => row.label.replace(/^row\s+/i, "");
 
 const priceOf = (prices, key) => (Object.hasOwn(prices, key) ? prices[key] : undefined);
 

@@ -10,10 +10,11 @@ export class SeatList {
   #summaries = new Map(); // by section
   #open = new Set();
 
-  /** @param look has `describe(seat)`, `describeSection(section)`; @param on has `seat(seat)`, `area(section)`, `moved(sections)` */
+  /** @param look has `describe(seat)`, `describeSection(section)`; @param on has `seat(seat)`, `area(section)`, `moved(sections)`, `left()` */
   constructor(hall, look, on, words) {
     Object.assign(this, { hall, look, on, words });
-    this.node = el("div", { className: "list", part: "list", hidden: true, role: "group", "aria-label": words.list },
+    this.node = el("div", { className: "list", part: "list", hidden: true, role: "group", "aria-label": words.list, "aria-describedby": "help",
+      onkeydown: (event) => this.#leave(event) },
       ...hall.sections.map((s) => this.#section(s)));
   }
 
@@ -45,6 +46,22 @@ export class SeatList {
       this.on.moved(this.sections);
     } }, el("summary", {}, summary), rows);
     return details;
+  }
+
+  // #leave moves among the sections, from a seat to its section, and out of the list: there may be more than the Tab key is
+  // quick enough for.
+  #leave(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+    const heads = [...this.node.querySelectorAll("summary, .area > button")];
+    const at = heads.indexOf(event.target);
+    if (event.key === "Escape") at < 0 ? event.target.closest("details")?.querySelector("summary").focus() : this.on.left();
+    else {
+      const to = at < 0 ? undefined : { ArrowUp: heads[at - 1], ArrowDown: heads[at + 1], Home: heads[0], End: heads.at(-1) }[event.key];
+      if (to === undefined) return;
+      to.focus();
+    }
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   #addRows(s, grid, from) {

@@ -15,7 +15,7 @@ const seatSize = 24; // pixels between two seats after zooming to one
 
 /**
  * SeatMap shows a hall. `look` is the painter's, with `describe(seat)` and `describeSection(section)` for the
- * keyboard's button; `on` has `seat(seat)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
+ * keyboard's button; `on` has `seat(seat, isTouch)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
  * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats, area of the plan)`; optionally
  * `scrolled()`, when the wheel has moved the page and not the map.
  */
@@ -321,7 +321,7 @@ export class SeatMap {
       this.#tapped.seat = seat;
       if (again && last.seat === seat) return undefined; // a double click chooses once
       this.#setFocus({ seat }, true);
-      return this.on.seat(seat);
+      return this.on.seat(seat, p.isTouch);
     }
     const section = this.hall.sectionAt(c.planX(p.x), c.planY(p.y), (s) => this.painter.isShown(s));
     if (section !== undefined && (!this.showsSeats || section.capacity > 0)) {

@@ -69,7 +69,7 @@ export class Panel {
     this.list = el("ul", {});
     this.places = el("ul", {});
     this.none = el("p", { className: "soft", textContent: this.words.none });
-    this.sum = el("p", { className: "total", part: "total" });
+    this.sum = el("p", { className: "total", part: "total", "aria-live": "polite" });
     return el("section", { className: "cart", part: "cart", "aria-label": this.shop.label(this.words.yours) }, el("div", { className: "head" }, this.title, this.time),
       this.none, this.list, this.places, this.sum);
   }
@@ -93,7 +93,8 @@ export class Panel {
     for (const [number, { n }] of this.areaInputs) if (n !== focused || !this.#isTyping) n.value = String(cart.areas.get(number) ?? 0);
     const seats = [...cart.chosen].sort((a, b) => a - b);
     const shown = new Map([...this.list.children].map((li) => [Number(li.dataset.seat), li]));
-    const hadFocus = this.list.contains(this.node.getRootNode().activeElement);
+    const hadFocus = this.list.contains(focused);
+    const areaHadFocus = this.places.contains(focused);
     for (const [seat, li] of shown) if (!cart.chosen.has(seat)) li.remove();
     seats.forEach((seat, at) => {
       const li = shown.get(seat) ?? this.#item(seat);
@@ -102,10 +103,11 @@ export class Panel {
       setText(li.firstChild, this.shop.describe(seat).name);
     });
     if (hadFocus && !this.list.contains(this.node.getRootNode().activeElement)) (this.list.querySelector("button") ?? this.title).focus();
-    this.places.replaceChildren(...[...cart.areas].map(([n, places]) => el("li", { className: cart.areaIsHeld(n) ? "held" : "" }, words.area(this.hall.sections[n].name, places))));
+    this.places.replaceChildren(...[...cart.areas].map(([n, places]) => this.#place(this.hall.sections[n], places)));
+    if (areaHadFocus) (this.places.querySelector("button") ?? this.title).focus();
     this.none.hidden = cart.size > 0;
     const total = this.shop.total(seats, cart.areas);
-    setText(this.sum, cart.size === 0 ? "" : `${words.seats(cart.size)}${total === "" ? "" : ` · ${words.total(total)}`}`);
+    setText(this.sum, cart.size === 0 ? "" : [words.seats(cart.size), total && words.total(total), cart.unheld > 0 && words.unheld(cart.unheld)].filter(Boolean).join(" · "));
     this.showTime();
   }
 
@@ -115,6 +117,12 @@ export class Panel {
       el("button", { type: "button", textContent: "×", "aria-label": this.words.remove(name), onclick: () => this.on.remove(seat) }));
     li.dataset.seat = String(seat);
     return li;
+  }
+
+  #place(section, places) {
+    const name = this.words.area(section.name, places, this.shop.total([], [[section.number, places]]));
+    return el("li", { className: this.cart.areaIsHeld(section.number) ? "held" : "" }, el("span", { textContent: name }),
+      el("button", { type: "button", textContent: "×", "aria-label": this.words.remove(name), onclick: () => this.on.places(section, 0) }));
   }
 
   showCounts() {

@@ -51,7 +51,7 @@ export const css = `
 .toolbar select { min-width: 0; max-width: 10em; }
 .zoom { display: flex; gap: 8px; margin-inline-start: auto; }
 button, select, input {
-  font: inherit; color: inherit; background: var(--_background); border: 1px solid var(--_soft); border-radius: 6px; padding: 6px 10px; min-height: 36px;
+  font: inherit; color: inherit; background: var(--_background); border: 1px solid var(--_soft); border-radius: 6px; padding: 6px 10px; min-height: 38px;
 }
 button { cursor: pointer; min-width: 36px; }
 button.primary { background: var(--_accent); color: var(--_accent-ink); border-color: var(--_accent); }
@@ -86,9 +86,10 @@ canvas:active { cursor: grabbing; }
 .list .area { padding: 6px 0; }
 .panel { display: grid; gap: 14px; align-content: start; min-width: 0; }
 .panel ul { list-style: none; margin: 0; padding: 0; }
-.legend li { display: flex; gap: 8px; align-items: baseline; padding: 2px 0; }
-.legend .name, .areas .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
-.legend .soft { min-width: 5em; text-align: right; }
+.legend { display: grid; grid-template-columns: auto minmax(0, 1fr) auto auto; column-gap: 8px; }
+.legend li { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; align-items: baseline; padding: 2px 0; }
+.legend .name, .areas .name { overflow-wrap: anywhere; }
+.legend .price, .legend .soft { text-align: right; }
 .swatch { forced-color-adjust: none; width: 14px; height: 14px; border-radius: 50%; flex: none; align-self: center; }
 .soft { color: var(--_soft); font-size: 14px; }
 .best { display: flex; flex-wrap: wrap; gap: 8px; align-items: end; }
@@ -96,8 +97,8 @@ canvas:active { cursor: grabbing; }
 .best label input, .best label select { color: var(--_ink); font-size: 16px; }
 .best label input { width: 5em; } .best label select { max-width: 11em; }
 .areas li { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding: 4px 0; }
-.areas .name { min-width: 9em; }
-.areas .number { display: flex; gap: 6px; }
+.areas .name { flex: 1; min-width: 6em; }
+.areas .number { display: flex; gap: 6px; margin-inline-start: auto; }
 .areas input { width: 4.5em; }
 .cart { border-top: 1px solid var(--_line); padding-top: 10px; }
 .cart .head { display: flex; justify-content: space-between; align-items: baseline; gap: 8px; }
