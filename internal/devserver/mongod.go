@@ -251,6 +251,7 @@ func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (
 	if own.Disk != nil {
 		dir = filepath.Join(own.Disk.dir, "data") // RemoveData can't remove what is mounted
 	} else if dir == "" {
+		removeLeftovers()
 		var err error
 		if dir, err = os.MkdirTemp("", "mongod-"); err != nil {
 			return nil, err
