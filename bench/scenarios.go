@@ -27,6 +27,7 @@ var scenarios = []scenario{
 	{"many-events", "256 clients lock seats of 1,000 events at random", manyEvents},
 	{"sold-out", "256 clients request seats of an event that has none left", soldOut},
 	{"sold-out-http", "the same through HTTP, beside a handler that does nothing", soldOutHTTP},
+	{"comeback", "the only seat of an event is released again and again while 1,000 clients ask for it", seatComesBack},
 	{"recovery", "100,000 events with 1,000,000 locks, one counter in 100 wrong", recoverAll},
 	{"recovery-sealed", "live locks beside the locks of events that are over and sealed", recoverSealed},
 	{"sweep", "100,000 due locks are expired", sweep},
