@@ -39,7 +39,7 @@ func TestCompose_HasAllServicesOnLoopback(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	names := slices.Sorted(maps.Keys(project.Services))
-	if want := []string{"api", "grafana", "mongo", "prometheus", "redis", "worker"}; !slices.Equal(names, want) {
+	if want := []string{"api", "balancer", "grafana", "mongo", "prometheus", "redis", "worker"}; !slices.Equal(names, want) {
 		t.Errorf("services %v, want %v", names, want)
 	}
 	for name, s := range project.Services {
@@ -92,6 +92,21 @@ func TestCompose_UsesExistingSettingsAndCommands(t *testing.T) {
 		if !bytes.Contains(image, []byte("/out"+s.Command[0]+" ")) {
 			t.Errorf("%s: the image does not contain %s", name, s.Command[0])
 		}
+	}
+}
+
+// The load balancer finds the processes of the API by their service's name, at the port that they listen on.
+func TestCompose_BalancerReachesTheAPI(t *testing.T) {
+	t.Parallel()
+	project := load(t)
+	api, balancer := project.Services["api"], project.Services["balancer"]
+	_, port, _ := strings.Cut(*api.Environment["HTTP_ADDR"], ":")
+	if dns := balancer.Environment["API_DNS"]; dns == nil || *dns != "api:"+port || len(api.Ports) != 0 {
+		t.Errorf("the balancer looks for %v; the API listens on port %s", dns, port)
+	}
+	isMounted := func(v types.ServiceVolumeConfig) bool { return v.Target == balancer.Command[len(balancer.Command)-1] }
+	if !slices.ContainsFunc(balancer.Volumes, isMounted) || len(balancer.Ports) != 1 || balancer.Ports[0].Target != 8080 {
+		t.Errorf("the balancer has the ports %+v and the volumes %+v", balancer.Ports, balancer.Volumes)
 	}
 }
 

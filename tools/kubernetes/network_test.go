@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -69,6 +70,48 @@ func TestIngress_HidesWhatIsForOperators(t *testing.T) {
 	}
 }
 
+// Requests go from the Ingress to the balancer, and from there to the API's pods, whose names it asks DNS for.
+func TestBalancer_IsBetweenTheIngressAndTheAPI(t *testing.T) {
+	t.Parallel()
+	services := map[string]corev1.Service{}
+	for _, s := range objects[corev1.Service](t, "base", "Service") {
+		services[s.Name] = s
+	}
+	for _, rule := range objects[networkingv1.Ingress](t, "base", "Ingress")[0].Spec.Rules {
+		for _, p := range rule.HTTP.Paths {
+			if p.Backend.Service.Name != balancer {
+				t.Errorf("the Ingress sends %s to %s", p.Path, p.Backend.Service.Name)
+			}
+		}
+	}
+	all := pods(t, "base")
+	for service, pod := range map[string]string{balancer: balancer, "api-pods": "api", "api": "api"} {
+		if !selects(services[service].Spec.Selector, all[pod].Labels) {
+			t.Errorf("the service %s does not select the pods of %s", service, pod)
+		}
+	}
+	proxy, pods := all[balancer].Spec.Containers[0], services["api-pods"]
+	want := fmt.Sprintf("%s.%s.svc.cluster.local:%d", pods.Name, pods.Namespace, pods.Spec.Ports[0].Port)
+	if len(proxy.Env) != 1 || proxy.Env[0].Name != "API_DNS" || proxy.Env[0].Value != want || pods.Spec.ClusterIP != corev1.ClusterIPNone {
+		t.Errorf("the balancer looks for %+v, the pods are %s", proxy.Env, want)
+	}
+	if port := all["api"].Spec.Containers[0].Ports[0]; port.ContainerPort != pods.Spec.Ports[0].Port {
+		t.Errorf("the API listens on %d, DNS says nothing of ports: they are asked on %d", port.ContainerPort, pods.Spec.Ports[0].Port)
+	}
+	file := "haproxy.cfg"
+	config, err := os.ReadFile("../../deploy/haproxy/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounted := all[balancer].Spec.Volumes[0].ConfigMap.Name
+	for _, m := range objects[corev1.ConfigMap](t, "base", "ConfigMap") {
+		if m.Name == mounted && m.Data[file] == string(config) {
+			return
+		}
+	}
+	t.Errorf("no ConfigMap %s has deploy/haproxy/%s", mounted, file)
+}
+
 // pods returns the templates of all pods by name.
 func pods(t *testing.T, folder string) map[string]corev1.PodTemplateSpec {
 	t.Helper()
@@ -109,7 +152,7 @@ func TestNetworkPolicy_CoversEveryPod(t *testing.T) {
 			if !covered[networkingv1.PolicyTypeIngress] || !covered[networkingv1.PolicyTypeEgress] || !ports["8081"] {
 				t.Errorf("%s: %s has the directions %v and the ports %v", folder, name, covered, ports)
 			}
-			if ports["http"] != (name == "api") {
+			if ports["http"] != (name == "api" || name == balancer) {
 				t.Errorf("%s: requests reach %s: %v", folder, name, ports["http"])
 			}
 		}
@@ -198,6 +241,9 @@ func checkScrape(t *testing.T, folder string, s scrape) {
 	for _, d := range objects[appsv1.Deployment](t, folder, "Deployment") {
 		if d.Namespace != "holdfast" {
 			t.Errorf("%s is in the namespace %s", d.Name, d.Namespace)
+		}
+		if d.Name == balancer {
+			continue // it has no metrics of Holdfast
 		}
 		annotations := d.Spec.Template.Annotations
 		listening := false
