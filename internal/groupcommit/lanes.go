@@ -79,6 +79,7 @@ func (q *Queue[K, C, R]) takeUpReady() (groups []group[K, C, R], isOpen bool) {
 		}
 		groups = append(groups, group[K, C, R]{line: l, requests: requests})
 	}
+	q.openLane() // since keys share no commits, there may be more lanes
 	return groups, true
 }
 

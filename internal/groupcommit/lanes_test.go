@@ -309,3 +309,23 @@ func TestSharing_WithoutItEachKeyHasALane(t *testing.T) {
 		calls[3].succeed()
 	})
 }
+
+// Keys that wait already when sharing ends need no more commands to get lanes.
+func TestSharing_KeysThatWaitGetLanesOnceItEnds(t *testing.T) {
+	withHarness(t, alwaysShare, func(s *harness) {
+		first, second := s.busy()
+		for i, key := range []string{"a", "b", "c", "d"} {
+			s.submit(key, i)
+		}
+		s.queue.sharing.alone = 10
+		first.succeed()
+		var calls []*call
+		for range 4 {
+			calls = append(calls, s.next())
+		}
+		for _, c := range calls {
+			c.succeed()
+		}
+		second.succeed()
+	})
+}

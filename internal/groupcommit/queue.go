@@ -75,6 +75,7 @@ func (q *Queue[K, C, R]) Post(key K, command C) bool {
 // enqueue adds the request, and makes the key's line ready if it is new; false if limit
 // commands wait already.
 func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
+	r.apart = !q.options.MayShare(r.command)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l, found := q.lines[key]
@@ -87,7 +88,7 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	}
 	l.waiting = append(l.waiting, r)
 	q.waiting++
-	if !q.options.MayShare(r.command) {
+	if r.apart {
 		l.apart++
 	}
 	if !found {
@@ -172,7 +173,7 @@ func (q *Queue[K, C, R]) takeUp(l *line[K, C, R], limit int) []*request[C, R] {
 	l.undecided = nil
 	n := 0
 	for ; n < len(l.waiting) && len(batch) < limit; n++ {
-		if !q.options.MayShare(l.waiting[n].command) {
+		if l.waiting[n].apart {
 			l.apart--
 		}
 		if l.waiting[n].takeUp() {

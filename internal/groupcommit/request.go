@@ -47,6 +47,7 @@ func (t *ticket) giveUp() error {
 type request[C, R any] struct {
 	ticket
 	command C
+	apart   bool // it can't share a commit with other keys
 	// result and err are set before the state becomes answered.
 	result R
 	err    error

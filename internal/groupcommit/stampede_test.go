@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ type ledger struct {
 	carried  map[int]int // by command
 	orphaned map[int]int // by command
 	inFlight map[string]bool
+	shared   int      // commits of several keys
 	wrong    []string // broken promises of the queue
 }
 
@@ -33,6 +35,7 @@ const (
 	otherFault
 	panicFault
 	undecidedFault // leaves every third command undecided
+	apartFault     // leaves every second key apart
 	faults
 )
 
@@ -46,6 +49,7 @@ func (l *ledger) queue() *testQueue {
 		IsUnknown:      func(err error) bool { return errors.Is(err, errUnknown) },
 		IsRejected:     func(err error) bool { return errors.Is(err, errRejected) },
 		Orphaned:       func(_ string, command int, _ string) { l.note(command) },
+		MayShare:       mayShare,
 		Log:            discard,
 		MaxBatch:       50,
 		MaxInFlight:    3,
@@ -60,14 +64,19 @@ func (l *ledger) note(command int) {
 	l.orphaned[command]++
 }
 
+// keys is how many keys a stampede has: command i is for key i%keys.
+const keys = 7
+
+// mayShare refuses some commands of one key.
+func mayShare(command int) bool { return command%(keys*keys) != 0 }
+
 func (l *ledger) commit(_ context.Context, b *testBatch) (testResult, error) {
-	g := b.Groups[0]
-	defer l.enter(g.Key)()
+	for _, g := range b.Groups {
+		defer l.enter(g.Key)()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(b.Groups) != 1 || len(g.Commands) == 0 || len(g.Commands) > 50 {
-		l.wrong = append(l.wrong, fmt.Sprint("batch ", b.Groups))
-	}
+	l.inspect(b)
 	now := l.fault()
 	switch now {
 	case unknownFault:
@@ -77,26 +86,57 @@ func (l *ledger) commit(_ context.Context, b *testBatch) (testResult, error) {
 	case panicFault:
 		panic("fault")
 	case rejectedFault:
-		for _, c := range g.Commands {
-			if c%2 == 1 {
-				return testResult{}, errRejected
+		for _, g := range b.Groups {
+			for _, c := range g.Commands {
+				if c%2 == 1 {
+					return testResult{}, errRejected
+				}
 			}
 		}
 	}
 	r := succeeded(b)
-	for i, c := range g.Commands {
-		if now == undecidedFault && i%3 == 0 && !b.Settling {
-			r.Groups[0].Outcomes[i] = Outcome[string]{Undecided: true}
+	for i, g := range b.Groups {
+		if now == apartFault && len(b.Groups) > 1 && i%2 == 0 {
+			r.Groups[i] = GroupResult[string]{Apart: true}
 			continue
 		}
-		if l.carried[c] == 0 || !b.Settling {
-			l.carried[c]++
-		}
+		l.carryOut(g.Commands, r.Groups[i].Outcomes, now, b.Settling)
 	}
 	if now == unansweredFault {
 		return testResult{}, errUnknown
 	}
 	return r, nil
+}
+
+func (l *ledger) carryOut(commands []int, outcomes []Outcome[string], now fault, settling bool) {
+	for i, c := range commands {
+		if now == undecidedFault && i%3 == 0 && !settling {
+			outcomes[i] = Outcome[string]{Undecided: true}
+			continue
+		}
+		if l.carried[c] == 0 || !settling {
+			l.carried[c]++
+		}
+	}
+}
+
+// inspect checks a batch.
+func (l *ledger) inspect(b *testBatch) {
+	if len(b.Groups) > 1 {
+		l.shared++
+	}
+	commands, isWrong := 0, len(b.Groups) == 0 || len(b.Groups) > 1 && b.Settling
+	for _, g := range b.Groups {
+		commands += len(g.Commands)
+		isWrong = isWrong || len(g.Commands) == 0 || len(b.Groups) > 1 && !allShare(g.Commands)
+	}
+	if isWrong || commands > 50 {
+		l.wrong = append(l.wrong, fmt.Sprint("batch ", b.Groups))
+	}
+}
+
+func allShare(commands []int) bool {
+	return !slices.ContainsFunc(commands, func(c int) bool { return !mayShare(c) })
 }
 
 // enter checks that a key has one commit at a time.
@@ -139,7 +179,7 @@ func (l *ledger) check(command int, result string, err error) error {
 	return nil
 }
 
-// stampede submits n commands for three keys at once, some by callers that soon give up,
+// stampede submits n commands at once, some by callers that soon give up,
 // and checks all answers.
 func (l *ledger) stampede(n int, patience func(command int) time.Duration) error {
 	q := l.queue()
@@ -149,15 +189,16 @@ func (l *ledger) stampede(n int, patience func(command int) time.Duration) error
 		callers.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), patience(i))
 			defer cancel()
-			results[i], errs[i] = q.Submit(ctx, fmt.Sprint(i%3), i)
+			results[i], errs[i] = q.Submit(ctx, fmt.Sprint(i%keys), i)
 		})
 	}
 	callers.Wait()
 	if err := q.Close(context.Background()); err != nil {
 		return err
 	}
-	if q.InFlight() != 0 {
-		return errors.New("a key is in flight after Close")
+	if q.InFlight() != 0 || q.open != 0 || q.waiting != 0 || len(q.ready) != 0 {
+		return fmt.Errorf("after Close %d keys are in flight, %d lanes open, %d commands waiting and %d keys ready",
+			q.InFlight(), q.open, q.waiting, len(q.ready))
 	}
 	var wrong error
 	for i := range n {
@@ -175,8 +216,8 @@ func TestStampede_PatientCallersAllGetTheirResults(t *testing.T) {
 	if err := l.stampede(5000, func(int) time.Duration { return time.Hour }); err != nil {
 		t.Error(err)
 	}
-	if len(l.carried) != 5000 {
-		t.Errorf("%d commands are carried out, want all", len(l.carried))
+	if len(l.carried) != 5000 || l.shared == 0 {
+		t.Errorf("%d commands are carried out, want all; %d commits were shared", len(l.carried), l.shared)
 	}
 }
 

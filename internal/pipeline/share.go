@@ -61,15 +61,26 @@ func (r *run) readForgotten(ctx context.Context) error {
 	return err
 }
 
-// attemptShared decides and applies once.
+// attemptShared decides and applies once. It leaves all tasks apart if only one is left: Apply waits for what a single
+// event needs, and the others would wait for it too.
 func (r *run) attemptShared(ctx context.Context) error {
+	shared := 0
 	for _, t := range r.tasks {
 		t.applied = store.Applied{}
 		if t.isApart = !r.decideRemembered(t); t.isApart {
 			r.recant(t)
+		} else {
+			shared++
 		}
 	}
-	return r.apply(ctx)
+	if shared > 1 {
+		return r.apply(ctx)
+	}
+	for _, t := range r.tasks {
+		t.isApart = true
+		r.recant(t)
+	}
+	return nil
 }
 
 // decideRemembered decides a task's commands on the remembered event; false: that is not enough.

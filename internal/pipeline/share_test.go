@@ -64,17 +64,20 @@ func TestShare_LeavesApartWhatNeedsMore(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	p := newProcess(t, w)
-	sells, soldOut, closed, missing := w.Event(10), w.Event(1), w.Event(10), ids.New()
+	sells, alsoSells, soldOut, closed, missing := w.Event(10), w.Event(10), w.Event(1), w.Event(10), ids.New()
 	w.Acquire(soldOut, 1, testenv.Soon())
 	w.Set("events", closed, bson.D{{Key: "status", Value: "CLOSED"}})
 	unguarded := w.Event(10)
 	w.Set("events", unguarded, bson.D{{Key: "internal.rev", Value: 1.5}})
 	seated := newSeated(t, w)
 	groups := commitShared(t, p, commands{
-		sells: {acquire(sells, 4, "a"), acquire(sells, 6, "c")}, soldOut: {acquire(soldOut, 1, "a")}, closed: {acquire(closed, 1, "")},
+		sells: {acquire(sells, 4, "a"), acquire(sells, 6, "c")}, alsoSells: {acquire(alsoSells, 1, "")},
+		soldOut: {acquire(soldOut, 1, "a")}, closed: {acquire(closed, 1, "")},
 		missing: {acquire(missing, 1, "")}, unguarded: {acquire(unguarded, 1, "")}, seated: {named(seated, "a-1-1")},
 	})
-	for id, isApart := range map[holdfast.ID]bool{sells: false, soldOut: true, closed: true, missing: true, seated: true} {
+	for id, isApart := range map[holdfast.ID]bool{
+		sells: false, alsoSells: false, soldOut: true, closed: true, missing: true, unguarded: true, seated: true,
+	} {
 		if groups[id].Apart != isApart {
 			t.Errorf("apart: %v, want %v: %+v", groups[id].Apart, isApart, groups[id])
 		}
@@ -279,4 +282,21 @@ func TestShare_TwoProcessesSellSeatedAndUnseatedEvents(t *testing.T) {
 		}
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// If all other events are left apart, they don't wait for the one that is not, either.
+func TestShare_EventsThatAreApartDontWaitForAnEventThatIsHeld(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p := newProcess(t, w)
+	held, soldOut := w.Event(10), w.Event(1)
+	w.Acquire(soldOut, 1, testenv.Soon())
+	release := w.HoldEvent(held.String())
+	defer release()
+	groups := commitShared(t, p, commands{held: {acquire(held, 1, "")}, soldOut: {acquire(soldOut, 1, "")}})
+	for id, g := range groups {
+		if !g.Apart {
+			t.Errorf("event %v is not left apart, and was waited for", id)
+		}
+	}
 }
