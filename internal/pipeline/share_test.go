@@ -91,9 +91,11 @@ func TestShare_LeavesApartWhatNeedsMore(t *testing.T) {
 func TestShare_LeavesApartARefusalBesideAGrant(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	p, seated, other := newProcess(t, w), newSeated(t, w), w.Event(10)
+	p, seated, other, another := newProcess(t, w), newSeated(t, w), w.Event(10), w.Event(10)
 	submit(t, p, seated, named(seated, "a-1-1"))
-	groups := commitShared(t, p, commands{other: {acquire(other, 1, "")}, seated: {named(seated, "a-3-3"), named(seated, "a-1-1")}})
+	groups := commitShared(t, p, commands{
+		other: {acquire(other, 1, "")}, another: {acquire(another, 1, "")}, seated: {named(seated, "a-3-3"), named(seated, "a-1-1")},
+	})
 	if !groups[seated].Apart || groups[other].Apart {
 		t.Errorf("got %+v", groups)
 	}
