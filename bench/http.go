@@ -167,11 +167,15 @@ func lockBody(event, user holdfast.ID, key string) []byte {
 }
 
 func (c serverConn) postLock(body []byte) (granted bool, err error) {
+	return c.postLockTo("/api/locks", body)
+}
+
+func (c serverConn) postLockTo(path string, body []byte) (granted bool, err error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	request.Header.SetMethod(http.MethodPost)
-	request.SetRequestURI("http://" + c.Addr + "/api/locks")
+	request.SetRequestURI("http://" + c.Addr + path)
 	request.Header.SetContentType("application/json")
 	request.SetBodyRaw(body)
 	if err := c.Do(request, response); err != nil {
@@ -234,12 +238,17 @@ const (
 
 // waitReady polls until the server is ready.
 func waitReady(ctx context.Context, p *devserver.Process, address string) error {
+	return waitFor(ctx, p, address, "/readyz")
+}
+
+// waitFor polls until a path answers 200.
+func waitFor(ctx context.Context, p *devserver.Process, address, path string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("the server at %s was not ready within %v", address, readyTimeout))
 	defer cancel()
 	poll := time.NewTicker(readyPollInterval)
 	defer poll.Stop()
 	for {
-		status, _, err := fasthttp.GetTimeout(nil, "http://"+address+"/readyz", time.Second)
+		status, _, err := fasthttp.GetTimeout(nil, "http://"+address+path, time.Second)
 		if err == nil && status == http.StatusOK {
 			return nil
 		}

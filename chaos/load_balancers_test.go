@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,18 +63,18 @@ type farmNode struct {
 }
 
 // loadBalancerUnderTest starts a load balancer as it is shipped, in front of three addresses.
-type loadBalancerUnderTest func(t *testing.T, listen string, servers []string)
+type loadBalancerUnderTest func(t *testing.T, listen string, servers [3]string)
 
 func newFarm(t *testing.T, start loadBalancerUnderTest) *farm {
 	t.Helper()
 	const nodes, events = 3, 6
 	f := &farm{t: t, env: testenv.New(t), front: address(t), locks: map[string]bool{}, acks: map[string][]time.Time{}}
-	var servers []string
-	for range nodes {
+	var servers [nodes]string
+	for i := range nodes {
 		n := &farmNode{addr: address(t), mongo: newCountingProxy(t, f.env.URI, "commitTransaction")}
 		n.caller = newAPICaller(t, n.addr, 1, 15*time.Second)
 		f.nodes = append(f.nodes, n)
-		servers = append(servers, n.addr)
+		servers[i] = n.addr
 		f.start(n)
 	}
 	start(t, f.front, servers)
@@ -424,7 +423,7 @@ func TestLoadBalancer_HAProxyLimitsAddresses(t *testing.T) {
 	}))
 	defer api.Close()
 	front, target := address(t), api.Listener.Addr().String()
-	startHAProxy(t, front, []string{target, target, target})
+	startHAProxy(t, front, [3]string{target, target, target})
 	c := newAPICaller(t, front, 4, 15*time.Second)
 	testenv.WaitFor(t, func() bool {
 		status, _, _, err := c.send(t.Context(), http.MethodGet, "/readyz", nil)
@@ -480,60 +479,32 @@ func signal(t *testing.T, p *process, s syscall.Signal) {
 }
 
 // startHAProxy runs deploy/haproxy as it is.
-func startHAProxy(t *testing.T, listen string, servers []string) {
+func startHAProxy(t *testing.T, listen string, servers [3]string) {
 	t.Helper()
-	binary, env, err := devserver.HAProxy(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env = append(env, "LISTEN="+listen, "API_1="+servers[0], "API_2="+servers[1], "API_3="+servers[2])
-	startProxy(t, exec.Command(binary, "-db", "-f", "../deploy/haproxy/haproxy.cfg"), env)
+	startProxy(t, devserver.HAProxyCommand, listen, servers)
 }
 
-// startNginx runs deploy/nginx as it is, but for its lists of addresses, in a small nginx.conf.
-func startNginx(t *testing.T, listen string, servers []string) {
+// startNginx runs deploy/nginx as it is, but for its lists of addresses.
+func startNginx(t *testing.T, listen string, servers [3]string) {
 	t.Helper()
-	binary, env, err := devserver.Nginx(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shipped, err := filepath.Abs("../deploy/nginx/holdfast.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := os.ReadFile("../deploy/nginx/holdfast/servers.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := string(template)
-	for i, server := range servers {
-		list = strings.Replace(list, fmt.Sprintf("127.0.0.1:808%d", i+1), server, 1)
-	}
-	dir := t.TempDir()
-	main := "daemon off; pid nginx.pid; error_log stderr; worker_processes 1; events { worker_connections 4096; }\n" +
-		"http { access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi;\n" +
-		"scgi_temp_path scgi; include " + shipped + "; }\n"
-	if os.Getuid() == 0 {
-		main = "user root;\n" + main
-	}
-	for name, text := range map[string]string{
-		"nginx.conf": main, "holdfast/servers.conf": list, "holdfast/listen.conf": "listen " + listen + ";\n",
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	startProxy(t, exec.Command(binary, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr"), env)
+	startProxy(t, devserver.NginxCommand, listen, servers)
 }
 
-func startProxy(t *testing.T, cmd *exec.Cmd, env []string) {
+// proxyCommand is the command of a load balancer.
+type proxyCommand func(ctx context.Context, deploy, listen string, servers [3]string, progress io.Writer) (devserver.Command, error)
+
+func startProxy(t *testing.T, command proxyCommand, listen string, servers [3]string) {
 	t.Helper()
-	cmd.Env = slices.Concat(os.Environ(), env)
-	p := startCommand(t, cmd, env...)
+	c, err := command(t.Context(), "../deploy", listen, servers, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.TempDir != "" {
+		t.Cleanup(func() { _ = os.RemoveAll(c.TempDir) })
+	}
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Env = slices.Concat(os.Environ(), c.Env)
+	p := startCommand(t, cmd, c.Env...)
 	t.Cleanup(func() {
 		signal(t, p, syscall.SIGTERM)
 		if _, inTime := receive(p.exited, stopTimeout); !inTime {
