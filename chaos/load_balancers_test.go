@@ -33,7 +33,8 @@ const (
 	goesOnWithin = 3 * time.Second
 	// goesOnAfterTransactionWithin is the same if the process died inside a transaction of the event.
 	goesOnAfterTransactionWithin = 8 * time.Second
-	// goesOnFrozenWithin is the same if it is frozen: two checks of a load balancer have to time out.
+	// goesOnFrozenWithin is the same if it is frozen: two checks of a load balancer have to time out, and it may be inside a
+	// transaction.
 	goesOnFrozenWithin = 8 * time.Second
 )
 
@@ -97,6 +98,7 @@ func newFarm(t *testing.T, start loadBalancerUnderTest) *farm {
 func (f *farm) start(n *farmNode) {
 	f.t.Helper()
 	settings := append(apiSettings(f.env, n.addr), "MONGODB_URI="+n.mongo.uri, "SHUTDOWN_DELAY=2s")
+	n.mongo.inspectWith(func([]byte, direction) bool { return true })
 	n.process = start(f.t, "api", settings...)
 	f.t.Cleanup(n.process.kill)
 	awaitReady(f.t, n.caller, n.process)
@@ -306,6 +308,26 @@ func (f *farm) checkEnd() {
 	testenv.CheckInvariants(f.t, f.env.DB.Database)
 }
 
+// endTransactions lets a process begin no further transaction, and waits until it has none. It is to be killed then.
+func (n *farmNode) endTransactions(t *testing.T) {
+	t.Helper()
+	const quiet = 300 * time.Millisecond // a transaction takes a few milliseconds
+	var last atomic.Int64
+	last.Store(time.Now().UnixNano())
+	n.mongo.inspectWith(func(packet []byte, d direction) bool {
+		if d == toServer && bytes.Contains(packet, []byte("startTransaction")) {
+			return false
+		}
+		if bytes.Contains(packet, []byte("txnNumber")) {
+			last.Store(time.Now().UnixNano())
+		}
+		return true
+	})
+	if !poll(startTimeout, 10*time.Millisecond, func() bool { return time.Since(time.Unix(0, last.Load())) > quiet }) {
+		t.Fatal("the process has transactions all the time")
+	}
+}
+
 // dieInTransaction kills a process when it is about to commit.
 func (f *farm) dieInTransaction() (died *farmNode, at time.Time) {
 	f.t.Helper()
@@ -353,6 +375,7 @@ func TestLoadBalancer_LosesNoLockWhenProcessesGo(t *testing.T) {
 			wait := f.sell(selling)
 
 			fault := time.Now()
+			f.nodes[0].endTransactions(t)
 			f.nodes[0].process.kill()
 			f.await("killed", fault, goesOnWithin)
 			f.start(f.nodes[0])
