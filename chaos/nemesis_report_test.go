@@ -14,6 +14,7 @@ type nemesisReport struct {
 	seals                                                int // that were written
 	told                                                 int // changes, page by page
 	webhooks                                             int // changes, to an endpoint
+	replayed, buried                                     int // deliveries to it that were planned again; buried: that were DEAD
 	streams, resets, observed                            int // by subscribers
 	halls                                                hallReport
 	payments                                             paymentReport
@@ -102,6 +103,8 @@ type roundResult struct {
 	follower     *changesFollower
 	final        finalState
 	webhooks     int
+	replayed     int
+	buried       int
 	faults       []clusterFault
 	seals        int
 	expiredAfter time.Duration
@@ -118,14 +121,14 @@ func (r nemesisReport) String() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d seals, "+
-		"%d changes told, %d webhooks, %d states observed by subscribers in %d streams with %d resets, "+
+		"%d changes told, %d webhooks, %d replayed, %d of them dead, %d states observed by subscribers in %d streams with %d resets, "+
 		"everything due expired within %v, %d undecided histories; "+
 		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, %d plans, %d capacities, "+
 		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small; "+
 		"of payments %d accepted, %d late, %d refunded, %d too late, %d without seats, %d above limits, %d closed, %d cancelled, "+
 		"%d duplicates, and %d locks ended with the sale (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.seals,
-		r.told, r.webhooks, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
+		r.told, r.webhooks, r.replayed, r.buried, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
 		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks,
 		r.halls.plans, r.halls.capacities,
 		r.halls.taken, r.halls.apart, r.halls.orphaned, r.halls.misfits, r.halls.tooSmall,
@@ -143,6 +146,8 @@ func (r *nemesisReport) add(result roundResult) {
 	r.seals += result.seals
 	r.told += len(result.follower.told)
 	r.webhooks += result.webhooks
+	r.replayed += result.replayed
+	r.buried += result.buried
 	r.payments.add(result.final)
 	r.slowestExpiry = max(r.slowestExpiry, result.expiredAfter)
 	for _, inv := range result.history {
@@ -171,6 +176,7 @@ func (r *nemesisReport) add(result roundResult) {
 // every history was decided.
 func (r nemesisReport) isSufficient() bool {
 	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.told >= 50*r.rounds && r.webhooks >= 50*r.rounds && r.undecided == 0 &&
+		r.replayed >= 10*r.rounds && r.buried >= r.rounds/4 &&
 		r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
 		r.halls.isSufficient(r.rounds) && r.payments.isSufficient(r.rounds)
 }

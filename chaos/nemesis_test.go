@@ -164,6 +164,7 @@ func (r *round) run(report *nemesisReport) bool {
 	for _, w := range wrong {
 		cs.violation("webhooks", "%s", w)
 	}
+	replayed, buried := r.receiver.takeReplays()
 	created := made.check(r.cluster)
 	cs.checkSubscribers(subscribers, r.stream, final)
 	unsubscribe()
@@ -175,8 +176,9 @@ func (r *round) run(report *nemesisReport) bool {
 	cs.cleanUp(r.cluster)
 	r.stream.catchUp(context.Background(), r.env)
 	r.stream.takeViolations() // They are of the counter that checkReconcile had made wrong.
-	report.add(roundResult{clients: cs, subscribers: subscribers, follower: follower, final: final, webhooks: told, faults: r.faults,
-		seals: seals, expiredAfter: expiredAfter, states: int(r.stream.states.Load() - statesBefore)})
+	report.add(roundResult{clients: cs, subscribers: subscribers, follower: follower, final: final, webhooks: told,
+		replayed: replayed, buried: buried, faults: r.faults, seals: seals, expiredAfter: expiredAfter,
+		states: int(r.stream.states.Load() - statesBefore)})
 	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %d creations, %v, of it %v until everything due was expired",
 		r.seed, r.faultNames(), len(cs.history), cs.indeterminate, created,
 		time.Since(start).Round(100*time.Millisecond), expiredAfter.Round(time.Millisecond))

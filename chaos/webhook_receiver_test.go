@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,10 +24,11 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
 // webhookReceiver is an endpoint that records what it is told. While isFaulty it answers some tries with an error, a
-// redirect or not at all, and for some time it refuses all.
+// redirect or not at all, refuses some changes whenever they are told, and for some time it refuses all.
 type webhookReceiver struct {
 	t      *testing.T
 	server *httptest.Server
@@ -37,6 +41,10 @@ type webhookReceiver struct {
 	tries     []webhookTry
 	accepted  int
 	problems  []string
+	refused   map[string]bool // changes that it refuses while it isFaulty
+
+	replay           func(context.Context, webhooks.Replay) (planned int, err error)
+	replayed, buried int // deliveries that were planned again; buried: that were DEAD
 
 	from changes.Position  // behind the changes that were checked
 	told map[string]string // what was told of a change, by its ID
@@ -51,7 +59,8 @@ type webhookTry struct {
 
 // newWebhookReceiver starts a receiver.
 func newWebhookReceiver(t *testing.T, seed uint64) *webhookReceiver {
-	r := &webhookReceiver{t: t, rng: rand.New(rand.NewPCG(seed, 1<<36)), from: changes.Position{Seq: 1}, told: map[string]string{}}
+	r := &webhookReceiver{t: t, rng: rand.New(rand.NewPCG(seed, 1<<36)), from: changes.Position{Seq: 1}, told: map[string]string{},
+		refused: map[string]bool{}}
 	r.server = httptest.NewServer(r)
 	t.Cleanup(func() {
 		r.server.CloseClientConnections()
@@ -69,7 +78,29 @@ func (c *cluster) createWebhook(r *webhookReceiver) (id string) {
 		c.t.Fatal(status, fields, err)
 	}
 	r.addSecret(fields["secret"].(string))
-	return fields["id"].(string)
+	id = fields["id"].(string)
+	r.replay = func(ctx context.Context, what webhooks.Replay) (int, error) {
+		body := map[string]any{}
+		if what.State != "" {
+			body["state"] = what.State
+		}
+		if !what.Since.IsZero() {
+			body["since"] = what.Since.UTC().Truncate(time.Millisecond)
+		}
+		status, fields, err := c.caller(apiNames[1]).call(ctx, http.MethodPost, "/api/webhooks/"+id+"/replay", body)
+		if err != nil {
+			return 0, err
+		}
+		planned, isPlanned := fields["deliveries"].(float64)
+		if status/100 == 4 {
+			r.note("a replay was answered %d %v", status, fields)
+		}
+		if status != http.StatusAccepted || !isPlanned {
+			return 0, fmt.Errorf("a replay was answered %d %v", status, fields)
+		}
+		return int(planned), nil
+	}
+	return id
 }
 
 func (r *webhookReceiver) addSecret(secret string) {
@@ -93,6 +124,10 @@ func (r *webhookReceiver) set(isFaulty, isDown bool) {
 func (r *webhookReceiver) misbehave(ctx context.Context, c *cluster, rng *rand.Rand) {
 	r.set(true, false)
 	defer r.set(false, false)
+	var operating sync.WaitGroup
+	defer operating.Wait()
+	operator := rand.New(rand.NewPCG(rng.Uint64(), 0))
+	operating.Go(func() { r.operate(ctx, c.env, operator) })
 	delay(ctx, randomMillis(rng, 500, 2000))
 	r.set(true, true)
 	c.rotateSecret(ctx, r)
@@ -111,6 +146,67 @@ func (c *cluster) rotateSecret(ctx context.Context, r *webhookReceiver) {
 	}
 }
 
+// operate does until ctx ends what an operator does within days: the schedule of what the receiver refuses comes to its end,
+// and past changes are replayed, those of the last seconds or those that are DEAD.
+func (r *webhookReceiver) operate(ctx context.Context, env *testenv.Env, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		delay(ctx, randomMillis(rng, 100, 300))
+		r.age(ctx, env)
+		switch rng.IntN(3) {
+		case 0:
+			r.replayAgain(ctx, webhooks.Replay{Since: time.Now().Add(-randomMillis(rng, 1000, 6000))})
+		case 1:
+			r.replayAgain(ctx, webhooks.Replay{State: webhooks.Dead})
+		}
+	}
+}
+
+// age makes the next try of each change that the receiver refuses its last one, and due.
+func (r *webhookReceiver) age(ctx context.Context, env *testenv.Env) {
+	const lastStep = 9
+	r.mu.Lock()
+	refused := slices.AppendSeq([]string{}, maps.Keys(r.refused))
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, _ = env.DB.Collection("webhookdeliveries").UpdateMany(ctx, bson.D{ // a fault may hinder it
+		{Key: "state", Value: webhooks.Pending}, {Key: "changeId", Value: bson.D{{Key: "$in", Value: refused}}},
+		{Key: "step", Value: bson.D{{Key: "$lt", Value: lastStep}}}, {Key: "nextAttemptAt", Value: bson.D{{Key: "$type", Value: "date"}}},
+	}, bson.D{{Key: "$set", Value: bson.D{{Key: "step", Value: lastStep}, {Key: "nextAttemptAt", Value: time.Unix(0, 0)}}}})
+}
+
+// replayAgain asks for a replay. A fault may hinder it.
+func (r *webhookReceiver) replayAgain(ctx context.Context, what webhooks.Replay) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	planned, err := r.replay(ctx, what)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.replayed += planned; what.State == webhooks.Dead {
+		r.buried += planned
+	}
+}
+
+// takeReplays returns how many deliveries were planned again since the last call, and how many of them were DEAD.
+func (r *webhookReceiver) takeReplays() (replayed, buried int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	replayed, buried = r.replayed, r.buried
+	r.replayed, r.buried = 0, 0
+	return replayed, buried
+}
+
+// isDisliked: a receiver that is faulty refuses this change whenever it is told.
+func isDisliked(changeID string) bool {
+	const oneOf = 40
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(changeID))
+	return h.Sum32()%oneOf == 0
+}
+
 func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil { // its sender was killed
@@ -126,7 +222,7 @@ func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request
 	if err := r.verify(request.Header, body); err != nil {
 		r.note("change %s: %v", try.ID, err)
 	}
-	status, pause := r.answer()
+	status, pause := r.answer(try.ID)
 	delay(request.Context(), pause)
 	if status/100 == 2 {
 		try.accepted = time.Now()
@@ -159,10 +255,13 @@ func (r *webhookReceiver) verify(header http.Header, body []byte) error {
 }
 
 // answer draws the status of an answer, 0 for none, and what passes before it.
-func (r *webhookReceiver) answer() (status int, pause time.Duration) {
+func (r *webhookReceiver) answer(changeID string) (status int, pause time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch n := r.rng.IntN(60); {
+	case r.isFaulty && isDisliked(changeID):
+		r.refused[changeID] = true
+		return http.StatusUnprocessableEntity, 0
 	case r.isDown:
 		return http.StatusServiceUnavailable, 0
 	case !r.isFaulty || n > 4:
@@ -195,9 +294,9 @@ func (r *webhookReceiver) count() int {
 }
 
 // check: each change that was committed since the last check was accepted, and nothing else was sent; a change was
-// sent after the earlier ones of its subject were accepted, and always with the same ID and the same body. It returns the
-// number of changes, and what is wrong. What was told of changes that are not listed yet is compared by the next check;
-// after the last one nothing may be left.
+// sent after the earlier ones of its subject were accepted, or given up after they were refused, and always with the same ID
+// and the same body. What was given up is replayed. It returns the number of changes, and what is wrong. What was told of
+// changes that are not listed yet is compared by the next check; after the last one nothing may be left.
 func (r *webhookReceiver) check(env *testenv.Env) (n int, problems []string) {
 	committed, err := r.committed(env)
 	if err != nil {
@@ -205,7 +304,9 @@ func (r *webhookReceiver) check(env *testenv.Env) (n int, problems []string) {
 	}
 	var missing []holdfast.Change
 	if !poll(webhookTimeout, 100*time.Millisecond, func() bool {
-		missing = r.missing(committed)
+		if missing = r.missing(committed); len(missing) > 0 {
+			r.replayAgain(context.Background(), webhooks.Replay{State: webhooks.Dead})
+		}
 		return len(missing) == 0
 	}) {
 		endpoint, _ := findAll[bson.M](env, "webhooks", bson.D{})
@@ -228,10 +329,13 @@ func (r *webhookReceiver) check(env *testenv.Env) (n int, problems []string) {
 // checkLast checks once more, and fails the test also if something was told that was never committed.
 func (r *webhookReceiver) checkLast(env *testenv.Env) {
 	_, problems := r.check(env)
-	for _, p := range problems {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	more, unknown := r.checkTries(nil, r.tries) // what is replayed may be told meanwhile
+	for _, p := range append(problems, more...) {
 		r.t.Errorf("webhooks: %s", p)
 	}
-	for _, t := range r.tries {
+	for _, t := range unknown {
 		r.t.Errorf("webhooks: the change %s of %s was told, but not committed", t.ID, t.Subject)
 	}
 }
@@ -274,6 +378,7 @@ func (r *webhookReceiver) checkTries(committed []holdfast.Change, tries []webhoo
 	type told struct {
 		change   holdfast.Change
 		accepted time.Time // first
+		tried    time.Time // first
 		before   string    // the change of the subject before it
 	}
 	byID, last := map[string]*told{}, map[string]string{}
@@ -282,7 +387,14 @@ func (r *webhookReceiver) checkTries(committed []holdfast.Change, tries []webhoo
 		last[c.Subject()] = c.ID()
 	}
 	for _, t := range tries {
-		if c := byID[t.ID]; c != nil && !t.accepted.IsZero() && (c.accepted.IsZero() || t.accepted.Before(c.accepted)) {
+		c := byID[t.ID]
+		if c == nil {
+			continue
+		}
+		if c.tried.IsZero() || t.at.Before(c.tried) {
+			c.tried = t.at
+		}
+		if !t.accepted.IsZero() && (c.accepted.IsZero() || t.accepted.Before(c.accepted)) {
 			c.accepted = t.accepted
 		}
 	}
@@ -302,7 +414,11 @@ func (r *webhookReceiver) checkTries(committed []holdfast.Change, tries []webhoo
 		if want := c.change.Subject() + " " + fmt.Sprintf("%019d", c.change.Revision); want != place || string(c.change.Type) != t.Type {
 			problems = append(problems, fmt.Sprintf("the change %s of %s %s was told as %s of %s", t.ID, c.change.Type, want, t.Type, place))
 		}
-		if b := byID[c.before]; b != nil && (b.accepted.IsZero() || b.accepted.After(t.at)) {
+		b := byID[c.before]
+		if b != nil && r.refused[c.before] && b.tried.Before(t.at) { // it may be DEAD
+			continue
+		}
+		if b != nil && (b.accepted.IsZero() || b.accepted.After(t.at)) {
 			problems = append(problems, fmt.Sprintf("the change %s of %s was told before %s was accepted", t.ID, place, c.before))
 		}
 	}

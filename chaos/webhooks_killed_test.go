@@ -17,8 +17,9 @@ import (
 )
 
 // While seats are sold, the worker that tells the endpoints is killed three times, and then frozen until another one has taken
-// over, and woken. The endpoint is told of every change that was committed and of no other one, of each subject in order, and of
-// each change with the same ID and the same body whenever it is told.
+// over, and woken. Meanwhile past changes are replayed, and some are refused until they are DEAD. The endpoint is told of every
+// change that was committed and of no other one, of each subject in order, and of each change with the same ID and the same body
+// whenever it is told.
 func TestWebhooks_TheProcessThatTellsIsKilledOrFrozen(t *testing.T) {
 	t.Parallel()
 	ws := startWorkers(t, lease.KindMongo, 2, "WEBHOOK_ALLOW_PRIVATE=true")
@@ -30,6 +31,9 @@ func TestWebhooks_TheProcessThatTellsIsKilledOrFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.addSecret(secret)
+	r.replay = func(ctx context.Context, what webhooks.Replay) (int, error) {
+		return service.Replay(ctx, endpoint.ID, what)
+	}
 	r.set(true, false)
 	event := ws.env.Event(eventSeats)
 	ctx, stop := context.WithCancel(t.Context())
@@ -37,6 +41,7 @@ func TestWebhooks_TheProcessThatTellsIsKilledOrFrozen(t *testing.T) {
 	for range 4 {
 		selling.Go(func() { ws.sellLocks(ctx, event) })
 	}
+	selling.Go(func() { r.operate(ctx, ws.env, rand.New(rand.NewPCG(seedFromEnv(), 1<<38))) })
 	teller := ""
 	for range 3 {
 		teller = ws.awaitTeller(r, teller)
@@ -50,6 +55,14 @@ func TestWebhooks_TheProcessThatTellsIsKilledOrFrozen(t *testing.T) {
 	ws.signal(podOf(teller), syscall.SIGCONT)
 	if now := ws.awaitTeller(r, ""); now != successor {
 		t.Logf("%s tells after %s was woken and %s had taken over", now, teller, successor)
+	}
+	replayed, buried := 0, 0
+	if !poll(resumeTimeout, 50*time.Millisecond, func() bool {
+		more, dead := r.takeReplays()
+		replayed, buried = replayed+more, buried+dead
+		return replayed-buried >= 50 && buried > 0
+	}) {
+		t.Errorf("%d deliveries were replayed, %d of them DEAD: too few to prove anything", replayed, buried)
 	}
 	stop()
 	selling.Wait()

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -125,6 +126,9 @@ func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
 
 func (s *sender) close() { s.client.CloseIdleConnections() }
 
+// userAgent is made once: the version is searched in the program.
+var userAgent = sync.OnceValue(func() string { return "Holdfast/" + version.String() })
+
 // send makes one try. Of the answer it keeps the status and Retry-After.
 func (s *sender) send(ctx context.Context, url string, secrets []secret, id string, body []byte) result {
 	begun := s.clock()
@@ -138,7 +142,7 @@ func (s *sender) send(ctx context.Context, url string, secrets []secret, id stri
 		return r
 	}
 	request.Header.Set("Content-Type", ContentType)
-	request.Header.Set("User-Agent", "Holdfast/"+version.String())
+	request.Header.Set("User-Agent", userAgent())
 	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
 	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(begun.Unix(), 10))
 	request.Header.Set(standardwebhooks.HeaderWebhookSignature, sign(secrets, id, begun, body))

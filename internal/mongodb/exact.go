@@ -21,6 +21,7 @@ var registry = func() *bson.Registry {
 		panic(err) // the driver's own registry has it
 	}
 	r.RegisterKindDecoder(reflect.Struct, &exactDecoder{ValueDecoder: ofStructs})
+	registerLenient(r)
 	return r
 }()
 

@@ -3,6 +3,7 @@ package mongodb
 import (
 	"math"
 	"math/big"
+	"reflect"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,6 +12,59 @@ import (
 // Documents may come from other software: a whole number may be an int32, an int64, a
 // double or a decimal, and a field may be missing or of another type. The types below
 // never fail: a value that does not fit counts as absent.
+
+// registerLenient registers decoders of the types that most fields have. They read as UnmarshalBSONValue does. The driver
+// would look for this method with each value, and copy the value for it, which costs more than to decode it.
+func registerLenient(r *bson.Registry) {
+	decode(r, func(w *Whole, v bson.ValueReader) (err error) {
+		*w = Whole{}
+		var f float64
+		switch v.Type() {
+		case bson.TypeInt32:
+			var n int32
+			n, err = v.ReadInt32()
+			w.fromInt(int64(n))
+		case bson.TypeInt64:
+			var n int64
+			n, err = v.ReadInt64()
+			w.fromInt(n)
+		case bson.TypeDouble:
+			f, err = v.ReadDouble()
+			w.fromFloat(f)
+		case bson.TypeDecimal128:
+			var d bson.Decimal128
+			d, err = v.ReadDecimal128()
+			w.fromDecimal(d)
+		default:
+			err = v.Skip()
+		}
+		w.check()
+		return err
+	})
+	decode(r, func(t *Text, v bson.ValueReader) (err error) {
+		if *t = ""; v.Type() != bson.TypeString {
+			return v.Skip()
+		}
+		s, err := v.ReadString()
+		*t = Text(s)
+		return err
+	})
+	decode(r, func(d *Date, v bson.ValueReader) error {
+		if *d = (Date{}); v.Type() != bson.TypeDateTime {
+			return v.Skip()
+		}
+		ms, err := v.ReadDateTime()
+		d.fromMillis(ms)
+		return err
+	})
+}
+
+func decode[T any](r *bson.Registry, read func(into *T, v bson.ValueReader) error) {
+	r.RegisterTypeDecoder(reflect.TypeFor[T](), bson.ValueDecoderFunc(
+		func(_ bson.DecodeContext, v bson.ValueReader, into reflect.Value) error {
+			return read(into.Addr().Interface().(*T), v) //nolint:forcetypeassert // it is registered for this type
+		}))
+}
 
 // Whole is a whole number of any numeric type, exact.
 type Whole struct {
@@ -25,20 +79,30 @@ func (w *Whole) UnmarshalBSONValue(kind byte, data []byte) error {
 	v := bson.RawValue{Type: bson.Type(kind), Value: data}
 	switch bson.Type(kind) {
 	case bson.TypeInt32:
-		*w = Whole{N: int64(v.Int32()), Valid: true}
+		w.fromInt(int64(v.Int32()))
 	case bson.TypeInt64:
-		*w = Whole{N: v.Int64(), Valid: true}
+		w.fromInt(v.Int64())
 	case bson.TypeDouble:
 		w.fromFloat(v.Double())
 	case bson.TypeDecimal128:
-		if r, ok := new(big.Rat).SetString(v.Decimal128().String()); ok && r.IsInt() && r.Num().IsInt64() {
-			*w = Whole{N: r.Num().Int64(), Valid: true}
-		}
+		w.fromDecimal(v.Decimal128())
 	default:
 	}
+	w.check()
+	return nil
+}
+
+func (w *Whole) fromInt(n int64) { *w = Whole{N: n, Valid: true} }
+
+func (w *Whole) fromDecimal(d bson.Decimal128) {
+	if r, ok := new(big.Rat).SetString(d.String()); ok && r.IsInt() && r.Num().IsInt64() {
+		w.fromInt(r.Num().Int64())
+	}
+}
+
+func (w *Whole) check() {
 	w.Valid = w.Valid && -MaxWhole <= w.N && w.N <= MaxWhole
 	w.Wrong = !w.Valid
-	return nil
 }
 
 func (w *Whole) fromFloat(f float64) {
@@ -122,10 +186,14 @@ const firstMilli, lastMilli = -62_135_596_800_000, 253_402_300_799_999
 func (d *Date) UnmarshalBSONValue(kind byte, data []byte) error {
 	*d = Date{}
 	if ms, ok := (bson.RawValue{Type: bson.Type(kind), Value: data}).DateTimeOK(); ok {
-		d.Stored = bson.DateTime(ms)
-		if d.Time = time.UnixMilli(max(firstMilli, min(ms, lastMilli))).UTC(); d.IsZero() { // a date, although it is Go's zero time
-			d.Time = d.Add(time.Nanosecond)
-		}
+		d.fromMillis(ms)
 	}
 	return nil
+}
+
+func (d *Date) fromMillis(ms int64) {
+	d.Stored = bson.DateTime(ms)
+	if d.Time = time.UnixMilli(max(firstMilli, min(ms, lastMilli))).UTC(); d.IsZero() { // a date, although it is Go's zero time
+		d.Time = d.Add(time.Nanosecond)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -100,5 +101,59 @@ func TestUnmarshal_TakesTheFirstFieldOfTheExactName(t *testing.T) {
 	}
 	if got.Part.Seats.N != 1 || got.User != "" || got.Name != "" || len(got.Rows) != 1 || got.Rows[0].Seats.N != 2 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// The registered decoders read every value as the methods do, by which the driver's own registry reads, and leave what follows.
+func TestUnmarshal_ReadsEveryTypeAsTheMethodsDo(t *testing.T) {
+	t.Parallel()
+	decimal, err := bson.ParseDecimal128("7E2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type fields struct {
+		Whole mongodb.Whole
+		Text  mongodb.Text
+		Date  mongodb.Date
+	}
+	type doc struct {
+		Values   fields
+		Pointers struct {
+			Whole *mongodb.Whole
+			Text  *mongodb.Text
+			Date  *mongodb.Date
+		}
+		Lists struct {
+			Whole []mongodb.Whole
+			Text  []mongodb.Text
+			Date  []mongodb.Date
+		}
+		Last mongodb.Text
+	}
+	for _, value := range []any{
+		int32(-7), int64(7), int64(math.MaxInt64), 7.0, 7.5, math.NaN(), math.Inf(1), decimal, "", "7", "\xff", true, nil,
+		bson.DateTime(0), bson.DateTime(math.MinInt64), bson.DateTime(1e12), bson.D{{Key: "whole", Value: 1}}, bson.A{7, "x"}, bson.NewObjectID(),
+		bson.Binary{Data: []byte("x")}, bson.Regex{Pattern: "x"}, bson.DBPointer{DB: "x"}, bson.JavaScript("x"), bson.Symbol("x"),
+		bson.CodeWithScope{Code: "x", Scope: bson.D{}}, bson.Timestamp{T: 1}, bson.Undefined{}, bson.MinKey{}, bson.MaxKey{},
+	} {
+		t.Run(fmt.Sprintf("%v (%T)", value, value), func(t *testing.T) {
+			same := bson.D{{Key: "whole", Value: value}, {Key: "text", Value: value}, {Key: "date", Value: value}}
+			list := bson.A{value, value}
+			raw, err := bson.Marshal(bson.D{
+				{Key: "values", Value: same}, {Key: "pointers", Value: same},
+				{Key: "lists", Value: bson.D{{Key: "whole", Value: list}, {Key: "text", Value: list}, {Key: "date", Value: list}}},
+				{Key: "last", Value: "read"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, want doc
+			if err := bson.Unmarshal(raw, &want); err != nil {
+				t.Fatal(err)
+			}
+			if err := mongodb.Unmarshal(raw, &got); err != nil || got.Last != "read" || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, %v, want %+v", got, err, want)
+			}
+		})
 	}
 }
