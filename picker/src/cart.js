@@ -335,7 +335,7 @@ export class Cart {
     else if (code === "LOCK_HAS_BOOKING") this.on.said(w.hasBooking);
     else if (code === "LOCK_CONSUMED") this.on.said(w.sold);
     else if (code === "SEAT_LIMIT_REACHED" && problem.limit > 0) this.on.said(w.most(problem.limit));
-    else this.on.said(w.failed);
+    else this.on.said(refusal.status === 401 ? w.signedOut : w.failed);
     this.on.refused(refusal);
   }
 

@@ -218,7 +218,7 @@ export class HoldfastSeats extends HTMLElement {
         this.#isGone = true;
         if (isRefusal) this.#fail(error);
         this.notice.hidden = false;
-        setText(this.notice, isRefusal && error.mayPass ? this.words.lost : isRefusal && error.code === "NO_MAP" ? error.message : this.words.failed);
+        setText(this.notice, isRefusal && error.mayPass ? this.words.lost : isRefusal && error.code === "NO_MAP" ? error.message : this.#ending(error));
         this.root.replaceChildren(this.notice);
         this.root.removeAttribute("aria-busy");
         if (!isRefusal) throw error;
@@ -263,7 +263,7 @@ export class HoldfastSeats extends HTMLElement {
         this.#fail(refusal);
         this.#isOffline = this.#isGone = true;
         this.notice.hidden = false;
-        setText(this.notice, w.failed);
+        setText(this.notice, this.#ending(refusal));
       },
     });
     for (const id of new Set([...(this.getAttribute("lock") ?? "").split(/\s+/).filter(Boolean), ...this.#kept])) {
@@ -566,6 +566,9 @@ export class HoldfastSeats extends HTMLElement {
     clearTimeout(this.#toastTimer);
     this.#toastTimer = setTimeout(() => { this.#toast.hidden = true; }, toastTime);
   }
+
+  // #ending is the notice of a refusal after which the map shows nothing new.
+  #ending({ status }) { return status === 401 ? this.words.signedOut : this.words.notLoaded; }
 
   #fail(refusal, isRetried = false) {
     this.#tell("error", { code: refusal.code, status: refusal.status, message: refusal.message, problem: refusal.problem, retrying: isRetried || refusal.mayPass });

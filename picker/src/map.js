@@ -16,7 +16,7 @@ const seatSize = 24; // pixels between two seats after zooming to one
 /**
  * SeatMap shows a hall. `look` is the painter's, with `describe(seat)` and `describeSection(section)` for the
  * keyboard's button; `on` has `seat(seat, isTouch)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
- * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats, area of the plan)`; optionally
+ * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats, area of the plan)`, which Shift with the keys that move gives too; optionally
  * `scrolled()`, when the wheel has moved the page and not the map.
  */
 export class SeatMap {
@@ -247,7 +247,7 @@ export class SeatMap {
       this.#rectangle = undefined;
       if (event.type !== "pointerup") return this.draw();
       if (p !== undefined) this.#tap(p);
-      if (rectangle !== undefined) this.on.rectangle(...this.#seatsIn(rectangle));
+      if (rectangle !== undefined) this.on.rectangle(...this.#seatsIn(this.#planArea(rectangle)));
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", up);
@@ -297,10 +297,13 @@ export class SeatMap {
     return this.hall.grid.nearest(c.planX(x), c.planY(y), most, (i, d) => (this.painter.isShown(this.hall.section(i)) ? d : Infinity));
   }
 
-  #seatsIn({ x0, y0, x1, y1 }) {
+  #planArea({ x0, y0, x1, y1 }) {
     const c = this.#camera;
+    return { x0: c.planX(Math.min(x0, x1)), y0: c.planY(Math.min(y0, y1)), x1: c.planX(Math.max(x0, x1)), y1: c.planY(Math.max(y0, y1)) };
+  }
+
+  #seatsIn(area) {
     const found = [];
-    const area = { x0: c.planX(Math.min(x0, x1)), y0: c.planY(Math.min(y0, y1)), x1: c.planX(Math.max(x0, x1)), y1: c.planY(Math.max(y0, y1)) };
     this.hall.grid.each(area.x0, area.y0, area.x1, area.y1, (i) => {
       if (this.painter.isShown(this.hall.section(i))) found.push(i);
     });
@@ -347,6 +350,8 @@ export class SeatMap {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const { seat, section } = this.#focus;
     const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const moves = direction !== undefined || event.key === "Home" || event.key === "End";
+    const anchor = this.#drawsRectangles && event.shiftKey && moves && seat !== undefined ? this.#anchor ?? seat : undefined;
     if (direction !== undefined) seat === undefined ? this.#moveSection(section, direction) : this.#moveSeat(seat, direction);
     else if (event.key === "Enter" || event.key === " ") {
       if (!event.repeat) seat === undefined ? this.#enter(section) : this.on.seat(seat);
@@ -360,8 +365,21 @@ export class SeatMap {
     else if (event.key === "+") this.zoomIn();
     else if (event.key === "-") this.zoomOut();
     else return;
+    if (anchor !== undefined) this.#span(anchor);
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  #anchor; // the seat at which a rectangle of the keyboard began
+
+  // #span makes the rectangle from the anchor to the focused seat.
+  #span(anchor) {
+    const { hall } = this;
+    const to = this.#focus.seat;
+    const around = hall.spacing * 0.3;
+    const [[x0, x1], [y0, y1]] = [hall.x, hall.y].map((at) => [Math.min(at[anchor], at[to]) - around, Math.max(at[anchor], at[to]) + around]);
+    this.#anchor = anchor;
+    this.on.rectangle(...this.#seatsIn({ x0, y0, x1, y1 }));
   }
 
   #moveSeat(seat, [dx, dy]) {
@@ -403,6 +421,7 @@ export class SeatMap {
   // #setFocus puts a new button on what is focused: screen readers read a new one, but not one whose name changes.
   #setFocus(focus, takesFocus) {
     this.#focus = focus;
+    this.#anchor = undefined;
     const old = this.#button;
     this.#button = el("button", { type: "button", className: "cursor", part: "cursor", onclick: () => (focus.seat === undefined ? this.#enter(focus.section) : this.on.seat(focus.seat)) });
     this.#describe();

@@ -61,6 +61,8 @@ export const words = {
   back: "Connected again.",
   waiting: "Waiting for the server …",
   failed: "That did not work. Please try again.",
+  notLoaded: "The seat map can't be loaded. Please load the page again.",
+  signedOut: "You are no longer signed in. Please load the page again.",
   sold: "These seats are sold.",
   released: "The seats were given up elsewhere.",
   shapes: ({ accessible, companion, restricted }) => ["Small dot: not available", accessible && "square: wheelchair place", companion && "rhombus: companion seat",

@@ -105,6 +105,38 @@ test("of two operators who choose the same seats, each learns what the other one
   expectNoErrors(page);
 });
 
+test("with the keyboard alone: a range of seats is blocked, and a seat is shown by its names", async () => {
+  const event = await seatedEvent("Ranges", 3, 5);
+  const page = await open(browser, `${holdfast.url}/console#/events/${event.id}`);
+  const seats = card(page, "Seats");
+  await seats.getByText("30 available").waitFor();
+  await seats.getByRole("button", { name: "Select seats" }).focus();
+  await page.keyboard.press("Enter");
+  await seats.locator(".cursor").focus();
+  const focused = async (text) => until(text, async () => (await seats.locator(".cursor").textContent()).startsWith(text));
+  for (const [key, text] of [["Enter", "Section A, Row 1, seat 1,"], ["ArrowRight", "Section A, Row 1, seat 2,"], ["Shift+ArrowRight", "Section A, Row 1, seat 3,"], ["Shift+ArrowDown", "Section A, Row 2, seat 3,"]]) {
+    await page.keyboard.press(key);
+    await focused(text);
+  }
+  await seats.getByText("4 seats selected.").waitFor();
+  await page.keyboard.press("Shift+End");
+  await seats.getByText("8 seats selected.").waitFor();
+  await seats.getByRole("button", { name: "Block 8 seats" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByRole("button", { name: "Block 8 seats" }).focus();
+  await page.keyboard.press("Enter");
+  await seats.getByText("8 blocked", { exact: true }).waitFor();
+  await seats.locator(".cursor").focus();
+  await page.keyboard.press("ArrowLeft"); // a move without Shift ends the range
+  await page.keyboard.press("Shift+ArrowLeft");
+  await focused("Section A, Row 2, seat 3,");
+  await seats.getByText("2 seats selected.").waitFor();
+  await page.keyboard.press("Enter");
+  await until("the seat is shown", async () => /A-2-3: Section A, Row 2, seat 3[^]*First[^]*BLOCKED/.test(await seats.innerText()));
+  await accessible(page);
+  expectNoErrors(page);
+});
+
 test("with the keyboard alone: the focus stays where the work goes on", async () => {
   const event = await seatedEvent("Keyboard", 2, 5);
   const page = await open(browser, `${holdfast.url}/console#/events/${event.id}`);

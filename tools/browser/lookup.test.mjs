@@ -58,7 +58,7 @@ test("the search finds a booking, a lock, a user, an e-mail address, a payment r
   await form.getByLabel("Event ID, for a seat").fill(event.id);
   await form.getByRole("button", { name: "Search" }).click();
   await results.getByRole("link", { name: "Seat A-1-1" }).click();
-  await shows(page, "Seats", /A-1-1: section A, row 1, seat 1[^]*SOLD/);
+  await shows(page, "Seats", /A-1-1: Left, Row 1, seat 1[^]*Category\s+Stalls[^]*SOLD/);
   await page.goBack();
   await results.getByRole("link", { name: "Seat A-1-1" }).waitFor();
   await page.goBack();

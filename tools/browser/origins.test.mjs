@@ -194,6 +194,11 @@ test("a page of a listed origin embeds the seat map with a customer's token", as
   assert.ok(tokens >= 4, "the token is asked for anew");
   assert.deepEqual(page.errors, []);
   assert.equal(page.foreignRequests.some((url) => /[?&]token=|eyJ/.test(url)), false);
+  await map.evaluate((e, token) => {
+    e.token = token;
+    return e.best(2).catch(() => {});
+  }, tokenOf(user, -60));
+  await map.getByRole("status").getByText("You are no longer signed in. Please load the page again.").waitFor();
 
   const stranger = await open(browser, `${unlisted}/seats`);
   await stranger.locator("holdfast-seats").evaluate((e, [id, token]) => {

@@ -120,6 +120,10 @@ test("the list has one stop of the Tab key for each open section, and arrow keys
   await page.keyboard.press("Enter");
   assert.match(await focused(), /^Hall, row 31, seat 1,/);
   assert.equal(await map.evaluate((e) => e.shadowRoot.querySelectorAll('[aria-label="Hall"] [tabindex="0"]').length), 1);
+  for (const [key, to] of [["Escape", /^Hall,/], ["ArrowUp", /^Pit,/], ["Home", /^Stalls, .* free/], ["End", /^Hall,/], ["Escape", /^Seat map$/]]) {
+    await page.keyboard.press(key);
+    assert.match(await focused(), to, key);
+  }
   await accessible(page);
   expectNoErrors(page);
 });

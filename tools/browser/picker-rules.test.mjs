@@ -170,8 +170,10 @@ test("each seat that is lost is told once, with the selection as it is then", as
   const event = await sell(studio());
   const { page, map } = await show(event, { hold: "checkout" });
   for (const seat of ["A-1-1", "A-1-2"]) await click(map, seat);
-  await page.route("**/seats/stream*", (route) => route.abort());
-  await lockFor(event, "A-1-2");
+  await page.route("**/api/locks", async (route) => { // another customer is quicker than the request
+    await lockFor(event, "A-1-2");
+    await route.continue();
+  }, { times: 1 });
   assert.match(await map.evaluate((e) => e.hold().then(() => "held", (error) => error.code)), /SEATS_UNAVAILABLE/);
   const lost = (await told(map, "seatselected")).filter((t) => !t.selected);
   assert.deepEqual(lost.map((t) => [t.seat.id, t.selection.map((s) => s.id)]), [["A-1-2", ["A-1-1"]]]);
@@ -288,4 +290,18 @@ test("focus is not lost with the last seat", async () => {
   await page.keyboard.press("Enter");
   await until("nothing is held", async () => (await held(map)).length === 0);
   assert.equal(await map.evaluate((e) => e.shadowRoot.activeElement?.textContent), "Your seats");
+});
+
+test("hold() that would leave a single seat names it; places can be removed like seats", async () => {
+  const event = await sell(studio(), { orphanRule: "REFUSE" });
+  const { page, map } = await show(event, { hold: "checkout", prices: '{"standing":5}' });
+  await click(map, "A-2-2");
+  assert.match(await map.evaluate((e) => e.hold().then(() => "held", (error) => error.message)), /single seat: Stalls, row 2, seat 1,/);
+  await map.getByRole("button", { name: "One more: Pit" }).click();
+  await map.getByRole("button", { name: "One more: Pit" }).click();
+  await map.getByRole("button", { name: "Remove Pit, 2 places, 10" }).focus();
+  await page.keyboard.press("Enter");
+  assert.deepEqual(await chosen(map), ["A-2-2"]);
+  assert.equal(await map.evaluate((e) => e.shadowRoot.activeElement?.textContent), "Your seats");
+  expectNoErrors(page);
 });

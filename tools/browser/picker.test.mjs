@@ -80,6 +80,8 @@ test("best available: by number and category, side by side, and in place of what
   await map.getByLabel("Number of seats").fill("2");
   await map.getByRole("button", { name: "Find seats" }).click();
   await holds(map, "A-1-4", "A-1-5"); // 3 and 4 are as near, and would leave 5 single: 6 is reserved
+  await says(map, /^Held for you: Stalls, row 1, seats 4, 5\.$/);
+  assert.match(await map.locator(".cursor").textContent(), /^Stalls, row 1, seat 4,/, "the map shows them");
   assert.deepEqual(await chosen(map), ["A-1-4", "A-1-5"]);
   await map.getByLabel("Category").selectOption("Box");
   await map.getByRole("button", { name: "Find seats" }).click();
@@ -106,8 +108,14 @@ test("a single seat is warned of before the click, and not asked for after it", 
   await says(map, /would leave a single seat: Stalls, row 2, seat 1/);
   assert.deepEqual(await chosen(map), ["A-2-2"]);
   assert.deepEqual(await locksOf(event), []);
+  await map.evaluate((e) => e.live.replaceChildren());
+  await click(map, "A-1-1"); // its own row has no single seat
+  await says(map, /would leave a single seat: Stalls, row 2, seat 1.* not held\.$/);
+  await map.locator(".total").getByText("2 seats · 2 not held").waitFor();
+  assert.equal(asked, 0);
   await click(map, "A-2-1");
-  await holds(map, "A-2-1", "A-2-2");
+  await holds(map, "A-1-1", "A-2-1", "A-2-2");
+  await map.locator(".total").getByText(/^3 seats$/).waitFor();
   assert.equal(asked, 1);
   assert.deepEqual(await told(map, "error"), []);
   expectNoErrors(page);
@@ -204,6 +212,7 @@ test("an event without a map, and one that does not exist, say so", async () => 
   await map.getByText("This event has no seat map.").waitFor();
   const none = await show({ id: "0".repeat(23) + "1" }, {}, { isReady: false });
   await until("it failed", async () => (await told(none.map, "error")).some((e) => e.code === "EVENT_NOT_FOUND" && !e.retrying));
+  await none.map.getByText("The seat map can't be loaded. Please load the page again.").waitFor();
 });
 
 test("another plan under an open map: it is drawn anew, and the lock stays", async () => {

@@ -42,7 +42,7 @@ export function eventMap(page, event, plan, onSeat) {
   const draw = el("button", { type: "button", textContent: "Select seats", "aria-pressed": "false", onclick: () => {
     map.drawsRectangles = !map.drawsRectangles;
     draw.setAttribute("aria-pressed", String(map.drawsRectangles));
-    setText(hint, map.drawsRectangles ? "Draw a rectangle around seats." : "");
+    setText(hint, map.drawsRectangles ? "Draw a rectangle around seats, or go to a seat and hold Shift with the arrow keys, Home or End." : "");
     if (!map.drawsRectangles) select([]);
   } });
   const hint = el("span", { className: "small soft", role: "status" });

@@ -1,5 +1,6 @@
 // The seats of an event with a seating plan: its map, its sections, and the lock of a seat.
 
+import { words } from "/assets/holdfast-seats.js";
 import { ApiError, call } from "../api.js";
 import { el, part, setText, updateList } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
@@ -13,7 +14,9 @@ import { act, callIfExists, card, field, form, keepUp, load, stopLoading } from 
 export function seatsCard(page, event) {
   const place = el("div", {}, el("p", { className: "soft", textContent: "Loading the map …" }));
   const body = el("tbody");
-  const seat = lookUp(page, event);
+  let resolve;
+  const loaded = new Promise((done) => { resolve = done; });
+  const seat = lookUp(page, event, loaded);
   const root = card("Seats", [], el("div", { className: "stack" }, place, seat.node), el("table", { className: "cards", "aria-label": "Sections" },
     el("thead", {}, el("tr", {}, ...["Section", "Category", "Available", "Total"].map((name, i) =>
       el("th", { scope: "col", className: i > 1 ? "right" : "", textContent: name })))), body));
@@ -21,6 +24,7 @@ export function seatsCard(page, event) {
   load(page, place, () => call("GET", `/api/seating-plans/${event.seatingPlanId}`), (plan) => {
     const { map, hall } = eventMap(page, event, plan, seat.show);
     place.replaceChildren(map);
+    resolve(hall);
     keepUp(page, 2000, root, async () => {
       const { sections } = await call("GET", `/api/events/${event.id}/seats`);
       updateList(body, sections.map((s) => ({ ...s, ...nameOf(hall, s.key) })), (s) => s.key, sectionRow, updateSectionRow);
@@ -50,8 +54,8 @@ function updateSectionRow(row, s) {
 const isSeatID = (id) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id) && !["stream", "block", "unblock"].includes(id);
 
 // lookUp is a form that shows a seat, its lock and the customer, and takes it out of sale or puts it back. The seat is in
-// the URL.
-function lookUp(page, event) {
+// the URL. It shows keys until the plan, with the names, is loaded.
+function lookUp(page, event, loaded) {
   const result = el("div", { role: "status" });
   const seat = el("input", { name: "seat", value: page.query.seat ?? "", required: true, maxLength: 64, autocomplete: "off", spellcheck: false });
   let left = new AbortController(); // of the seat that is shown
@@ -63,7 +67,7 @@ function lookUp(page, event) {
     stopLoading(result);
     if (!isSeatID(id)) throw new ApiError(422, { detail: "That is no ID of a seat." });
     if (!page.signal.aborted) history.replaceState(null, "", `#/events/${event.id}?${new URLSearchParams({ seat: id })}`);
-    await load(part, result, () => readSeat(event, id), (found) => result.replaceChildren(seatState(part, event, found, show)));
+    await load(part, result, () => readSeat(event, id), (found) => result.replaceChildren(seatState(part, event, found, loaded, show)));
   };
   const node = form({ className: "fields seat" }, show, field("Seat ID", seat), el("button", { textContent: "Look up the seat" }));
   if (seat.value !== "") act(node, show);
@@ -90,11 +94,16 @@ function customerOf(lock, user) {
   return el("span", {}, a, " ", el("span", { className: "soft", textContent: user.email }));
 }
 
-function seatState(page, event, { seat, lock, user }, refresh) {
+function seatState(page, event, { seat, lock, user }, loaded, refresh) {
+  const [section, category] = [seat.section, seat.category].map((textContent) => el("span", { textContent }));
+  loaded.then((hall) => {
+    setText(section, hall.sectionByKey.get(seat.section)?.name ?? seat.section);
+    setText(category, hall.categories.find((c) => c.key === seat.category)?.name ?? seat.category);
+  });
   const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
   const buttons = el("div", { className: "buttons" });
   const root = el("div", { className: "stack" }, lines(
-    ["Seat", `${seat.id}: section ${seat.section}, row ${seat.row}, seat ${seat.label}`], ["Category", seat.category], ["State", badge(seat.state)],
+    ["Seat", el("span", {}, `${seat.id}: `, section, `, ${words.row(seat.row)}, seat ${seat.label}`)], ["Category", category], ["State", badge(seat.state)],
     ["Lock", lock === null ? idLink("locks", seat.lockId) : el("span", {}, idLink("locks", lock.id), " ", badge(lock.status), " ", lock.status === "ACTIVE" ? time(lock.expiresAt) : "")],
     ["Booking", idLink("bookings", seat.bookingId)], ["Customer", customerOf(lock, user)]), buttons, problem);
   if (lock !== null) {
