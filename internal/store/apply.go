@@ -173,7 +173,8 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (after map[I
 		}
 		eventIDs = append(eventIDs, p.EventID)
 		statements = append(statements, bson.D{
-			{Key: "q", Value: eventGuard(p.EventID, *p.Event)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())}, {Key: "hint", Value: mongodb.ByID},
+			{Key: "q", Value: eventGuard(p.EventID, *p.Event)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())},
+			{Key: "hint", Value: mongodb.ByID},
 		})
 	}
 	if len(eventIDs) == 0 {
