@@ -66,19 +66,24 @@ func (c *clients) violation(checker, format string, args ...any) {
 	c.violations = append(c.violations, checker+": "+fmt.Sprintf(format, args...))
 }
 
-// seatedEvents is how many events are in a hall. They are the last ones.
-const seatedEvents = 2
+const (
+	// crowdEvents is how many events crowd has for itself. They are the first ones.
+	crowdEvents = 6
+	// seatedEvents is how many events are in a hall. They are the last ones.
+	seatedEvents = 2
+)
 
-// newClients creates new events for the clients of one round: some without numbered seats, of which one has
-// a limit per user, and two in a hall, of which one refuses orphans and the other one accepts late payments. So do
-// all without numbered seats but the first.
+// newClients creates new events for the clients of one round: those of crowd, some more without numbered seats, of
+// which the second one has a limit per user, and two in a hall, of which one refuses orphans. The other one accepts
+// late payments, and so do all without numbered seats but crowd's and the next one.
 func (c *cluster) newClients(users []string, events int) *clients {
 	c.t.Helper()
 	cs := &clients{t: c.t, users: users}
 	for _, name := range apiNames {
 		cs.apis = append(cs.apis, client.New("http://"+c.nodes[name].proxy.addr, client.WithHTTPClient(c.http), client.WithRetryTimeout(0)))
 	}
-	for i := range events {
+	for n := range crowdEvents + events {
+		i := max(0, n-crowdEvents)
 		e := &eventOnSale{total: 10 + int64(4*i), acceptsLate: i > 0}
 		if i == 1 {
 			e.perUser = 5
@@ -114,6 +119,23 @@ func (c *clients) run(ctx context.Context, seed uint64, buyers int) {
 	g := &generator{clients: c, rng: rand.New(rand.NewPCG(seed, uint64(buyers)))}
 	all.Go(func() { g.manage(ctx) })
 	all.Wait()
+}
+
+// crowd locks seats of several events at the same time at one API, which lets them share transactions, until ctx ends.
+// The other clients leave these events alone: a limit per user or another writer would keep them from sharing.
+func (c *clients) crowd(ctx context.Context, seed uint64) {
+	for n := uint64(0); ctx.Err() == nil; n++ {
+		var all sync.WaitGroup
+		for event := range crowdEvents {
+			g := &generator{clients: c, n: int(n / 16), rng: rand.New(rand.NewPCG(seed, 1<<38+n*crowdEvents+uint64(event)))}
+			all.Go(func() {
+				if lock, ok := g.lock(event); ok && (lock.long || g.rng.IntN(4) > 0) {
+					g.release(g.n, event, lock)
+				}
+			})
+		}
+		all.Wait()
+	}
 }
 
 // cleanUp removes the clients' events and all that belongs to them.

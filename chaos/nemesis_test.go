@@ -129,6 +129,7 @@ func (r *round) run(report *nemesisReport) bool {
 	for id := range 2 {
 		workload.Go(func() { made.create(running, r.seed, id) })
 	}
+	workload.Go(func() { cs.crowd(running, r.seed) })
 	workload.Go(func() { cs.operate(running, r.seed) })
 	workload.Go(func() { cs.rearrange(running, r.seed) })
 	workload.Go(func() { r.receiver.misbehave(running, r.cluster, rand.New(rand.NewPCG(r.seed, 1<<37))) })

@@ -32,13 +32,13 @@ func (g *generator) buy(ctx context.Context) {
 	}
 }
 
-// event draws an event: half of the time one in a hall.
+// event draws an event that is not crowd's: half of the time one in a hall.
 func (g *generator) event() int {
 	unseated := len(g.events) - seatedEvents
 	if g.rng.IntN(2) == 0 {
 		return unseated + g.rng.IntN(seatedEvents)
 	}
-	return g.rng.IntN(unseated)
+	return crowdEvents + g.rng.IntN(unseated-crowdEvents)
 }
 
 // ownLock is a lock that a client was given.

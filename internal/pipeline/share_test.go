@@ -200,17 +200,22 @@ func TestShare_ALostAnswerIsSettledForEachEvent(t *testing.T) {
 	}
 }
 
+// withoutUser makes a process look up users, of whom one does not exist.
+func withoutUser(unknown holdfast.ID) func(*pipeline.Options) {
+	return withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		if !slices.Contains(userIDs, unknown) {
+			return nil, nil
+		}
+		return map[holdfast.ID]*holdfast.Error{unknown: holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")}, nil
+	})
+}
+
 // A user that does not exist, a caller that has given up and a key that is in use concern their own event alone.
 func TestShare_ARefusalOfOneEventIsNoneOfAnother(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	unknown := ids.New()
-	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
-		if !slices.Contains(userIDs, unknown) {
-			return nil, nil
-		}
-		return map[holdfast.ID]*holdfast.Error{unknown: holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")}, nil
-	}))
+	p := newProcess(t, w, withoutUser(unknown))
 	events := manyEvents(w)
 	atOnce(p, events, func(i int) inventory.Acquire { return acquire(events[i], 1, "") })
 	used := acquire(events[3], 1, "used")
@@ -300,5 +305,26 @@ func TestShare_EventsThatAreApartDontWaitForAnEventThatIsHeld(t *testing.T) {
 		if !g.Apart {
 			t.Errorf("event %v is not left apart, and was waited for", id)
 		}
+	}
+}
+
+// An attempt that is repeated leaves the remembered map as it was: the next command is decided on it, without a read.
+func TestShare_ARepeatedAttemptLeavesTheMapAsItWas(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var r recorder
+	unknown := ids.New()
+	p := newProcess(t, watched(t, w, r.monitor()), withoutUser(unknown))
+	a, b, seated := w.Event(10), w.Event(10), newSeated(t, w)
+	submit(t, p, seated, named(seated, "a-4-10")) // now the map is remembered
+	refused := named(seated, "a-1-1")
+	refused.UserID = unknown
+	groups := commitShared(t, p, commands{a: {acquire(a, 1, "")}, b: {acquire(b, 1, "")}, seated: {refused}})
+	if groups[a].Apart || groups[b].Apart || !groups[seated].Apart {
+		t.Errorf("the groups are %+v", groups)
+	}
+	got := r.of(func() { submit(t, p, seated, named(seated, "a-1-1")) })
+	if want := []string{write, insert, insert, commit}; !slices.Equal(got, want) {
+		t.Errorf("MongoDB received %v, want %v", got, want)
 	}
 }
