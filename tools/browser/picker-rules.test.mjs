@@ -170,7 +170,7 @@ test("each seat that is lost is told once, with the selection as it is then", as
   const event = await sell(studio());
   const { page, map } = await show(event, { hold: "checkout" });
   for (const seat of ["A-1-1", "A-1-2"]) await click(map, seat);
-  await page.route("**/api/locks", async (route) => { // another customer is quicker than the request
+  await page.route("**/locks", async (route) => { // another customer is quicker than the request
     await lockFor(event, "A-1-2");
     await route.continue();
   }, { times: 1 });
