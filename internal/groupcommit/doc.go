@@ -14,7 +14,8 @@
 // A key in trouble is no other key's trouble:
 //
 //	in a commit of several keys          then
-//	the commit fails, for any reason     each key is committed by itself, at the same time
+//	the commit fails, for any reason     each key is committed by itself, at the same time;
+//	                                     settled, if the outcome is unknown or Commit panicked
 //	Commit leaves a key out (Apart)      it is committed by itself
 //	the commit takes over 50 ms          its lane serves other keys meanwhile
 //

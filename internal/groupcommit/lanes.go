@@ -12,15 +12,15 @@ const laneTenure = 50 * time.Millisecond
 
 // openLane starts a lane if there may be one more. The caller holds q.mu.
 func (q *Queue[K, C, R]) openLane() {
-	if len(q.ready) > 0 && q.open < q.lanes() {
-		q.open++
+	if len(q.ready) > 0 && q.lanes < q.maxLanes() {
+		q.lanes++
 		q.start(q.runLane)
 	}
 }
 
-// lanes is how many lanes there may be. While keys don't share commits, only MaxInFlight bounds
+// maxLanes is how many lanes there may be. While keys don't share commits, only MaxInFlight bounds
 // them. The caller holds q.mu.
-func (q *Queue[K, C, R]) lanes() int {
+func (q *Queue[K, C, R]) maxLanes() int {
 	if q.sharing.isOff() {
 		return q.options.MaxInFlight
 	}
@@ -45,7 +45,7 @@ func (q *Queue[K, C, R]) commitReady() (isOpen bool) {
 	}
 	leave := q.holdLane()
 	if len(groups) == 1 {
-		q.commit(groups[0], nil)
+		q.commit(groups[0])
 		q.release(groups[0].line)
 	} else {
 		q.share(groups)
@@ -58,8 +58,8 @@ func (q *Queue[K, C, R]) commitReady() (isOpen bool) {
 func (q *Queue[K, C, R]) takeUpReady() (groups []group[K, C, R], isOpen bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.ready) == 0 || q.open > q.lanes() {
-		q.open--
+	if len(q.ready) == 0 || q.lanes > q.maxLanes() {
+		q.lanes--
 		return nil, false
 	}
 	room, most := q.options.MaxBatch, q.sharing.next(len(q.ready))
@@ -92,7 +92,7 @@ func (q *Queue[K, C, R]) holdLane() (leave func() bool) {
 		defer q.mu.Unlock()
 		if !isOver {
 			isLost = true
-			q.open--
+			q.lanes--
 			q.openLane()
 		}
 	})
@@ -130,7 +130,12 @@ func (q *Queue[K, C, R]) share(groups []group[K, C, R]) {
 			defer q.release(g.line)
 			q.slots <- struct{}{}
 			defer func() { <-q.slots }()
-			q.commit(g, unknown)
+			if unknown == nil {
+				q.commit(g)
+				return
+			}
+			settled, err := q.settle(g, unknown)
+			q.answer(g, settled, err)
 		})
 	}
 }
@@ -139,20 +144,20 @@ func (q *Queue[K, C, R]) share(groups []group[K, C, R]) {
 // shared commits fail by a conflict. So after each failure some batches are of one key: twice as
 // many as after the one before, and half as many after a success.
 type sharing struct {
-	alone   int // batches of one key that are left
+	left    int // batches of one key, before keys share again
 	backoff int // how many there were after the last failure
 }
 
 const maxAloneBatches = 1024
 
-func (s *sharing) isOff() bool { return s.alone > 0 }
+func (s *sharing) isOff() bool { return s.left > 0 }
 
 // next is how many of the ready keys may be in the next batch.
 func (s *sharing) next(ready int) int {
-	if s.alone == 0 {
+	if s.left == 0 {
 		return ready
 	}
-	s.alone--
+	s.left--
 	return 1
 }
 
@@ -162,5 +167,5 @@ func (s *sharing) note(succeeded bool) {
 		return
 	}
 	s.backoff = min(max(1, 2*s.backoff), maxAloneBatches) //nolint:mnd // see sharing
-	s.alone = s.backoff
+	s.left = s.backoff
 }

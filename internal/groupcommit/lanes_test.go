@@ -246,8 +246,8 @@ func TestLanes_ASlowCommitKeepsNoLane(t *testing.T) {
 		slow.succeed()
 		alsoSlow.succeed()
 		s.noCall()
-		if s.queue.open != 0 {
-			t.Errorf("%d lanes are open without work", s.queue.open)
+		if s.queue.lanes != 0 {
+			t.Errorf("%d lanes are open without work", s.queue.lanes)
 		}
 		first, second := s.busy() // as many lanes as before
 		s.submit("b", 2)
@@ -291,7 +291,7 @@ func TestSharing_BacksOffAfterFailures(t *testing.T) {
 // While keys don't share, they don't wait for each other either.
 func TestSharing_WithoutItEachKeyHasALane(t *testing.T) {
 	withHarness(t, alwaysShare, func(s *harness) {
-		s.queue.sharing.alone = 4
+		s.queue.sharing.left = 4
 		var calls []*call
 		for i, key := range []string{"a", "b", "c", "d"} {
 			s.submit(key, i)
@@ -317,7 +317,7 @@ func TestSharing_KeysThatWaitGetLanesOnceItEnds(t *testing.T) {
 		for i, key := range []string{"a", "b", "c", "d"} {
 			s.submit(key, i)
 		}
-		s.queue.sharing.alone = 10
+		s.queue.sharing.left = 10
 		first.succeed()
 		var calls []*call
 		for range 4 {

@@ -22,7 +22,7 @@ type Queue[K comparable, C, R any] struct {
 	lines   map[K]*line[K, C, R] // only of keys with work
 	ready   []*line[K, C, R]     // those that wait for a lane
 	waiting int                  // commands in all lines that are not taken up
-	open    int                  // lanes
+	lanes   int                  // that run
 	sharing sharing
 	running int           // goroutines that Close waits for
 	idle    chan struct{} // closed once running is 0; nil if no Close waits
@@ -143,7 +143,7 @@ func (q *Queue[K, C, R]) runApart(l *line[K, C, R], delay time.Duration) {
 	requests := q.takeUp(l, q.options.MaxBatch)
 	q.mu.Unlock()
 	if len(requests) > 0 {
-		q.commit(group[K, C, R]{line: l, requests: requests}, nil)
+		q.commit(group[K, C, R]{line: l, requests: requests})
 	}
 }
 
@@ -187,30 +187,28 @@ func (q *Queue[K, C, R]) takeUp(l *line[K, C, R], limit int) []*request[C, R] {
 }
 
 // commit commits the commands of one key and answers their callers, except for undecided
-// commands, which stay in their line. unknown is the error of an earlier commit of the same
-// commands whose outcome is not known; nil if there was none.
-func (q *Queue[K, C, R]) commit(g group[K, C, R], unknown error) {
-	var committed Committed[R]
-	err := unknown
-	if unknown == nil {
-		committed, err = q.attempt(context.Background(), one(g), newBatch(one(g)))
-	}
+// commands, which stay in their line.
+func (q *Queue[K, C, R]) commit(g group[K, C, R]) {
+	committed, err := q.attempt(context.Background(), one(g), newBatch(one(g)))
 	if err != nil {
 		g.line.pace.forget() // the attempt may have raised the revision
 	}
 	switch {
-	case unknown != nil:
-		committed, err = q.settle(g, unknown)
 	case err == nil || errors.Is(err, ErrUnknown):
 		// There are outcomes, or Commit panicked.
 	case q.options.IsUnknown(err):
 		committed, err = q.settle(g, err)
 	case q.options.IsRejected(err) && len(g.requests) > 1:
 		half := len(g.requests) / 2 //nolint:mnd // halves
-		q.commit(group[K, C, R]{line: g.line, requests: g.requests[:half]}, nil)
-		q.commit(group[K, C, R]{line: g.line, requests: g.requests[half:]}, nil)
+		q.commit(group[K, C, R]{line: g.line, requests: g.requests[:half]})
+		q.commit(group[K, C, R]{line: g.line, requests: g.requests[half:]})
 		return
 	}
+	q.answer(g, committed, err)
+}
+
+// answer answers the callers of a commit of one key.
+func (q *Queue[K, C, R]) answer(g group[K, C, R], committed Committed[R], err error) {
 	if err != nil {
 		q.fail(g, err)
 		return

@@ -196,9 +196,9 @@ func (l *ledger) stampede(n int, patience func(command int) time.Duration) error
 	if err := q.Close(context.Background()); err != nil {
 		return err
 	}
-	if q.InFlight() != 0 || q.open != 0 || q.waiting != 0 || len(q.ready) != 0 {
+	if q.InFlight() != 0 || q.lanes != 0 || q.waiting != 0 || len(q.ready) != 0 {
 		return fmt.Errorf("after Close %d keys are in flight, %d lanes open, %d commands waiting and %d keys ready",
-			q.InFlight(), q.open, q.waiting, len(q.ready))
+			q.InFlight(), q.lanes, q.waiting, len(q.ready))
 	}
 	var wrong error
 	for i := range n {

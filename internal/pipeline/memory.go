@@ -117,6 +117,14 @@ func (m *memory) isContested(id ID) bool {
 	return m.contested[id]
 }
 
+// sells reports whether an event has seats, as far as is known, and no other process is known to write it.
+func (m *memory) sells(id ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.events[id]
+	return !m.contested[id] && (!known || r.AvailableSeats > 0)
+}
+
 // revision is that of the remembered event; known is false if there is none.
 func (m *memory) revision(id ID) (revision int64, known bool) {
 	m.mu.Lock()

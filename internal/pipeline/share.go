@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// mayShare reports whether a command may be in a transaction with commands of other events:
-// one that is usually decided on what is remembered. Behind mongos events may be on several
-// shards, and a transaction on several shards costs more than several transactions.
+// mayShare reports whether a command may be in a transaction with commands of other events: one that is usually decided on
+// what is remembered, which a refusal is not. Behind mongos events may be on several shards, and a transaction on several
+// shards costs more than several transactions.
 func (p *Pipeline) mayShare(c queued) bool {
-	_, acquires := c.Command.(inventory.Acquire)
-	return acquires && !p.store.DB().Sharded()
+	acquire, acquires := c.Command.(inventory.Acquire)
+	return acquires && !p.store.DB().Sharded() && p.memory.sells(acquire.EventID)
 }
 
 // share carries out tasks of several events in one transaction, each decided on the event as it is remembered. A
@@ -31,7 +31,7 @@ func (r *run) share(ctx context.Context) error {
 	if errors.Is(err, errUnknownUsers) || errors.Is(err, errAbandoned) { // they are refused when they are decided again
 		r.unknown = r.lookup.unknownUsers()
 		for _, t := range r.tasks {
-			r.recant(t)
+			r.undo(t)
 		}
 		err = r.attemptShared(ctx)
 	}
@@ -68,7 +68,7 @@ func (r *run) attemptShared(ctx context.Context) error {
 	for _, t := range r.tasks {
 		t.applied = store.Applied{}
 		if t.isApart = !r.decideRemembered(t); t.isApart {
-			r.recant(t)
+			r.undo(t)
 		} else {
 			shared++
 		}
@@ -78,7 +78,7 @@ func (r *run) attemptShared(ctx context.Context) error {
 	}
 	for _, t := range r.tasks {
 		t.isApart = true
-		r.recant(t)
+		r.undo(t)
 	}
 	return nil
 }
@@ -97,8 +97,8 @@ func (r *run) decideRemembered(t *task) bool {
 	return needs.None() && t.plan.Unproven.None() && w != nil && (w.IfUnchanged == nil || !w.IfUnchanged.Unguarded)
 }
 
-// recant undoes a decision, and puts the event back into the memory.
-func (r *run) recant(t *task) {
+// undo undoes a decision, and puts the event back into the memory.
+func (r *run) undo(t *task) {
 	if t.known.Seats != nil {
 		t.known.Seats.Undo(0)
 		r.pipeline.memory.keep(*t.known.Event, t.known.Seats)

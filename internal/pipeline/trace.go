@@ -17,7 +17,9 @@ func traced(ctx context.Context, b *groupcommit.Batch[ID, queued]) (context.Cont
 		return ctx, func() {}
 	}
 	var links []trace.Link
-	for _, g := range b.Groups {
+	requests, events := 0, make([]string, len(b.Groups))
+	for i, g := range b.Groups {
+		requests, events[i] = requests+len(g.Commands), g.Key.String()
 		for _, c := range g.Commands {
 			if c.span.IsValid() {
 				links = append(links, trace.Link{SpanContext: c.span})
@@ -25,6 +27,6 @@ func traced(ctx context.Context, b *groupcommit.Batch[ID, queued]) (context.Cont
 		}
 	}
 	ctx, span := telemetry.Tracer().Start(ctx, "commit seats", trace.WithNewRoot(), trace.WithLinks(links...), trace.WithAttributes(
-		attribute.String("holdfast.event_id", b.Groups[0].Key.String()), attribute.Int("holdfast.requests", len(b.Groups[0].Commands))))
+		attribute.StringSlice("holdfast.event_ids", events), attribute.Int("holdfast.requests", requests)))
 	return ctx, func() { span.End() }
 }

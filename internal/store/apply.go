@@ -159,26 +159,25 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 
 // writeEvents writes the events of the plans, and returns them as they are then. Several take one command for all
 // writes, and one read.
-func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (after map[ID]*eventDoc, err error) {
-	after = map[ID]*eventDoc{}
+func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eventDoc, error) {
+	if len(plans) == 1 && plans[0].Event != nil {
+		doc, err := s.writeEvent(ctx, plans[0].EventID, *plans[0].Event)
+		return map[ID]*eventDoc{plans[0].EventID: &doc}, err
+	}
 	var eventIDs []ID
 	var statements []bson.D
 	for _, p := range plans {
-		if p.Event == nil {
-			continue
+		if p.Event != nil {
+			eventIDs = append(eventIDs, p.EventID)
+			statements = append(statements, bson.D{
+				{Key: "q", Value: eventGuard(p.EventID, *p.Event)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())},
+				{Key: "hint", Value: mongodb.ByID},
+			})
 		}
-		if len(plans) == 1 {
-			doc, err := s.writeEvent(ctx, p.EventID, *p.Event)
-			return map[ID]*eventDoc{p.EventID: &doc}, err
-		}
-		eventIDs = append(eventIDs, p.EventID)
-		statements = append(statements, bson.D{
-			{Key: "q", Value: eventGuard(p.EventID, *p.Event)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())},
-			{Key: "hint", Value: mongodb.ByID},
-		})
 	}
+	after := map[ID]*eventDoc{}
 	if len(eventIDs) == 0 {
-		return nil, nil //nolint:nilnil // no plan writes an event
+		return after, nil
 	}
 	if err := s.update(ctx, eventsName, statements, len(eventIDs)); err != nil {
 		return nil, rejectedEvent(err)
