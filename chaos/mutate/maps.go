@@ -38,7 +38,7 @@ var mapMutations = []mutation{
 	{name: "locks do not give up the seats that they exchange", file: "internal/store/apply.go",
 		from: "if len(taking) < 2 {", to: "if len(taking) > 0 {",
 		tests: "Seated_LocksExchange"},
-	{name: "an update answers with the map", file: "internal/store/apply.go",
+	{name: "an update answers with the map", file: "internal/store/apply_events.go",
 		from: "\t\to.SetProjection(noMap)\n", to: "",
 		tests: "Seated_OnlyDecisions"},
 	{name: "a fence answers with the map", file: "internal/store/fence.go",

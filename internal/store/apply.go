@@ -148,61 +148,6 @@ func reliesOnUnwrittenEvent(plans []EventPlan) bool {
 	return slices.ContainsFunc(plans, func(p EventPlan) bool { return p.Event == nil })
 }
 
-// wasValid reports whether a counter that was changed without a read was possible before.
-func wasValid(after inventory.Event, w inventory.EventWrite) bool {
-	if w.IfUnchanged != nil || w.Drift != nil {
-		return true
-	}
-	after.AvailableSeats -= w.Available
-	return after.Valid()
-}
-
-// writeEvents writes the events of the plans, and returns them as they are then. Several take one command for all
-// writes, and one read.
-func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eventDoc, error) {
-	if len(plans) == 1 && plans[0].Event != nil {
-		doc, err := s.writeEvent(ctx, plans[0].EventID, *plans[0].Event)
-		return map[ID]*eventDoc{plans[0].EventID: &doc}, err
-	}
-	var eventIDs []ID
-	var statements []bson.D
-	for _, p := range plans {
-		if p.Event != nil {
-			eventIDs = append(eventIDs, p.EventID)
-			statements = append(statements, bson.D{
-				{Key: "q", Value: eventGuard(p.EventID, *p.Event)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())},
-				{Key: "hint", Value: mongodb.ByID},
-			})
-		}
-	}
-	after := map[ID]*eventDoc{}
-	if len(eventIDs) == 0 {
-		return after, nil
-	}
-	if err := s.update(ctx, eventsName, statements, len(eventIDs)); err != nil {
-		return nil, rejectedEvent(err)
-	}
-	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap})
-	for i := range docs {
-		after[docs[i].ID] = &docs[i]
-	}
-	return after, err
-}
-
-// writeEvent writes the event first, so the second of two transactions on it gets a
-// conflict at once. It raises the revision even if the counter stays; a Drift does not.
-func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (after eventDoc, err error) {
-	o := options.FindOneAndUpdate().SetReturnDocument(options.After)
-	if mayHaveMap(w) {
-		o.SetProjection(noMap)
-	}
-	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w, s.shared()), o).Decode(&after)
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		err = ErrStale
-	}
-	return after, rejectedEvent(err)
-}
-
 // checkSales returns ErrStale if a plan ends a due lock that is sold. The plan was decided on an
 // earlier read, and other software may have confirmed a booking since. A plan of a transaction
 // that holds the event has read that in the transaction.
@@ -225,11 +170,6 @@ func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) 
 		err = ErrStale
 	}
 	return err
-}
-
-// mayHaveMap reports whether the event that a write matches may have a map.
-func mayHaveMap(w inventory.EventWrite) bool {
-	return w.Drift != nil || w.IfUnchanged != nil && !w.IfUnchanged.Seating.PlanID.IsZero()
 }
 
 // writeLocks changes locks by one command. Equal changes that check no revision share a
