@@ -359,7 +359,7 @@ func (s *Service) enabled(ctx context.Context) (all []Endpoint, disabled map[str
 			all = append(all, e)
 		} else if slices.Contains(Reasons(), e.Reason) {
 			disabled[e.Reason]++
-		} else { // somebody has disabled it by other software
+		} else { // other software has disabled it
 			disabled[ReasonOperator]++
 		}
 	}

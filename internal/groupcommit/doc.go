@@ -4,7 +4,8 @@
 //
 // The commands of a key wait in its line. A few lanes take up all lines that are ready, and
 // call Options.Commit with a Batch that has a Group for each key: a thousand keys with a
-// command each share some transactions. A key is in one commit at a time.
+// command each share some transactions. A key is in one commit at a time; the goroutine that
+// runs it is the key's committer.
 //
 //	caller ── Submit ──► waiting ──► taken up ──► Commit ──► outcome ──► caller
 //	                        │            ▲            │

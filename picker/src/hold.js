@@ -96,7 +96,7 @@ export class Hold {
     }
     const answer = await send("POST", locksOf(this.request), { ...this.request, ...wish, idempotencyKey: newKey() });
     if (epoch !== this.#epoch) {
-      if (answer !== undefined) this.api.call("DELETE", pathOf(answer)).catch(() => {}); // nobody wants it any more
+      if (answer !== undefined) this.api.call("DELETE", pathOf(answer)).catch(() => {}); // the customer does not want it any more
       return false;
     }
     if (answer.status !== "ACTIVE") throw new Refusal(410, { code: "LOCK_EXPIRED" }); // a repeat came too late
