@@ -34,6 +34,7 @@ type settings struct {
 	pairs       int
 	liveLocks   int // of the scenario recovery-sealed
 	sealedLocks int
+	steadyTime  time.Duration // of the scenario steady; 0: the other scenarios are measured
 	// afterScenario registers a function that runs when all rounds of a scenario are over.
 	afterScenario func(func(context.Context) error)
 }
@@ -61,6 +62,8 @@ func run() (status int) {
 		return 2
 	case s.against != "":
 		return exitStatus(compareBuilds(ctx, s))
+	case s.steadyTime > 0:
+		return exitStatus(measureSteady(ctx, s))
 	default:
 		return exitStatus(measureAll(ctx, s))
 	}
@@ -79,6 +82,8 @@ func parseFlags() (s settings, err error) {
 	flag.IntVar(&s.pairs, "pairs", 7, "with -against: counted pairs of measurements of each row")
 	flag.IntVar(&s.liveLocks, "live-locks", 50_000, "live locks of recovery-sealed, of which each event has 10")
 	flag.IntVar(&s.sealedLocks, "sealed-locks", 2_000_000, "locks of sealed events in recovery-sealed, of which each event has 1,000")
+	flag.DurationVar(&s.steadyTime, "steady", 0, "run the scenario steady alone, for so long, such as 60m: a mix of customers "+
+		"at half the best rate, with all processes")
 	flag.Parse()
 	defaultRows := "."
 	if s.against != "" {
@@ -94,6 +99,8 @@ func parseFlags() (s settings, err error) {
 		return s, fmt.Errorf("-time must be at least 1ms")
 	case s.liveLocks < liveLocksPerEvent, s.sealedLocks < sealedLocksPerEvent:
 		return s, fmt.Errorf("-live-locks must be at least %d, and -sealed-locks at least %d", liveLocksPerEvent, sealedLocksPerEvent)
+	case s.steadyTime != 0 && s.steadyTime < minSteadyTime:
+		return s, fmt.Errorf("-steady must be at least %v", minSteadyTime)
 	case flag.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}

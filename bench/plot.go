@@ -50,11 +50,22 @@ func writePlot(file string, results []*result) error {
 	if len(panels) == 0 {
 		return nil
 	}
+	return drawPanels(file, [][]*plot.Plot{panels})
+}
+
+// drawPanels draws rows of panels, which are as many in each row.
+func drawPanels(file string, rows [][]*plot.Plot) error {
 	const width, height, gap = 13 * vg.Centimeter, 9 * vg.Centimeter, vg.Millimeter * 8
-	canvas := vgsvg.New(width*vg.Length(len(panels)), height)
-	tiles := draw.Tiles{Rows: 1, Cols: len(panels), PadX: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap / 2}
-	for i, c := range plot.Align([][]*plot.Plot{panels}, tiles, draw.New(canvas))[0] {
-		panels[i].Draw(c)
+	columns := len(rows[0])
+	canvas := vgsvg.New(width*vg.Length(columns), height*vg.Length(len(rows)))
+	tiles := draw.Tiles{
+		Rows: len(rows), Cols: columns,
+		PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap / 2,
+	}
+	for i, row := range plot.Align(rows, tiles, draw.New(canvas)) {
+		for j, c := range row {
+			rows[i][j].Draw(c)
+		}
 	}
 	var svg bytes.Buffer
 	if _, err := canvas.WriteTo(&svg); err != nil {
