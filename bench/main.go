@@ -23,18 +23,21 @@ var wallClock clock.Clock = clock.System
 
 // settings of a run.
 type settings struct {
-	only        *regexp.Regexp
-	rounds      int
-	duration    time.Duration // of the load of one measurement
-	outDir      string
-	binDir      string // has the API's binary
-	mongoURI    string
-	postgresURL string // empty if PostgreSQL is not installed
-	against     string // the checkout or binary of another revision
-	pairs       int
-	liveLocks   int // of the scenario recovery-sealed
-	sealedLocks int
-	steadyTime  time.Duration // of the scenario steady; 0: the other scenarios are measured
+	only          *regexp.Regexp
+	rounds        int
+	duration      time.Duration // of the load of one measurement
+	outDir        string
+	binDir        string // has the API's binary
+	mongoURI      string
+	postgresURL   string // empty if PostgreSQL is not installed
+	against       string // the checkout or binary of another revision
+	pairs         int
+	liveLocks     int // of the scenario recovery-sealed
+	sealedLocks   int
+	steadyTime    time.Duration // of the scenario steady; 0: the other scenarios are measured
+	simulate      bool
+	measure       bool   // with simulate: the parameters and the points first
+	parametersDir string // of the simulation
 	// afterScenario registers a function that runs when all rounds of a scenario are over.
 	afterScenario func(func(context.Context) error)
 }
@@ -64,6 +67,8 @@ func run() (status int) {
 		return exitStatus(compareBuilds(ctx, s))
 	case s.steadyTime > 0:
 		return exitStatus(measureSteady(ctx, s))
+	case s.simulate:
+		return exitStatus(runSimulation(ctx, s))
 	default:
 		return exitStatus(measureAll(ctx, s))
 	}
@@ -84,6 +89,9 @@ func parseFlags() (s settings, err error) {
 	flag.IntVar(&s.sealedLocks, "sealed-locks", 2_000_000, "locks of sealed events in recovery-sealed, of which each event has 1,000")
 	flag.DurationVar(&s.steadyTime, "steady", 0, "run the scenario steady alone, for so long, such as 60m: a mix of customers "+
 		"at half the best rate, with all processes")
+	flag.BoolVar(&s.simulate, "simulate", false, "predict rates from parameters that were measured by themselves, and extrapolate")
+	flag.BoolVar(&s.measure, "measure", false, "with -simulate: measure the parameters and the points first, two minutes")
+	flag.StringVar(&s.parametersDir, "parameters", "bench/testdata/simulation", "with -simulate: the folder of the parameters and the points")
 	flag.Parse()
 	defaultRows := "."
 	if s.against != "" {

@@ -198,13 +198,14 @@ func (st *steady) findBestRate(ctx context.Context) error {
 // load lets customers arrive at random times, at a constant rate on average, whether or not earlier ones are answered.
 // Meanwhile it takes the figures of each interval.
 func (st *steady) load(ctx context.Context) error {
-	loading, stop := context.WithTimeout(ctx, st.steadyTime)
+	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	sampler := newSampler(st)
 	sampled := make(chan struct{})
 	go func() {
 		defer close(sampled)
-		st.rows = sampler.run(loading)
+		st.rows = sampler.run(ctx)
+		stop() // the load ends with the last interval
 	}()
 	var customers sync.WaitGroup
 	present := make(chan struct{}, maxCustomers)
@@ -341,4 +342,6 @@ func (st *steady) stop(ctx context.Context) (err error) {
 }
 
 // steadyFile is the name of a file of the results.
-func (st *steady) steadyFile(extension string) string { return filepath.Join(st.outDir, "steady."+extension) }
+func (st *steady) steadyFile(extension string) string {
+	return filepath.Join(st.outDir, "steady."+extension)
+}

@@ -67,30 +67,26 @@ func newSampler(st *steady) *sampler {
 	return &sampler{steady: st, started: now, last: now, failed: st.world.failed.Load() + st.world.dropped.Load()}
 }
 
-// run takes a row at the end of each interval, until ctx ends. It prints them.
+// run takes a row at the end of each interval, and prints it.
 func (s *sampler) run(ctx context.Context) (rows []steadyRow) {
 	interval := min(maxSteadyInterval, s.steadyTime/steadyIntervals)
 	if _, err := s.sample(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "the figures of the beginning are missing:", err)
 	}
-	for n := 1; ; n++ {
-		sleep(ctx, s.started.Add(time.Duration(n)*interval).Sub(wallClock()))
-		// The last interval ends with the load.
-		last := ctx.Err() != nil
-		if last && wallClock.Since(s.last) < interval/2 {
+	for n := range int(s.steadyTime / interval) {
+		sleep(ctx, s.started.Add(time.Duration(n+1)*interval).Sub(wallClock()))
+		row, err := s.sample(ctx)
+		switch {
+		case ctx.Err() != nil:
 			return rows
-		}
-		row, err := s.sample(context.WithoutCancel(ctx))
-		if err != nil {
+		case err != nil:
 			fmt.Fprintln(os.Stderr, "the figures of an interval are missing:", err)
-		} else {
+		default:
 			rows = append(rows, row)
 			fmt.Fprintln(os.Stderr, row.progress())
 		}
-		if last {
-			return rows
-		}
 	}
+	return rows
 }
 
 // sample takes the figures since the last call.

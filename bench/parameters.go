@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// commitCost is what a transaction with so many locks costs on an idle machine.
+type commitCost struct {
+	Locks int `json:"locks"`
+	// Total is the time from the requests to their answers, in milliseconds. Database is the part of it in which the
+	// process waits for MongoDB.
+	Total    float64 `json:"totalMs"`
+	Database float64 `json:"databaseMs"`
+	// ProcessCPU and MongodCPU are CPU time, in milliseconds. They may be more than the time that passes: both have several
+	// threads.
+	ProcessCPU float64 `json:"processCpuMs"`
+	MongodCPU  float64 `json:"mongodCpuMs"`
+	Commands   float64 `json:"commands"` // to MongoDB
+}
+
+// httpCost is what a request through HTTP costs besides its share of the transaction.
+type httpCost struct {
+	API       float64 `json:"apiCpuMs"`             // CPU time of a request
+	Generator float64 `json:"generatorCpuMs"`       // of its client
+	Mongod    float64 `json:"mongodCpuMsPerCommit"` // of the search for the users of a transaction
+}
+
+// conflictCost is what an attempt costs that finds its event in another process's transaction.
+type conflictCost struct {
+	Total      float64 `json:"totalMs"`
+	ProcessCPU float64 `json:"processCpuMs"`
+	MongodCPU  float64 `json:"mongodCpuMs"`
+}
+
+// parameters of the simulation. Each is measured by itself; none is fitted to a point that is predicted.
+type parameters struct {
+	MeasuredAt string `json:"measuredAt"`
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"`
+	Go         string `json:"go"`
+
+	OneEvent      []commitCost `json:"oneEvent"`      // by the number of locks
+	SeveralEvents []commitCost `json:"severalEvents"` // each lock is of another event
+	HTTP          httpCost     `json:"http"`
+	Conflict      conflictCost `json:"conflict"`
+}
+
+func readParameters(file string) (p parameters, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(p.OneEvent) == 0 || len(p.SeveralEvents) == 0 || p.Cores == 0 {
+		return p, fmt.Errorf("%s has no parameters: measure them (-simulate -measure)", file)
+	}
+	return p, nil
+}
+
+func (p parameters) write(file string) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o600)
+}
+
+// costOf is the cost of a transaction with so many locks: linear between the sizes that were measured, and in
+// proportion beyond the last one. The sizes rise.
+func costOf(measured []commitCost, locks int) commitCost {
+	i := 1
+	for i < len(measured)-1 && measured[i].Locks < locks {
+		i++
+	}
+	if len(measured) == 1 {
+		return measured[0]
+	}
+	a, b := measured[i-1], measured[i]
+	share := float64(locks-a.Locks) / float64(b.Locks-a.Locks)
+	between := func(a, b float64) float64 { return max(0, a+share*(b-a)) }
+	return commitCost{
+		Locks: locks, Total: between(a.Total, b.Total), Database: between(a.Database, b.Database),
+		ProcessCPU: between(a.ProcessCPU, b.ProcessCPU), MongodCPU: between(a.MongodCPU, b.MongodCPU),
+		Commands: between(a.Commands, b.Commands),
+	}
+}

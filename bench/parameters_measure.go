@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+const (
+	// parameterTime is how long each cost is measured, but for a first part that is not counted.
+	parameterTime = 3 * time.Second
+	// httpParameterClients is no number of clients that is predicted.
+	httpParameterClients = 32
+	// conflictHold is shorter than the time after which a committer backs off.
+	conflictHold   = 400 * time.Millisecond
+	conflictRounds = 6
+)
+
+// The sizes of transactions that are measured.
+var (
+	oneEventSizes      = []int{1, 8, 64, 500}
+	severalEventsSizes = []int{2, 16, 64, 400}
+)
+
+// commandTimes sums up how long commands to MongoDB took.
+type commandTimes struct{ count, nanos, commits atomic.Int64 }
+
+func (t *commandTimes) monitor() *event.CommandMonitor {
+	return &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+		t.count.Add(1)
+		t.nanos.Add(int64(e.Duration))
+		if e.CommandName == "commitTransaction" {
+			t.commits.Add(1)
+		}
+	}}
+}
+
+// measureParameters measures what the simulation needs.
+func measureParameters(ctx context.Context, s settings) (p parameters, err error) {
+	p = parameters{MeasuredAt: wallClock().UTC().Format(time.RFC3339), CPU: cpuName(), Cores: runtime.NumCPU(), Go: runtime.Version()}
+	for _, several := range []bool{false, true} {
+		sizes, costs := oneEventSizes, &p.OneEvent
+		if several {
+			sizes, costs = severalEventsSizes, &p.SeveralEvents
+		}
+		for _, size := range sizes {
+			fmt.Fprintf(os.Stderr, "\r\033[K  transactions of %d locks, several events: %v", size, several)
+			cost, err := measureCommit(ctx, s, size, several)
+			if err != nil {
+				return p, fmt.Errorf("transactions of %d locks: %w", size, err)
+			}
+			*costs = append(*costs, cost)
+		}
+	}
+	fmt.Fprint(os.Stderr, "\r\033[K  requests through HTTP")
+	if p.HTTP, err = measureHTTP(ctx, s, p.OneEvent); err != nil {
+		return p, fmt.Errorf("requests through HTTP: %w", err)
+	}
+	fmt.Fprint(os.Stderr, "\r\033[K  conflicts")
+	if p.Conflict, err = measureConflict(ctx, s); err != nil {
+		return p, fmt.Errorf("conflicts: %w", err)
+	}
+	fmt.Fprint(os.Stderr, "\r\033[K")
+	return p, nil
+}
+
+// newMonitoredEnv is newEnv with a monitor of the commands, and an observer of the transactions.
+func newMonitoredEnv(ctx context.Context, s settings, monitor *event.CommandMonitor, attempts *atomic.Int64) (*env, error) {
+	e, err := newEnv(ctx, s.mongoURI)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.DB.Close(ctx); err != nil {
+		return nil, err
+	}
+	c, err := core.Connect(ctx, core.Options{
+		URI: s.mongoURI, Settings: core.Settings{Database: e.DB.Name()}, Users: core.AllUsersExist,
+		Log: slog.New(slog.DiscardHandler), Monitor: monitor,
+		Observe: core.Observer{Database: mongodb.Observer{Transaction: func(_ mongodb.Outcome, n int) { attempts.Add(int64(n)) }}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &env{Core: c, uri: s.mongoURI}, nil
+}
+
+// measureCommit lets so many callers ask at once, waits until all are answered, and begins again.
+func measureCommit(ctx context.Context, s settings, locks int, several bool) (cost commitCost, err error) {
+	var commands commandTimes
+	var attempts atomic.Int64
+	e, err := newMonitoredEnv(ctx, s, commands.monitor(), &attempts)
+	if err != nil {
+		return cost, err
+	}
+	events := make([]holdfast.ID, locks)
+	for i := range events {
+		if i > 0 && !several {
+			events[i] = events[0]
+		} else if events[i], err = e.createEvent(ctx, ampleSeats); err != nil {
+			return cost, err
+		}
+	}
+	user, n := ids.New(), 0
+	round := func() error {
+		n++
+		errs := make([]error, locks)
+		var callers sync.WaitGroup
+		for i := range locks {
+			callers.Go(func() {
+				_, _, errs[i] = e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: events[i], UserID: user, Seats: 1, Key: requestKey(i, n)})
+			})
+		}
+		callers.Wait()
+		return errors.Join(errs...)
+	}
+	for start := wallClock(); wallClock.Since(start) < parameterTime/4; {
+		if err := round(); err != nil {
+			return cost, err
+		}
+	}
+	commands = commandTimes{}
+	before, err := usedCPU(ctx, e)
+	if err != nil {
+		return cost, err
+	}
+	start, rounds := wallClock(), 0.0
+	for wallClock.Since(start) < parameterTime {
+		if err := round(); err != nil {
+			return cost, err
+		}
+		rounds++
+	}
+	total := wallClock.Since(start)
+	after, err := usedCPU(ctx, e)
+	if err != nil {
+		return cost, err
+	}
+	commits := float64(commands.commits.Load())
+	cost = commitCost{
+		Locks: int(float64(locks)*rounds/commits + .5), //nolint:mnd // rounded; some rounds take two transactions
+		Total: total.Seconds() / ms / commits, Database: time.Duration(commands.nanos.Load()).Seconds() / ms / commits,
+		ProcessCPU: (after.process - before.process) / ms / commits, MongodCPU: (after.mongod - before.mongod) / ms / commits,
+		Commands: float64(commands.count.Load()) / commits,
+	}
+	return cost, e.drop(ctx)
+}
+
+// cpuUse is CPU seconds of this process and of mongod.
+type cpuUse struct{ process, mongod float64 }
+
+func usedCPU(ctx context.Context, e *env) (u cpuUse, err error) {
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		return u, err
+	}
+	seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
+	status, err := serverStatus(ctx, e)
+	return cpuUse{process: seconds(own.Utime) + seconds(own.Stime), mongod: status.cpuSeconds()}, err
+}
+
+// measureHTTP measures the CPU time of requests through HTTP, without that of their transactions.
+func measureHTTP(ctx context.Context, s settings, commits []commitCost) (cost httpCost, err error) {
+	var before, after cpuUse
+	var apiBefore, apiAfter processFigures
+	var records int64
+	s.duration = parameterTime
+	row := httpRow{variant: engineName, processes: 1, seats: ampleSeats}
+	var e *env
+	row.beside = func(_ context.Context, opened *env) (func(*measurement) error, error) {
+		e = opened
+		return func(*measurement) error { return nil }, nil
+	}
+	row.run = func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (m measurement, err error) {
+		to := serverConn{&fasthttp.HostClient{Addr: servers[0].address, MaxConns: httpParameterClients, DisableHeaderNamesNormalizing: true}}
+		defer to.CloseIdleConnections()
+		load := func(run string, duration time.Duration) (measurement, error) {
+			return closedLoop(ctx, httpParameterClients, duration, func(_ context.Context, client, n int) (bool, error) {
+				return to.postLock(lockBody(event, user.ID, run+requestKey(client, n)))
+			})
+		}
+		warm, err := load("w", parameterTime/4)
+		if err != nil {
+			return m, err
+		}
+		figures := func(u *cpuUse, api *processFigures) (n int64, err error) {
+			if *api, err = readProcess(servers[0].address); err != nil {
+				return 0, err
+			}
+			if *u, err = usedCPU(ctx, e); err != nil {
+				return 0, err
+			}
+			return e.DB.Collection("changes").CountDocuments(ctx, bson.D{})
+		}
+		recordsBefore, err := figures(&before, &apiBefore)
+		if err != nil {
+			return m, err
+		}
+		if m, err = load("m", parameterTime); err != nil {
+			return m, err
+		}
+		recordsAfter, err := figures(&after, &apiAfter)
+		records = recordsAfter - recordsBefore
+		requests := float64(m.Granted)
+		perCommit := costOf(commits, int(requests/float64(records)+.5)) //nolint:mnd // rounded
+		cost = httpCost{
+			API:       (apiAfter.cpu-apiBefore.cpu)/ms/requests - perCommit.ProcessCPU*float64(records)/requests,
+			Generator: (after.process - before.process) / ms / requests,
+			Mongod:    max(0, (after.mongod-before.mongod)/ms/float64(records)-perCommit.MongodCPU),
+		}
+		m.Granted += warm.Granted
+		return m, err
+	}
+	_, err = overHTTP(s, row).measure(ctx)
+	return cost, err
+}
+
+// measureConflict lets a process ask for seats of an event while another transaction has it.
+func measureConflict(ctx context.Context, s settings) (cost conflictCost, err error) {
+	var attempts atomic.Int64
+	e, err := newMonitoredEnv(ctx, s, nil, &attempts)
+	if err != nil {
+		return cost, err
+	}
+	eventID, err := e.createEvent(ctx, ampleSeats)
+	if err != nil {
+		return cost, err
+	}
+	for n := range conflictRounds {
+		measured, failed, err := e.conflict(ctx, eventID, n, &attempts)
+		if err != nil {
+			return cost, err
+		}
+		// The pauses between attempts are 2 ms in the mean, the first is shorter.
+		const pause = 2
+		cost.Total += max(0, conflictHold.Seconds()/ms/failed-pause) / conflictRounds
+		cost.ProcessCPU += measured.process / ms / failed / conflictRounds
+		cost.MongodCPU += measured.mongod / ms / failed / conflictRounds
+	}
+	return cost, e.drop(ctx)
+}
+
+// conflict holds the event in a transaction meanwhile, and returns what was used and how many attempts failed.
+func (e *env) conflict(ctx context.Context, eventID holdfast.ID, n int, attempts *atomic.Int64) (used cpuUse, failed float64, err error) {
+	session, err := e.DB.Client().StartSession()
+	if err != nil {
+		return used, 0, err
+	}
+	defer session.EndSession(ctx)
+	if err := session.StartTransaction(); err != nil {
+		return used, 0, err
+	}
+	_, err = e.DB.Collection("events").UpdateOne(mongo.NewSessionContext(ctx, session), bson.D{{Key: "_id", Value: eventID}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "name", Value: fmt.Sprint("Event ", n)}}}})
+	if err != nil {
+		return used, 0, err
+	}
+	attempts.Store(0)
+	before, err := usedCPU(ctx, e)
+	if err != nil {
+		return used, 0, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := e.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: eventID, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(n)})
+		done <- err
+	}()
+	sleep(ctx, conflictHold)
+	after, err := usedCPU(ctx, e)
+	err = errors.Join(err, session.AbortTransaction(ctx), <-done)
+	// The last attempt succeeds, after the event is free.
+	return cpuUse{after.process - before.process, after.mongod - before.mongod}, max(1, float64(attempts.Load()-1)), err
+}
+
+// quantileOf values, which it sorts; 0 if there are none.
+func quantileOf(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[min(len(values)-1, int(q*float64(len(values))))]
+}
