@@ -20,8 +20,9 @@ type commitCost struct {
 	Commands   float64 `json:"commands"` // to MongoDB
 }
 
-// httpCost is what a request through HTTP costs besides its share of the transaction.
+// httpCost is what a request through HTTP costs besides its share of the transaction, with so many clients.
 type httpCost struct {
+	Clients   int     `json:"clients"`
 	API       float64 `json:"apiCpuMs"`             // CPU time of a request
 	Generator float64 `json:"generatorCpuMs"`       // of its client
 	Mongod    float64 `json:"mongodCpuMsPerCommit"` // of the search for the users of a transaction
@@ -40,10 +41,12 @@ type parameters struct {
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"`
 	Go         string `json:"go"`
+	// Slowdown is how much longer the same work takes if the other core is busy too.
+	Slowdown float64 `json:"slowdown"`
 
 	OneEvent      []commitCost `json:"oneEvent"`      // by the number of locks
 	SeveralEvents []commitCost `json:"severalEvents"` // each lock is of another event
-	HTTP          httpCost     `json:"http"`
+	HTTP          []httpCost   `json:"http"`          // by the number of clients
 	Conflict      conflictCost `json:"conflict"`
 }
 
@@ -55,7 +58,7 @@ func readParameters(file string) (p parameters, err error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("%s: %w", file, err)
 	}
-	if len(p.OneEvent) == 0 || len(p.SeveralEvents) == 0 || p.Cores == 0 {
+	if len(p.OneEvent) == 0 || len(p.SeveralEvents) == 0 || len(p.HTTP) == 0 || p.Cores == 0 {
 		return p, fmt.Errorf("%s has no parameters: measure them (-simulate -measure)", file)
 	}
 	return p, nil
@@ -87,4 +90,24 @@ func costOf(measured []commitCost, locks int) commitCost {
 		ProcessCPU: between(a.ProcessCPU, b.ProcessCPU), MongodCPU: between(a.MongodCPU, b.MongodCPU),
 		Commands: between(a.Commands, b.Commands),
 	}
+}
+
+// httpCostOf is the cost of a request with so many clients of a process: linear between the numbers that were measured,
+// and constant beyond them. They rise.
+func httpCostOf(measured []httpCost, clients float64) httpCost {
+	last := measured[len(measured)-1]
+	if clients <= float64(measured[0].Clients) {
+		return measured[0]
+	}
+	for i := 1; i < len(measured); i++ {
+		a, b := measured[i-1], measured[i]
+		if clients > float64(b.Clients) {
+			continue
+		}
+		share := (clients - float64(a.Clients)) / float64(b.Clients-a.Clients)
+		return httpCost{
+			API: a.API + share*(b.API-a.API), Generator: a.Generator + share*(b.Generator-a.Generator), Mongod: a.Mongod + share*(b.Mongod-a.Mongod),
+		}
+	}
+	return last
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,8 +29,7 @@ import (
 const (
 	// parameterTime is how long each cost is measured, but for a first part that is not counted.
 	parameterTime = 3 * time.Second
-	// httpParameterClients is no number of clients that is predicted.
-	httpParameterClients = 32
+	slowdownTime  = time.Second
 	// conflictHold is shorter than the time after which a committer backs off.
 	conflictHold   = 400 * time.Millisecond
 	conflictRounds = 6
@@ -39,6 +39,8 @@ const (
 var (
 	oneEventSizes      = []int{1, 8, 64, 500}
 	severalEventsSizes = []int{2, 16, 64, 400}
+	// Numbers of clients through HTTP. None of them is predicted.
+	httpParameterClients = []int{2, 32, 128}
 )
 
 // commandTimes sums up how long commands to MongoDB took.
@@ -56,7 +58,10 @@ func (t *commandTimes) monitor() *event.CommandMonitor {
 
 // measureParameters measures what the simulation needs.
 func measureParameters(ctx context.Context, s settings) (p parameters, err error) {
-	p = parameters{MeasuredAt: wallClock().UTC().Format(time.RFC3339), CPU: cpuName(), Cores: runtime.NumCPU(), Go: runtime.Version()}
+	p = parameters{
+		MeasuredAt: wallClock().UTC().Format(time.RFC3339), CPU: cpuName(), Cores: runtime.NumCPU(), Go: runtime.Version(),
+		Slowdown: measureSlowdown(),
+	}
 	for _, several := range []bool{false, true} {
 		sizes, costs := oneEventSizes, &p.OneEvent
 		if several {
@@ -71,9 +76,13 @@ func measureParameters(ctx context.Context, s settings) (p parameters, err error
 			*costs = append(*costs, cost)
 		}
 	}
-	fmt.Fprint(os.Stderr, "\r\033[K  requests through HTTP")
-	if p.HTTP, err = measureHTTP(ctx, s, p.OneEvent); err != nil {
-		return p, fmt.Errorf("requests through HTTP: %w", err)
+	for _, clients := range httpParameterClients {
+		fmt.Fprintf(os.Stderr, "\r\033[K  requests through HTTP, %d clients", clients)
+		cost, err := measureHTTP(ctx, s, clients, p.OneEvent)
+		if err != nil {
+			return p, fmt.Errorf("requests through HTTP: %w", err)
+		}
+		p.HTTP = append(p.HTTP, cost)
 	}
 	fmt.Fprint(os.Stderr, "\r\033[K  conflicts")
 	if p.Conflict, err = measureConflict(ctx, s); err != nil {
@@ -103,8 +112,35 @@ func newMonitoredEnv(ctx context.Context, s settings, monitor *event.CommandMoni
 	return &env{Core: c, uri: s.mongoURI}, nil
 }
 
-// measureCommit lets so many callers ask at once, waits until all are answered, and begins again.
+// measureSlowdown measures how much longer work takes while all cores do the same.
+func measureSlowdown() float64 {
+	hashed := func(threads int) (perThread float64) {
+		var all sync.WaitGroup
+		var count atomic.Int64
+		until := wallClock().Add(slowdownTime)
+		for range threads {
+			all.Go(func() {
+				block := make([]byte, 64<<10) //nolint:mnd // more than the first cache holds
+				for wallClock().Before(until) {
+					sum := sha256.Sum256(block)
+					copy(block, sum[:])
+					count.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		return float64(count.Load()) / float64(threads)
+	}
+	return hashed(1) / hashed(runtime.NumCPU())
+}
+
+// measureCommit lets so many callers ask at once, waits until all are answered, and begins again. Callers of several
+// events share one thread, so that all have asked when the transaction begins: two lanes would commit at the same time
+// otherwise.
 func measureCommit(ctx context.Context, s settings, locks int, several bool) (cost commitCost, err error) {
+	if several {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
 	var commands commandTimes
 	var attempts atomic.Int64
 	e, err := newMonitoredEnv(ctx, s, commands.monitor(), &attempts)
@@ -178,7 +214,7 @@ func usedCPU(ctx context.Context, e *env) (u cpuUse, err error) {
 }
 
 // measureHTTP measures the CPU time of requests through HTTP, without that of their transactions.
-func measureHTTP(ctx context.Context, s settings, commits []commitCost) (cost httpCost, err error) {
+func measureHTTP(ctx context.Context, s settings, clients int, commits []commitCost) (cost httpCost, err error) {
 	var before, after cpuUse
 	var apiBefore, apiAfter processFigures
 	var records int64
@@ -190,10 +226,10 @@ func measureHTTP(ctx context.Context, s settings, commits []commitCost) (cost ht
 		return func(*measurement) error { return nil }, nil
 	}
 	row.run = func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (m measurement, err error) {
-		to := serverConn{&fasthttp.HostClient{Addr: servers[0].address, MaxConns: httpParameterClients, DisableHeaderNamesNormalizing: true}}
+		to := serverConn{&fasthttp.HostClient{Addr: servers[0].address, MaxConns: clients, DisableHeaderNamesNormalizing: true}}
 		defer to.CloseIdleConnections()
 		load := func(run string, duration time.Duration) (measurement, error) {
-			return closedLoop(ctx, httpParameterClients, duration, func(_ context.Context, client, n int) (bool, error) {
+			return closedLoop(ctx, clients, duration, func(_ context.Context, client, n int) (bool, error) {
 				return to.postLock(lockBody(event, user.ID, run+requestKey(client, n)))
 			})
 		}
@@ -222,6 +258,7 @@ func measureHTTP(ctx context.Context, s settings, commits []commitCost) (cost ht
 		requests := float64(m.Granted)
 		perCommit := costOf(commits, int(requests/float64(records)+.5)) //nolint:mnd // rounded
 		cost = httpCost{
+			Clients:   clients,
 			API:       (apiAfter.cpu-apiBefore.cpu)/ms/requests - perCommit.ProcessCPU*float64(records)/requests,
 			Generator: (after.process - before.process) / ms / requests,
 			Mongod:    max(0, (after.mongod-before.mongod)/ms/float64(records)-perCommit.MongodCPU),

@@ -57,13 +57,15 @@ const quantum = 250e-6
 // machine is some cores, which the threads of its processes share by turns.
 type machine struct {
 	*timeline
-	idle  int        // cores
-	ready []*thread  // those that wait for a core
-	used  float64    // core seconds
-	procs []*process // that run on it
+	idle  int       // cores
+	ready []*thread // those that wait for a core
+	// slowdown is how much longer work takes if it has no idle core beside it: two cores may be one, with two threads.
+	slowdown float64
 }
 
-func newMachine(t *timeline, cores int) *machine { return &machine{timeline: t, idle: cores} }
+func newMachine(t *timeline, cores int, slowdown float64) *machine {
+	return &machine{timeline: t, idle: cores, slowdown: max(1, slowdown)}
+}
 
 // process is a program. At most so many of its threads run at a time; its work waits in line for them.
 type process struct {
@@ -86,9 +88,7 @@ type thread struct {
 }
 
 func (m *machine) process(threads int) *process {
-	p := &process{on: m, threads: threads}
-	m.procs = append(m.procs, p)
-	return p
+	return &process{on: m, threads: threads}
 }
 
 // do adds work to the process.
@@ -120,11 +120,13 @@ func (m *machine) dispatch() {
 		m.ready[0] = nil
 		m.ready = m.ready[1:]
 		m.idle--
-		slice := min(quantum, t.seconds)
-		m.after(slice, func() {
+		slice, takes := min(quantum, t.seconds), 1.0
+		if m.idle == 0 {
+			takes = m.slowdown
+		}
+		m.after(slice*takes, func() {
 			m.idle++
-			m.used += slice
-			t.of.used += slice
+			t.of.used += slice * takes
 			if t.seconds -= slice; t.seconds > 0 {
 				m.ready = append(m.ready, t)
 			} else {

@@ -15,7 +15,8 @@ const (
 	simMaxYield     = 30e-3
 	simFirstRetry   = 1e-3
 	simMaxRetry     = 2e-3
-	simCommitShare  = 0.25 // of a transaction: the last of its four or five commands, the commit
+	startSpread     = 20e-3 // seconds, in which the clients begin
+	simCommitShare  = 0.25  // of a transaction: the last of its four or five commands, the commit
 )
 
 // deployment is what is simulated.
@@ -51,7 +52,8 @@ type simulation struct {
 	*timeline
 	deployment
 	parameters
-	random *rand.Rand
+	random     *rand.Rand
+	perRequest httpCost
 
 	mongod, generator *process
 	engines           []*simEngine
@@ -98,7 +100,7 @@ func simulate(d deployment, p parameters, seed uint64) prediction {
 	t := &timeline{}
 	s := &simulation{
 		timeline: t, deployment: d, parameters: p, random: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // a simulation
-		held: map[int]bool{}, revisions: map[int]int{},
+		held: map[int]bool{}, revisions: map[int]int{}, perRequest: httpCostOf(p.HTTP, float64(d.clients)/float64(d.engines)),
 	}
 	const any = 1 << 20 // threads: one for each connection
 	var machines []*machine
@@ -109,7 +111,7 @@ func simulate(d deployment, p parameters, seed uint64) prediction {
 		if d.shared {
 			cores = d.cores
 		}
-		machines = append(machines, newMachine(t, cores))
+		machines = append(machines, newMachine(t, cores, p.Slowdown))
 		return machines[len(machines)-1]
 	}
 	s.mongod = machineOf(d.mongodCores).process(any)
@@ -124,7 +126,7 @@ func simulate(d deployment, p parameters, seed uint64) prediction {
 		s.generator = machineOf(d.cores).process(d.cores)
 	}
 	for c := range d.clients {
-		s.request(c)
+		s.after(s.random.Float64()*startSpread, func() { s.request(c) })
 	}
 	t.run(d.warmUpSeconds)
 	s.counting = true
@@ -171,12 +173,12 @@ func (s *simulation) request(client int) {
 	}
 	half, network := ms/2, s.roundTrip/2 //nolint:mnd // there and back
 	r.answers = func() {
-		to.cpu.do(s.HTTP.API*half, func() {
-			s.after(network, func() { s.generator.do(s.HTTP.Generator*half, func() { s.answer(r) }) })
+		to.cpu.do(s.perRequest.API*half, func() {
+			s.after(network, func() { s.generator.do(s.perRequest.Generator*half, func() { s.answer(r) }) })
 		})
 	}
-	s.generator.do(s.HTTP.Generator*half, func() {
-		s.after(network, func() { to.cpu.do(s.HTTP.API*half, func() { to.enqueue(event, r) }) })
+	s.generator.do(s.perRequest.Generator*half, func() {
+		s.after(network, func() { to.cpu.do(s.perRequest.API*half, func() { to.enqueue(event, r) }) })
 	})
 }
 
@@ -331,7 +333,7 @@ func (e *simEngine) transact(cost commitCost, then func()) {
 	commands := max(1, int(cost.Commands+.5)) //nolint:mnd // rounded
 	mongodCPU := cost.MongodCPU
 	if e.http {
-		mongodCPU += e.HTTP.Mongod
+		mongodCPU += e.perRequest.Mongod
 	}
 	serial := min(cost.Total-cost.Database, cost.ProcessCPU)
 	share := 1 / float64(commands)

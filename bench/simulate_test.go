@@ -17,7 +17,7 @@ func simpleParameters() parameters {
 			{Locks: 2, Total: 1.2, Database: .9, ProcessCPU: .3, MongodCPU: .5, Commands: 5},
 			{Locks: 400, Total: 21, Database: 15, ProcessCPU: 8, MongodCPU: 12, Commands: 5},
 		},
-		HTTP:     httpCost{API: .05, Generator: .02, Mongod: .1},
+		HTTP:     []httpCost{{Clients: 1, API: .05, Generator: .02, Mongod: .1}},
 		Conflict: conflictCost{Total: .5, ProcessCPU: .1, MongodCPU: .2},
 	}
 }
@@ -58,10 +58,10 @@ func TestSimulate_CallersShareATransaction(t *testing.T) {
 // No rate is above what the cores can do.
 func TestSimulate_CoresAreTheLimit(t *testing.T) {
 	p := simpleParameters()
-	p.HTTP.API = 1
+	p.HTTP[0].API = 1
 	got := simulate(sharedMachine(deployment{clients: 256, http: true}), p, 1)
 	cost := costOf(p.OneEvent, int(got.locksPerCommit))
-	perLock := p.HTTP.API + p.HTTP.Generator + (cost.ProcessCPU+cost.MongodCPU+p.HTTP.Mongod)/got.locksPerCommit
+	perLock := p.HTTP[0].API + p.HTTP[0].Generator + (cost.ProcessCPU+cost.MongodCPU+p.HTTP[0].Mongod)/got.locksPerCommit
 	if limit := 2 / perLock / ms; got.perSecond > 1.02*limit || got.perSecond < .9*limit {
 		t.Errorf("%v a second, want a little less than %v", got.perSecond, limit)
 	}
@@ -100,21 +100,21 @@ func TestSimulate_EventsShareTransactions(t *testing.T) {
 // A core is shared by turns: a short piece of work does not wait for the end of a long one.
 func TestMachine_SharesCores(t *testing.T) {
 	line := &timeline{}
-	m := newMachine(line, 1)
+	m := newMachine(line, 1, 1)
 	long, short := m.process(1), m.process(1)
 	var shortEnd, longEnd float64
 	long.do(100*ms, func() { longEnd = line.now })
 	line.after(10*ms, func() { short.do(ms, func() { shortEnd = line.now }) })
 	line.run(1)
-	if shortEnd > 13*ms || !isNear(longEnd, 101*ms, .001) || !isNear(m.used, 101*ms, .001) {
-		t.Errorf("the short work ended at %v, the long at %v; %v used", shortEnd, longEnd, m.used)
+	if shortEnd > 13*ms || !isNear(longEnd, 101*ms, .001) || !isNear(long.used, 100*ms, .001) {
+		t.Errorf("the short work ended at %v, the long at %v; %v used", shortEnd, longEnd, long.used)
 	}
 }
 
 // A process has no more threads than it may have.
 func TestProcess_Threads(t *testing.T) {
 	line := &timeline{}
-	p := newMachine(line, 4).process(2)
+	p := newMachine(line, 4, 1).process(2)
 	var ends []float64
 	for range 4 {
 		p.do(10*ms, func() { ends = append(ends, line.now) })
@@ -122,6 +122,31 @@ func TestProcess_Threads(t *testing.T) {
 	line.run(1)
 	if len(ends) != 4 || !isNear(ends[1], 10*ms, .001) || !isNear(ends[3], 20*ms, .001) {
 		t.Errorf("ended at %v", ends)
+	}
+}
+
+// Work takes longer while no core is idle.
+func TestMachine_Slowdown(t *testing.T) {
+	line := &timeline{}
+	p := newMachine(line, 2, 1.5).process(2)
+	var ends []float64
+	p.do(10*ms, func() { ends = append(ends, line.now) })
+	line.run(1)
+	for range 2 {
+		p.do(10*ms, func() { ends = append(ends, line.now-1) })
+	}
+	line.run(2)
+	if len(ends) != 3 || !isNear(ends[0], 10*ms, .001) || !isNear(ends[2], 15*ms, .05) {
+		t.Errorf("ended at %v", ends)
+	}
+}
+
+func TestHTTPCostOf(t *testing.T) {
+	measured := []httpCost{{Clients: 2, API: 3}, {Clients: 4, API: 2}, {Clients: 8, API: 1}}
+	for clients, want := range map[float64]float64{1: 3, 2: 3, 3: 2.5, 4: 2, 6: 1.5, 8: 1, 100: 1} {
+		if got := httpCostOf(measured, clients); !isNear(got.API, want, 1e-9) {
+			t.Errorf("%v clients: %+v, want %v", clients, got, want)
+		}
 	}
 }
 
