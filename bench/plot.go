@@ -62,9 +62,10 @@ func drawPanels(file string, rows [][]*plot.Plot) error {
 		Rows: len(rows), Cols: columns,
 		PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap / 2,
 	}
-	for i, row := range plot.Align(rows, tiles, draw.New(canvas)) {
-		for j, c := range row {
-			rows[i][j].Draw(c)
+	aligned := plot.Align(rows, tiles, draw.New(canvas))
+	for i, row := range rows {
+		for j, p := range row {
+			p.Draw(aligned[i][j])
 		}
 	}
 	var svg bytes.Buffer

@@ -99,7 +99,7 @@ const ms = 1e-3
 func simulate(d deployment, p parameters, seed uint64) prediction {
 	t := &timeline{}
 	s := &simulation{
-		timeline: t, deployment: d, parameters: p, random: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // a simulation
+		timeline: t, deployment: d, parameters: p, random: rand.New(rand.NewPCG(seed, 1)),
 		held: map[int]bool{}, revisions: map[int]int{}, perRequest: httpCostOf(p.HTTP, float64(d.clients)/float64(d.engines)),
 	}
 	const any = 1 << 20 // threads: one for each connection

@@ -214,7 +214,8 @@ func (st *steady) draw() error {
 func (st *steady) conclude(size string) error {
 	w := st.world
 	text := fmt.Sprintf("%d customers came, %d requests failed, %d customers were turned away. %d locks stay sold. "+
-		"Afterwards the database had %s. All invariants held: counters, maps, locks, payments, and the endpoint was told of %d changes of bookings.",
+		"Afterwards the database had %s. All invariants held: counters, maps, locks and payments; the endpoint "+
+		"was told of all %d changes of bookings.",
 		w.customers.Load(), w.failed.Load(), w.dropped.Load(), w.kept.Load(), size, w.bookingChanges.Load())
 	fmt.Println(text)
 	before, err := os.ReadFile(st.steadyFile("md"))
