@@ -213,10 +213,10 @@ func (st *steady) draw() error {
 // conclude says that the invariants held, and adds the size of the database to the table.
 func (st *steady) conclude(size string) error {
 	w := st.world
-	text := fmt.Sprintf("%d customers came, %d requests failed, %d customers were turned away. %d locks stay sold. "+
+	text := fmt.Sprintf("%d customers came, %d requests failed, %d customers were turned away, %d streams ended. %d locks stay sold. "+
 		"Afterwards the database had %s. All invariants held: counters, maps, locks and payments; the endpoint "+
 		"was told of all %d changes of bookings.",
-		w.customers.Load(), w.failed.Load(), w.dropped.Load(), w.kept.Load(), size, w.bookingChanges.Load())
+		w.customers.Load(), w.failed.Load(), w.dropped.Load(), st.lostStreams, w.kept.Load(), size, w.bookingChanges.Load())
 	fmt.Println(text)
 	before, err := os.ReadFile(st.steadyFile("md"))
 	if err != nil {
