@@ -84,6 +84,10 @@ func measureParameters(ctx context.Context, s settings) (p parameters, err error
 		}
 		p.HTTP = append(p.HTTP, cost)
 	}
+	fmt.Fprint(os.Stderr, "\r\033[K  processes that watch")
+	if p.Watch, err = measureWatch(ctx, s, p); err != nil {
+		return p, fmt.Errorf("processes that watch: %w", err)
+	}
 	fmt.Fprint(os.Stderr, "\r\033[K  conflicts")
 	if p.Conflict, err = measureConflict(ctx, s); err != nil {
 		return p, fmt.Errorf("conflicts: %w", err)
@@ -213,13 +217,38 @@ func usedCPU(ctx context.Context, e *env) (u cpuUse, err error) {
 	return cpuUse{process: seconds(own.Utime) + seconds(own.Stime), mongod: status.cpuSeconds()}, err
 }
 
+// httpUse is what a closed loop through HTTP used, while some more processes had nothing to do.
+type httpUse struct {
+	requests, commits          float64
+	api, idle, process, mongod float64 // milliseconds of CPU time; idle is that of the other processes
+}
+
+// locksPerCommit is how many locks a transaction had.
+func (u httpUse) locksPerCommit() int { return int(u.requests/u.commits + .5) } //nolint:mnd // rounded
+
 // measureHTTP measures the CPU time of requests through HTTP, without that of their transactions.
-func measureHTTP(ctx context.Context, s settings, clients int, commits []commitCost) (cost httpCost, err error) {
-	var before, after cpuUse
-	var apiBefore, apiAfter processFigures
-	var records int64
+func measureHTTP(ctx context.Context, s settings, clients int, commits []commitCost) (httpCost, error) {
+	u, err := useHTTP(ctx, s, clients, 0)
+	perCommit := costOf(commits, u.locksPerCommit())
+	return httpCost{
+		Clients: clients, API: (u.api - perCommit.ProcessCPU*u.commits) / u.requests, Generator: u.process / u.requests,
+		Mongod: max(0, u.mongod/u.commits-perCommit.MongodCPU),
+	}, err
+}
+
+// measureWatch measures what other processes cost that have no requests.
+func measureWatch(ctx context.Context, s settings, p parameters) (watchCost, error) {
+	const idle = 2
+	clients := p.HTTP[len(p.HTTP)-1].Clients
+	u, err := useHTTP(ctx, s, clients, idle)
+	alone := costOf(p.OneEvent, u.locksPerCommit()).MongodCPU + httpCostOf(p.HTTP, float64(clients)).Mongod
+	return watchCost{ProcessCPU: u.idle / u.commits / idle, MongodCPU: max(0, u.mongod/u.commits-alone) / idle}, err
+}
+
+// useHTTP lets clients lock seats of one event through one process, beside idle ones.
+func useHTTP(ctx context.Context, s settings, clients, idle int) (u httpUse, err error) {
 	s.duration = parameterTime
-	row := httpRow{variant: engineName, processes: 1, seats: ampleSeats}
+	row := httpRow{variant: engineName, processes: 1 + idle, seats: ampleSeats}
 	var e *env
 	row.beside = func(_ context.Context, opened *env) (func(*measurement) error, error) {
 		e = opened
@@ -237,37 +266,46 @@ func measureHTTP(ctx context.Context, s settings, clients int, commits []commitC
 		if err != nil {
 			return m, err
 		}
-		figures := func(u *cpuUse, api *processFigures) (n int64, err error) {
-			if *api, err = readProcess(servers[0].address); err != nil {
-				return 0, err
-			}
-			if *u, err = usedCPU(ctx, e); err != nil {
-				return 0, err
-			}
-			return e.DB.Collection("changes").CountDocuments(ctx, bson.D{})
-		}
-		recordsBefore, err := figures(&before, &apiBefore)
+		before, err := e.httpUse(ctx, servers)
 		if err != nil {
 			return m, err
 		}
 		if m, err = load("m", parameterTime); err != nil {
 			return m, err
 		}
-		recordsAfter, err := figures(&after, &apiAfter)
-		records = recordsAfter - recordsBefore
-		requests := float64(m.Granted)
-		perCommit := costOf(commits, int(requests/float64(records)+.5)) //nolint:mnd // rounded
-		cost = httpCost{
-			Clients:   clients,
-			API:       (apiAfter.cpu-apiBefore.cpu)/ms/requests - perCommit.ProcessCPU*float64(records)/requests,
-			Generator: (after.process - before.process) / ms / requests,
-			Mongod:    max(0, (after.mongod-before.mongod)/ms/float64(records)-perCommit.MongodCPU),
+		after, err := e.httpUse(ctx, servers)
+		u = httpUse{
+			requests: float64(m.Granted), commits: after.commits - before.commits, api: after.api - before.api,
+			idle: after.idle - before.idle, process: after.process - before.process, mongod: after.mongod - before.mongod,
 		}
 		m.Granted += warm.Granted
 		return m, err
 	}
 	_, err = overHTTP(s, row).measure(ctx)
-	return cost, err
+	return u, err
+}
+
+// httpUse is what was used so far. Each transaction of an event has a record of its changes.
+func (e *env) httpUse(ctx context.Context, servers []*server) (u httpUse, err error) {
+	for i, server := range servers {
+		p, err := readProcess(server.address)
+		if err != nil {
+			return u, err
+		}
+		if i == 0 {
+			u.api = p.cpu / ms
+		} else {
+			u.idle += p.cpu / ms
+		}
+	}
+	used, err := usedCPU(ctx, e)
+	if err != nil {
+		return u, err
+	}
+	u.process, u.mongod = used.process/ms, used.mongod/ms
+	records, err := e.DB.Collection("changes").CountDocuments(ctx, bson.D{})
+	u.commits = float64(records)
+	return u, err
 }
 
 // measureConflict lets a process ask for seats of an event while another transaction has it.

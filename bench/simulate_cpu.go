@@ -19,7 +19,7 @@ func (m moments) Less(i, j int) bool {
 	return m[i].at < m[j].at || m[i].at == m[j].at && m[i].number < m[j].number
 }
 func (m moments) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
-func (m *moments) Push(x any)   { *m = append(*m, x.(moment)) } //nolint:revive // only heap calls it
+func (m *moments) Push(x any)   { *m = append(*m, x.(moment)) }
 func (m *moments) Pop() any {
 	last := len(*m) - 1
 	x := (*m)[last]
@@ -44,7 +44,7 @@ func (t *timeline) after(seconds float64, do func()) {
 // run runs until a time.
 func (t *timeline) run(until float64) {
 	for len(t.planned) > 0 && t.planned[0].at <= until {
-		m := heap.Pop(&t.planned).(moment) //nolint:revive // nothing else is pushed
+		m := heap.Pop(&t.planned).(moment)
 		t.now = m.at
 		m.do()
 	}

@@ -370,6 +370,7 @@ func (e *simEngine) committedAll(lines []*simLine, batches [][]*simRequest, lock
 		e.commits++
 		e.committed += locks
 	}
+	e.watched()
 	// The callers' part of the CPU time, which several threads do.
 	caller := max(0, cost.ProcessCPU-(cost.Total-cost.Database)) / float64(locks) * ms
 	for i, l := range lines {
@@ -393,4 +394,16 @@ func (e *simEngine) committedAll(lines []*simLine, batches [][]*simRequest, lock
 		}
 	}
 	then()
+}
+
+// watched lets the other processes see a transaction: they watch the changes, for their streams.
+func (e *simEngine) watched() {
+	if !e.http {
+		return
+	}
+	for _, other := range e.engines {
+		if other != e {
+			e.mongod.do(e.Watch.MongodCPU*ms, func() { other.cpu.do(e.Watch.ProcessCPU*ms, func() {}) })
+		}
+	}
 }
