@@ -8,7 +8,7 @@ import (
 
 // commitCost is what a transaction with so many locks costs on an idle machine.
 type commitCost struct {
-	Locks int `json:"locks"`
+	Locks float64 `json:"locks"`
 	// Total is the time from the requests to their answers, in milliseconds. Database is the part of it in which the
 	// process waits for MongoDB.
 	Total    float64 `json:"totalMs"`
@@ -81,7 +81,7 @@ func (p parameters) write(file string) error {
 
 // costOf is the cost of a transaction with so many locks: linear between the sizes that were measured, and in
 // proportion beyond the last one. The sizes rise.
-func costOf(measured []commitCost, locks int) commitCost {
+func costOf(measured []commitCost, locks float64) commitCost {
 	i := 1
 	for i < len(measured)-1 && measured[i].Locks < locks {
 		i++
@@ -90,7 +90,7 @@ func costOf(measured []commitCost, locks int) commitCost {
 		return measured[0]
 	}
 	a, b := measured[i-1], measured[i]
-	share := float64(locks-a.Locks) / float64(b.Locks-a.Locks)
+	share := (locks - a.Locks) / (b.Locks - a.Locks)
 	between := func(a, b float64) float64 { return max(0, a+share*(b-a)) }
 	return commitCost{
 		Locks: locks, Total: between(a.Total, b.Total), Database: between(a.Database, b.Database),
@@ -117,4 +117,59 @@ func httpCostOf(measured []httpCost, clients float64) httpCost {
 		}
 	}
 	return last
+}
+
+// meanOf several measurements of the same parameters, number by number.
+func meanOf(all []parameters) (mean parameters, err error) {
+	var values []any
+	for _, p := range all {
+		text, err := json.Marshal(p)
+		if err != nil {
+			return mean, err
+		}
+		var value any
+		if err := json.Unmarshal(text, &value); err != nil {
+			return mean, err
+		}
+		values = append(values, value)
+	}
+	text, err := json.Marshal(meanOfValues(values))
+	if err != nil {
+		return mean, err
+	}
+	return mean, json.Unmarshal(text, &mean)
+}
+
+// meanOfValues of the same form: of texts, it is the first one.
+func meanOfValues(values []any) any {
+	switch first := values[0].(type) {
+	case float64:
+		sum := 0.0
+		for _, v := range values {
+			sum += v.(float64)
+		}
+		return sum / float64(len(values))
+	case []any:
+		mean := make([]any, len(first))
+		for i := range first {
+			var parts []any
+			for _, v := range values {
+				parts = append(parts, v.([]any)[i])
+			}
+			mean[i] = meanOfValues(parts)
+		}
+		return mean
+	case map[string]any:
+		mean := map[string]any{}
+		for key := range first {
+			var parts []any
+			for _, v := range values {
+				parts = append(parts, v.(map[string]any)[key])
+			}
+			mean[key] = meanOfValues(parts)
+		}
+		return mean
+	default:
+		return first
+	}
 }

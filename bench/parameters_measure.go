@@ -28,11 +28,11 @@ import (
 
 const (
 	// parameterTime is how long each cost is measured, but for a first part that is not counted.
-	parameterTime = 3 * time.Second
-	slowdownTime  = time.Second
+	parameterTime = time.Second
+	slowdownTime  = time.Second / 2
 	// conflictHold is shorter than the time after which a committer backs off.
 	conflictHold   = 400 * time.Millisecond
-	conflictRounds = 6
+	conflictRounds = 2
 )
 
 // The sizes of transactions that are measured.
@@ -196,7 +196,7 @@ func measureCommit(ctx context.Context, s settings, locks int, several bool) (co
 	}
 	commits := float64(commands.commits.Load())
 	cost = commitCost{
-		Locks: int(float64(locks)*rounds/commits + .5), //nolint:mnd // rounded; some rounds take two transactions
+		Locks: float64(locks) * rounds / commits, // some rounds take two transactions
 		Total: total.Seconds() / ms / commits, Database: time.Duration(commands.nanos.Load()).Seconds() / ms / commits,
 		ProcessCPU: (after.process - before.process) / ms / commits, MongodCPU: (after.mongod - before.mongod) / ms / commits,
 		Commands: float64(commands.count.Load()) / commits,
@@ -224,7 +224,7 @@ type httpUse struct {
 }
 
 // locksPerCommit is how many locks a transaction had.
-func (u httpUse) locksPerCommit() int { return int(u.requests/u.commits + .5) } //nolint:mnd // rounded
+func (u httpUse) locksPerCommit() float64 { return u.requests / u.commits }
 
 // measureHTTP measures the CPU time of requests through HTTP, without that of their transactions.
 func measureHTTP(ctx context.Context, s settings, clients int, commits []commitCost) (httpCost, error) {

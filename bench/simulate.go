@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -162,7 +163,8 @@ func readMeasured(file string) (map[string]float64, error) {
 	return rates, nil
 }
 
-// measureForSimulation measures the parameters and the points on one MongoDB.
+// measureForSimulation measures the parameters and the points on one MongoDB. They take turns, so that other load on
+// the machine affects both.
 func measureForSimulation(ctx context.Context, s settings) error {
 	if s.mongoURI == "" {
 		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr})
@@ -172,26 +174,42 @@ func measureForSimulation(ctx context.Context, s settings) error {
 		defer mongod.Stop()
 		s.mongoURI = mongod.URI
 	}
-	p, err := measureParameters(ctx, s)
-	if err != nil {
-		return err
-	}
-	if err := p.write(filepath.Join(s.parametersDir, parametersFile)); err != nil {
-		return err
-	}
 	var titles []string
-	for _, point := range predictedPoints(p.Cores) {
+	for _, point := range predictedPoints(runtime.NumCPU()) {
 		titles = append(titles, regexp.QuoteMeta(point.title()))
 	}
 	s.only = regexp.MustCompile("^(" + strings.Join(titles, "|") + ")$")
 	start := wallClock()
 	var results []*result
 	for _, scenario := range scenarios {
-		rows, _, err := scenario.measure(ctx, s)
+		results = append(results, scenario.selectRows(s)...)
+	}
+	var measured []parameters
+	for range s.rounds {
+		p, err := measureParameters(ctx, s)
 		if err != nil {
 			return err
 		}
-		results = append(results, rows...)
+		measured = append(measured, p)
+		for _, r := range results {
+			fmt.Fprintf(os.Stderr, "\r\033[K  %s", r.fullTitle())
+			m, err := r.measure(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.fullTitle(), err)
+			}
+			r.measurements = append(r.measurements, m)
+		}
+	}
+	fmt.Fprint(os.Stderr, "\r\033[K")
+	for _, r := range results {
+		r.summarize()
+	}
+	p, err := meanOf(measured)
+	if err != nil {
+		return err
+	}
+	if err := p.write(filepath.Join(s.parametersDir, parametersFile)); err != nil {
+		return err
 	}
 	return writeJSON(filepath.Join(s.parametersDir, measuredFile), s, start, results)
 }

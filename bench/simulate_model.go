@@ -71,6 +71,7 @@ type simulation struct {
 type simEngine struct {
 	*simulation
 	cpu     *process
+	beside  *process // what the program does while it waits for MongoDB, such as the collection of garbage
 	lines   map[int]*simLine
 	ready   []*simLine
 	waiting int
@@ -120,7 +121,8 @@ func simulate(d deployment, p parameters, seed uint64) prediction {
 		if d.shared {
 			cores = d.cores
 		}
-		s.engines = append(s.engines, &simEngine{simulation: s, cpu: machineOf(d.engineCores).process(cores), lines: map[int]*simLine{}})
+		m := machineOf(d.engineCores)
+		s.engines = append(s.engines, &simEngine{simulation: s, cpu: m.process(cores), beside: m.process(1), lines: map[int]*simLine{}})
 	}
 	if d.http {
 		s.generator = machineOf(d.cores).process(d.cores)
@@ -137,7 +139,7 @@ func simulate(d deployment, p parameters, seed uint64) prediction {
 
 func (s *simulation) engineUsed() (used float64) {
 	for _, e := range s.engines {
-		used += e.cpu.used
+		used += e.cpu.used + e.beside.used
 	}
 	return used
 }
@@ -289,7 +291,7 @@ func (e *simEngine) commit(lines []*simLine, batches [][]*simRequest, then func(
 	if len(lines) > 1 {
 		measured = e.SeveralEvents
 	}
-	cost := costOf(measured, locks)
+	cost := costOf(measured, float64(locks))
 	retry := simFirstRetry
 	var attempt func()
 	attempt = func() {
@@ -298,7 +300,7 @@ func (e *simEngine) commit(lines []*simLine, batches [][]*simRequest, then func(
 		}
 		if e.holdAll(lines) {
 			began := e.now
-			e.transact(cost, func() { e.committedAll(lines, batches, locks, e.now-began, cost, then) })
+			e.transact(cost, func() { e.committedAll(lines, batches, locks, e.now-began, then) })
 			return
 		}
 		if e.counting {
@@ -336,6 +338,7 @@ func (e *simEngine) transact(cost commitCost, then func()) {
 		mongodCPU += e.perRequest.Mongod
 	}
 	serial := min(cost.Total-cost.Database, cost.ProcessCPU)
+	e.beside.do((cost.ProcessCPU-serial)*ms, func() {})
 	share := 1 / float64(commands)
 	left := commands
 	var step func()
@@ -365,14 +368,12 @@ func (s *simulation) database(total, cpu float64, commands int, then func()) {
 }
 
 // committedAll answers the requests of a transaction, and goes on.
-func (e *simEngine) committedAll(lines []*simLine, batches [][]*simRequest, locks int, took float64, cost commitCost, then func()) {
+func (e *simEngine) committedAll(lines []*simLine, batches [][]*simRequest, locks int, took float64, then func()) {
 	if e.counting {
 		e.commits++
 		e.committed += locks
 	}
 	e.watched()
-	// The callers' part of the CPU time, which several threads do.
-	caller := max(0, cost.ProcessCPU-(cost.Total-cost.Database)) / float64(locks) * ms
 	for i, l := range lines {
 		delete(e.held, l.event)
 		e.revisions[l.event]++
@@ -384,7 +385,7 @@ func (e *simEngine) committedAll(lines []*simLine, batches [][]*simRequest, lock
 		}
 		l.revision, l.took = e.revisions[l.event], took*(1-simCommitShare)
 		for _, r := range batches[i] {
-			e.cpu.do(caller, r.answers)
+			r.answers()
 		}
 		if len(l.waiting) > 0 {
 			e.offer(l)

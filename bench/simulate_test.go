@@ -49,7 +49,7 @@ func TestSimulate_CallersShareATransaction(t *testing.T) {
 		if !isNear(got.locksPerCommit, float64(clients), .02) {
 			t.Errorf("%d callers: %v locks in a transaction", clients, got.locksPerCommit)
 		}
-		if want := float64(clients) / costOf(p.OneEvent, clients).Total / ms; !isNear(got.perSecond, want, .15) {
+		if want := float64(clients) / costOf(p.OneEvent, float64(clients)).Total / ms; !isNear(got.perSecond, want, .15) {
 			t.Errorf("%d callers: %v a second, want about %v", clients, got.perSecond, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestSimulate_CoresAreTheLimit(t *testing.T) {
 	p := simpleParameters()
 	p.HTTP[0].API = 1
 	got := simulate(sharedMachine(deployment{clients: 256, http: true}), p, 1)
-	cost := costOf(p.OneEvent, int(got.locksPerCommit))
+	cost := costOf(p.OneEvent, got.locksPerCommit)
 	perLock := p.HTTP[0].API + p.HTTP[0].Generator + (cost.ProcessCPU+cost.MongodCPU+p.HTTP[0].Mongod)/got.locksPerCommit
 	if limit := 2 / perLock / ms; got.perSecond > 1.02*limit || got.perSecond < .9*limit {
 		t.Errorf("%v a second, want a little less than %v", got.perSecond, limit)
@@ -152,9 +152,9 @@ func TestHTTPCostOf(t *testing.T) {
 
 func TestCostOf(t *testing.T) {
 	measured := []commitCost{{Locks: 1, Total: 1}, {Locks: 11, Total: 2}, {Locks: 111, Total: 12}}
-	for locks, want := range map[int]float64{1: 1, 6: 1.5, 11: 2, 61: 7, 111: 12, 211: 22} {
+	for locks, want := range map[float64]float64{1: 1, 6: 1.5, 11: 2, 61: 7, 111: 12, 211: 22} {
 		if got := costOf(measured, locks); !isNear(got.Total, want, 1e-9) || got.Locks != locks {
-			t.Errorf("%d locks: %+v, want %v", locks, got, want)
+			t.Errorf("%v locks: %+v, want %v", locks, got, want)
 		}
 	}
 	if got := costOf(measured[:1], 5); got.Total != 1 {
@@ -174,5 +174,19 @@ func TestReadParameters_Stored(t *testing.T) {
 				t.Errorf("cost %d: %+v", i, c)
 			}
 		}
+	}
+}
+
+func TestMeanOf(t *testing.T) {
+	a, b := simpleParameters(), simpleParameters()
+	b.OneEvent[1].Locks, b.HTTP[0].API, b.Slowdown, b.CPU = 600, .07, 2, "other"
+	a.CPU = "one"
+	got, err := meanOf([]parameters{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.OneEvent[1].Locks != 550 || !isNear(got.HTTP[0].API, .06, 1e-9) || got.Slowdown != 1 || got.CPU != "one" ||
+		got.OneEvent[0] != a.OneEvent[0] || got.Cores != 2 {
+		t.Errorf("got %+v", got)
 	}
 }
