@@ -1,7 +1,7 @@
 // Draws the map. Pictures of 256 × 256 pixels are kept and moved about: a frame costs the same however many seats the
 // hall has. Far away, sections are drawn; near by, seats.
 
-import { captionOf, nameOf } from "./captions.js";
+import { captionOf, kindOf, nameOf } from "./captions.js";
 import { inkOn, mix, readable } from "./color.js";
 import { accessible, companion, meets, restricted } from "./hall.js";
 import { Grid } from "./grid.js";
@@ -151,17 +151,33 @@ export class Painter {
     c.lineWidth = 1.5 * this.ratio;
     c.stroke();
     if (!drawsShare) return;
-    const count = this.look.text(s);
-    let caption = layer.captions.get(s);
-    if (caption?.count !== count) layer.captions.set(s, caption = captionOf(c, s, count, { scale: layer.scale, ratio: this.ratio, font: this.colors.font, widths: this.widths }));
+    const caption = this.#caption(c, layer, s);
     c.fillStyle = inkOn(fill);
     c.textAlign = "center";
     c.textBaseline = "middle";
+    c.translate(x(caption.x), y(caption.y));
+    c.rotate(caption.angle);
     for (const line of caption.lines) {
       c.font = line.font;
-      if (this.look.isVenue) this.#plate(c, line.text, x(caption.x), y(caption.y) + line.dy);
-      c.fillText(line.text, x(caption.x), y(caption.y) + line.dy);
+      if (this.look.isVenue) this.#plate(c, line.text, 0, line.dy);
+      c.fillText(line.text, 0, line.dy);
     }
+    c.setTransform(1, 0, 0, 1, 0, 0);
+  }
+
+  // #caption is a section's, of the kind that all of its kin have room for.
+  #caption(c, layer, s) {
+    const count = this.look.text(s);
+    const last = layer.captions.get(s);
+    if (last?.count === count) return last;
+    const view = { scale: layer.scale, ratio: this.ratio, font: this.colors.font, widths: this.widths };
+    if (s.kin !== undefined && !layer.kinds.has(s.kin)) {
+      const kinds = this.hall.sections.filter((o) => o.kin === s.kin).map((o) => kindOf(c, o, this.look.text(o), view)).filter((kind) => kind >= 0);
+      layer.kinds.set(s.kin, Math.min(2, ...kinds));
+    }
+    const caption = captionOf(c, s, count, view, layer.kinds.get(s.kin));
+    layer.captions.set(s, caption);
+    return caption;
   }
 
   // #shares fills the path of a section from the left, with the colours of the states as far as it has them.
@@ -429,6 +445,7 @@ class Layer {
   tiles = new Map();
   sprites = new Map(); // of seats, by a number, and names of sections
   captions = new Map(); // of sections
+  kinds = new Map(); // of captions, by the sections' kin
   whole = false;
 
   constructor(scale, box, seats) {
