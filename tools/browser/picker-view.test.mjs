@@ -123,6 +123,17 @@ test("a section's name is on the map while its seats are drawn, also when its to
   expectNoErrors(page);
 });
 
+test("on a page that enlarges the map, the seat under the pointer is the one that is clicked", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  for (const [n, style] of ["zoom: 2", "transform: scale(0.7)"].entries()) {
+    await map.evaluate((e, text) => { e.style.cssText = text; }, style);
+    await click(map, `A-2-${n + 2}`);
+    await until("the seat is chosen", async () => (await chosen(map)).includes(`A-2-${n + 2}`));
+  }
+  expectNoErrors(page);
+});
+
 const scrolled = (page) => page.evaluate(() => scrollY);
 const place = (map) => map.locator(".cursor").boundingBox();
 const middle = async (map) => {
