@@ -10,7 +10,7 @@ const tileSize = 256; // pixels of the screen
 /** seatsFrom is how many pixels are between two seats, from which on seats are drawn. */
 export const seatsFrom = 7;
 const labelsFrom = 19; // … and their labels
-const budget = 4; // ms a frame for new pictures
+const budget = 2; // ms a frame for new pictures; to put them on the screen takes as long again, or longer
 const maxTiles = 120;
 const maxSpare = 60;
 
