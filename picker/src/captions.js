@@ -1,8 +1,11 @@
 // The texts on the map: a section's caption, while seats are not drawn, and its name, while they are.
 
-import { roomIn, topOf } from "./hall.js";
+import { topOf } from "./hall.js";
+import { roomsOf } from "./room.js";
 
 const sizes = [16, 14, 12, 10.5, 9]; // of a caption, in pixels
+const countSize = 0.85; // of the count under a name
+const leading = 1.2;
 const nameSize = 13;
 const fewest = 5; // characters of a text that is cut
 
@@ -29,52 +32,74 @@ function cut(text, fits) {
   return undefined;
 }
 
-/**
- * captionOf is a section's name, and what is free of it, as large as its outline lets them be: on one line or two, else
- * the name alone, else what of the name tells the section from others, else cut. It has `lines` (none if there is no
- * room), at a point of the plan. `widths` keeps those of texts for other scales.
- */
-export function captionOf(c, section, count, { scale, ratio, font, widths }) {
-  const { name, short, box, middle } = section;
-  const none = { count, lines: [], x: middle.x, y: middle.y };
-  const [width, height] = [(box.x1 - box.x0) * scale, (box.y1 - box.y0) * scale];
-  if (width < 20 * ratio || height < 1.2 * sizes.at(-1) * ratio) return none;
-  const fontOf = (size, isName) => `${isName ? "600 " : ""}${size}px ${font}`;
-  const measured = (isName) => (text) => { // in units of the name's size
+// Kinds of captions, from the shortest: what of the name tells the section from its kin; the name; the name and a count.
+const [short, whole, counted] = [0, 1, 2];
+
+// sizesOf are the sizes that a caption of a kind may have: a count is smaller still than the name, and a short name stays small.
+const sizesOf = [sizes.slice(2), sizes, sizes.slice(0, -1)];
+
+// widthsOf measures texts in units of the size of the name.
+function widthsOf(c, font, widths) {
+  return (text, isName = true) => {
     const key = `${isName ? "n" : "c"}${text}`;
     if (!widths.has(key)) {
-      c.font = fontOf(100, isName);
-      widths.set(key, c.measureText(text).width / 100 * (isName ? 1 : 0.85));
+      c.font = fontOf(100, font, isName);
+      widths.set(key, c.measureText(text).width / 100 * (isName ? 1 : countSize));
     }
     return widths.get(key);
   };
-  const wide = measured(true);
-  const small = measured(false)(count);
-  const measure = (...all) => all.filter((lines) => lines !== undefined).map((lines) => ({ lines, most: Math.max(...lines.map(wide)) }));
-  const names = measure([name], halves(name, wide));
-  const at = (room, lines, size, hasCount) => {
-    const leading = 1.2 * size;
-    const top = -(lines.length - 1 + (hasCount ? 0.85 : 0)) * leading / 2;
-    const written = lines.map((text, n) => ({ text, font: fontOf(size, true), dy: top + n * leading }));
-    if (hasCount) written.push({ text: count, font: fontOf(0.85 * size, false), dy: top + (lines.length - 0.08) * leading });
-    return { count, lines: written, x: room.x, y: room.y };
-  };
-  for (const [texts, hasCount, from] of [[names, true, 0], [names, false, 0], [measure([short]), false, 2]]) {
-    for (const css of sizes.slice(from, hasCount ? -1 : undefined)) { // a count is smaller still
+}
+
+const fontOf = (size, font, isName) => `${isName ? "600 " : ""}${size}px ${font}`;
+
+// fitting is the largest caption of a kind that a section has room for: level, if that can be, or along its longer side.
+function fitting(width, section, count, kind, { scale, ratio }) {
+  const name = kind === short ? section.short : section.name;
+  const texts = [[name], kind === short ? undefined : halves(name, width)].filter((lines) => lines !== undefined);
+  const small = kind === counted ? width(count, false) : 0;
+  for (const room of roomsOf(section)) {
+    for (const css of sizesOf[kind]) {
       const size = css * ratio;
-      for (const { lines, most } of texts) {
-        const high = 1.2 * size * (lines.length + (hasCount ? 0.85 : 0));
-        const need = size * Math.max(most, hasCount ? small : 0);
-        if (high > height || need > width) continue;
-        const room = roomIn(section, high / scale);
-        if (room !== undefined && need <= 0.94 * room.width * scale) return at(room, lines, size, hasCount);
+      for (const lines of texts) {
+        const place = room.at((leading * size * (lines.length + (kind === counted ? countSize : 0))) / scale);
+        if (place !== undefined && size * Math.max(small, ...lines.map((text) => width(text))) <= 0.94 * place.width * scale) return { lines, size, place, angle: room.angle };
       }
     }
   }
+  return undefined;
+}
+
+/** kindOf is the longest kind of caption that a section has room for; -1 if it has room for none. */
+export function kindOf(c, section, count, view) {
+  const width = widthsOf(c, view.font, view.widths);
+  for (const kind of [counted, whole, short]) if (fitting(width, section, count, kind, view) !== undefined) return kind;
+  return -1;
+}
+
+/**
+ * captionOf is a section's name, and what is free of it, as large as its outline lets them be, and of no longer a kind
+ * than `most`. Where no kind fits, the name is cut. It has `lines` (none if there is no room), about a point of the plan, at
+ * an angle. `widths` keeps those of texts for other scales.
+ */
+export function captionOf(c, section, count, view, most = counted) {
+  const { scale, ratio, font, widths } = view;
+  const width = widthsOf(c, font, widths);
+  for (let kind = most; kind >= short; kind--) {
+    const found = fitting(width, section, count, kind, view);
+    if (found === undefined) continue;
+    const { lines, size, place, angle } = found;
+    const top = -(lines.length - 1 + (kind === counted ? countSize : 0)) * leading * size / 2;
+    const written = lines.map((text, n) => ({ text, font: fontOf(size, font, true), dy: top + n * leading * size }));
+    if (kind === counted) written.push({ text: count, font: fontOf(countSize * size, font, false), dy: top + (lines.length - 0.08) * leading * size });
+    return { count, lines: written, x: place.x, y: place.y, angle };
+  }
   const size = sizes.at(-1) * ratio;
-  const room = roomIn(section, (1.2 * size) / scale);
-  const shorter = room && cut(name, (text) => size * wide(text) <= 0.94 * room.width * scale);
-  return shorter === undefined ? none : at(room, [shorter], size, false);
+  for (const room of roomsOf(section)) {
+    const place = room.at((leading * size) / scale);
+    const text = place && cut(section.name, (shorter) => size * width(shorter) <= 0.94 * place.width * scale);
+    if (text !== undefined) return { count, lines: [{ text, font: fontOf(size, font, true), dy: 0 }], x: place.x, y: place.y, angle: room.angle };
+  }
+  return { count, lines: [], x: section.middle.x, y: section.middle.y, angle: 0 };
 }
 
 /**

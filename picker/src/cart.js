@@ -21,7 +21,7 @@ export class Cart {
    */
   constructor(api, hall, seats, options, words, on) {
     Object.assign(this, { api, hall, seats, options, words, on });
-    this.hold = new Hold(api, this.#request(), {
+    this.hold = new Hold(api, () => this.#request(), {
       changed: () => this.#takeLock(),
       refused: (refusal) => this.#refused(refusal),
       ended: (refusal, lock) => this.#ended(refusal, lock),
@@ -190,7 +190,7 @@ export class Cart {
     let hold = this.#areaHolds.get(section.number);
     if (hold !== undefined) return hold;
     const restore = () => this.#place(section, hold.wanted?.seats ?? 0); // if it can be had: there may have been further clicks
-    hold = new Hold(this.api, this.#request(), {
+    hold = new Hold(this.api, () => this.#request(), {
       changed: () => { restore(); this.on.held(); this.on.changed(); },
       refused: (refusal) => { restore(); this.#tell(refusal); this.on.changed(); },
       ended: (refusal, lock) => { restore(); this.on.ended(refusal, lock); this.on.held(); this.on.changed(); },

@@ -38,8 +38,18 @@ export function readable(color, background, least = 3) {
   return to;
 }
 
+const inks = new Map(); // the labels of all seats ask for them
+const maxInks = 1000;
+
 /** inkOn is the colour of text on a colour. */
-export const inkOn = (color) => (contrast(color, "#ffffff") >= contrast(color, "#000000") ? "#ffffff" : "#000000");
+export function inkOn(color) {
+  let ink = inks.get(color);
+  if (ink === undefined) {
+    if (inks.size === maxInks) inks.clear();
+    inks.set(color, ink = contrast(color, "#ffffff") >= contrast(color, "#000000") ? "#ffffff" : "#000000");
+  }
+  return ink;
+}
 
 /** isColor reports whether a text is #rrggbb. */
 export const isColor = (text) => /^#[0-9a-f]{6}$/i.test(text);

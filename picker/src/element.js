@@ -169,7 +169,10 @@ export class HoldfastSeats extends HTMLElement {
       this.#money = undefined;
       this.#showAll();
     } else if (name === "theme") this.#setColors();
-    else if (["max-seats", "hold", "ttl-seconds"].includes(name)) Object.assign(this.#parts?.cart.options ?? {}, this.#options());
+    else if (["max-seats", "hold", "ttl-seconds"].includes(name)) {
+      Object.assign(this.#parts?.cart.options ?? {}, this.#options());
+      this.#showAll();
+    }
     else if (name !== "lock") this.#reload(); // it is read when an event is shown
   }
 
@@ -293,7 +296,7 @@ export class HoldfastSeats extends HTMLElement {
       seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections), left,
     }, w);
     parts.panel = new Panel(hall, seats, parts.cart, {
-      most: parts.cart.options.most, describe: (i) => this.#describe(i), color: (c) => parts.map.painter.fills?.[c] ?? hall.categories[c].color,
+      most: () => parts.cart.options.most, describe: (i) => this.#describe(i), color: (c) => parts.map.painter.fills?.[c] ?? hall.categories[c].color,
       label: (text) => (this.#number === 1 ? text : w.another(text, this.#number)), price: (c) => this.#price(c), total: (list, areas) => this.#total(list, areas),
       timeLeft: () => (parts.cart.deadline === undefined ? undefined : parts.cart.deadline - api.now()),
     }, {

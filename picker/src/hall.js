@@ -10,8 +10,8 @@ export const restricted = 4;
 
 /**
  * Hall has seats, numbered in the plan's order, and sections. A section has `first` and `end` (its seats), `rows`,
- * a `box`, an `outline` (x, y, x, y …), `main` (the category of most of its seats), a `short` name and, for general
- * admission, a `capacity`.
+ * a `box`, an `outline` (x, y, x, y …), `main` (the category of most of its seats), a `short` name, the word that it shares
+ * with its `kin`, and, for general admission, a `capacity`.
  */
 export class Hall {
   /** @param plan as GET /api/seating-plans/{id} answers it: written out */
@@ -124,13 +124,16 @@ function spacing(hall) {
   return found[Math.floor(found.length / 3)] ?? 1;
 }
 
-// nameShort gives each section what of its name tells it from others: 101 of Block 101, if there are further blocks.
+// nameShort gives each section what of its name tells it from others: 101 of Block 101, if there are further blocks. Its
+// `kin` is the word that it shares with them.
 function nameShort(sections) {
   const shared = new Map();
   for (const { name } of sections) shared.set(name.split(" ")[0], (shared.get(name.split(" ")[0]) ?? 0) + 1);
   for (const s of sections) {
     const [first, ...rest] = s.name.split(" ");
-    s.short = shared.get(first) > 1 && rest.length > 0 ? rest.join(" ") : s.name;
+    const isShared = shared.get(first) > 1 && rest.length > 0;
+    s.short = isShared ? rest.join(" ") : s.name;
+    s.kin = isShared ? first : undefined;
   }
 }
 
@@ -263,8 +266,8 @@ function isInside(outline, x, y) {
   return inside;
 }
 
-// inside are the stretches of a horizontal line that are inside of an outline, as [from, to].
-function inside(outline, y) {
+/** inside are the stretches of a horizontal line that are inside of an outline, as [from, to]. */
+export function inside(outline, y) {
   const at = [];
   for (let i = 0, j = outline.length - 2; i < outline.length; j = i, i += 2) {
     const [xi, yi, xj, yj] = [outline[i], outline[i + 1], outline[j], outline[j + 1]];
@@ -272,28 +275,6 @@ function inside(outline, y) {
   }
   at.sort((a, b) => a - b);
   return Array.from({ length: at.length / 2 }, (_, n) => [at[2 * n], at[2 * n + 1]]);
-}
-
-/**
- * roomIn is where a text of a height has the most room in a section's outline: the middle of the text, and the width.
- * Of places that are about as wide, the one nearest to the section's middle.
- */
-export function roomIn(section, height) {
-  const { outline, box, middle } = section;
-  const lines = 8;
-  let [best, most] = [undefined, -Infinity];
-  for (let n = 0; n <= lines; n++) {
-    const y = n === 0 ? middle.y : box.y0 + height / 2 + ((box.y1 - box.y0 - height) * (n - 0.5)) / lines;
-    const [top, centre, bottom] = [y - height / 2, y, y + height / 2].map((line) => inside(outline, line));
-    for (const [a0, a1] of top) for (const [b0, b1] of centre) for (const [c0, c1] of bottom) {
-      const [from, to] = [Math.max(a0, b0, c0), Math.min(a1, b1, c1)];
-      const x = Math.min(Math.max(middle.x, from + (to - from) * 0.35), to - (to - from) * 0.35);
-      const width = 2 * Math.min(x - from, to - x);
-      const worth = width - Math.abs(y - middle.y) / 2;
-      if (width > 0 && worth > most) [best, most] = [{ x, y, width }, worth];
-    }
-  }
-  return best;
 }
 
 /** topOf is where an outline's upper and lower edges are, above and below its middle. */

@@ -17,7 +17,7 @@ export class Hold {
   #timer = 0;
 
   /**
-   * @param request has `eventId`, `userId` and, optionally, `ttlSeconds`
+   * @param request returns `eventId`, `userId` and, optionally, `ttlSeconds`
    * @param on has `changed()`, `refused(refusal)` (the lock stays as it is), `ended(refusal, lock)` (the lock is gone),
    * `sold()` (the lock was bought, and is not changed any more), `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
    */
@@ -94,7 +94,9 @@ export class Hold {
       if (epoch === this.#epoch) this.#take(answer, wish);
       return epoch === this.#epoch;
     }
-    const answer = await send("POST", locksOf(this.request), { ...this.request, ...wish, idempotencyKey: newKey() });
+    const request = this.request();
+    const [path, body] = [locksOf(request), { ...request, ...wish, idempotencyKey: newKey() }];
+    const answer = await send("POST", path, body);
     if (epoch !== this.#epoch) {
       if (answer !== undefined) this.api.call("DELETE", pathOf(answer)).catch(() => {}); // the customer does not want it any more
       return false;

@@ -207,8 +207,9 @@ export class SeatMap {
 
   #listen() {
     const at = (event) => {
-      const { left, top } = this.canvas.getBoundingClientRect();
-      return { x: event.clientX - left, y: event.clientY - top };
+      const { left, top, width, height } = this.canvas.getBoundingClientRect();
+      const { clientWidth, clientHeight } = this.canvas; // another size, if the page enlarges the element
+      return { x: ((event.clientX - left) * clientWidth) / width, y: ((event.clientY - top) * clientHeight) / height };
     };
     const { canvas, node } = this;
     node.addEventListener("wheel", (event) => this.#wheel(event, at(event)), { passive: false });

@@ -1,7 +1,7 @@
 // Draws the map. Pictures of 256 × 256 pixels are kept and moved about: a frame costs the same however many seats the
 // hall has. Far away, sections are drawn; near by, seats.
 
-import { captionOf, nameOf } from "./captions.js";
+import { captionOf, kindOf, nameOf } from "./captions.js";
 import { inkOn, mix, readable } from "./color.js";
 import { accessible, companion, meets, restricted } from "./hall.js";
 import { Grid } from "./grid.js";
@@ -10,8 +10,9 @@ const tileSize = 256; // pixels of the screen
 /** seatsFrom is how many pixels are between two seats, from which on seats are drawn. */
 export const seatsFrom = 7;
 const labelsFrom = 19; // … and their labels
-const budget = 4; // ms a frame for new pictures
+const budget = 2; // ms a frame for new pictures; to put them on the screen takes as long again, or longer
 const maxTiles = 120;
+const maxSpare = 60;
 
 /** States of a seat. */
 export const [free, taken, sold, blocked] = [0, 1, 2, 3];
@@ -31,6 +32,7 @@ export class Painter {
     this.ratio = 1; // pixels of the screen in one of CSS
     this.layer = undefined;
     this.former = undefined; // the last layer that was whole
+    this.spare = []; // pictures of former layers: new ones would have to be cleared away, in the middle of a movement
     this.floor = undefined; // undefined: all
     this.rowLabels = rowLabels(hall);
     this.widths = new Map(); // of texts of captions
@@ -41,7 +43,7 @@ export class Painter {
   setColors(colors) {
     this.colors = colors;
     this.fills = this.hall.categories.map((c) => readable(c.color, colors.background));
-    this.layer = this.former = undefined;
+    this.#forget();
     this.widths.clear(); // the font may be another one
     this.pictures.clear();
   }
@@ -49,7 +51,17 @@ export class Painter {
   /** setFloor shows one floor, or all. */
   setFloor(floor) {
     this.floor = floor;
+    this.#forget();
+  }
+
+  #forget() {
+    for (const layer of [this.layer, this.former]) if (layer !== undefined) this.#keepPictures(layer, []);
     this.layer = this.former = undefined;
+  }
+
+  // #keepPictures keeps some pictures of a layer where they are, and the others for further layers.
+  #keepPictures(layer, keys) {
+    for (const tile of layer.keep(keys)) if (this.spare.length < maxSpare) this.spare.push(tile);
   }
 
   isShown(section) { return this.floor === undefined || section.floor === this.floor; }
@@ -62,7 +74,7 @@ export class Painter {
     this.ratio = ratio;
     this.canvas.width = Math.max(1, Math.round(width * ratio));
     this.canvas.height = Math.max(1, Math.round(height * ratio));
-    this.layer = this.former = undefined;
+    this.#forget();
   }
 
   /** changed draws seats anew, and the sections that have them. */
@@ -78,7 +90,10 @@ export class Painter {
   frame(camera, isMoving) {
     const scale = camera.scale * this.ratio;
     if (this.layer === undefined || (this.layer.scale !== scale && (!isMoving || Math.abs(Math.log2(scale / this.layer.scale)) > 0.6))) {
-      if (this.layer?.whole || this.former === undefined) this.former = this.layer;
+      const isFormer = this.layer?.whole || this.former === undefined;
+      const old = isFormer ? this.former : this.layer;
+      if (old !== undefined) this.#keepPictures(old, []);
+      if (isFormer) this.former = this.layer;
       this.layer = new Layer(scale, this.hall.box, this.showsSeats(camera));
     }
     const [dx, dy] = [Math.round(camera.dx * this.ratio), Math.round(camera.dy * this.ratio)];
@@ -97,7 +112,7 @@ export class Painter {
     c.fillRect(0, 0, this.canvas.width, this.canvas.height);
     if (left > 0 && this.former !== undefined) this.#put(this.former, this.former.visible(scale, dx, dy, this.canvas), scale, dx, dy);
     this.#put(this.layer, wanted, scale, dx, dy);
-    if (this.layer.tiles.size > maxTiles) this.layer.keep(wanted);
+    if (this.layer.tiles.size > maxTiles) this.#keepPictures(this.layer, wanted);
     return this.#overlay(camera, deadline) || left > 0;
   }
 
@@ -117,7 +132,7 @@ export class Painter {
   }
 
   #render(layer, key, old) {
-    const tile = old ?? layer.add(key);
+    const tile = old ?? layer.add(key, this.spare.pop());
     tile.dirty = false;
     const c = tile.context;
     c.setTransform(1, 0, 0, 1, 0, 0);
@@ -130,6 +145,7 @@ export class Painter {
     this.#stage(c, layer, x, y);
     if (!layer.seats) return;
     const reach = this.hall.spacing;
+    this.#setLabels(c, layer);
     this.hall.grid.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (i) => {
       if (this.isShown(this.hall.section(i))) this.#seat(c, layer, i, x(this.hall.x[i]), y(this.hall.y[i]));
     });
@@ -151,17 +167,33 @@ export class Painter {
     c.lineWidth = 1.5 * this.ratio;
     c.stroke();
     if (!drawsShare) return;
-    const count = this.look.text(s);
-    let caption = layer.captions.get(s);
-    if (caption?.count !== count) layer.captions.set(s, caption = captionOf(c, s, count, { scale: layer.scale, ratio: this.ratio, font: this.colors.font, widths: this.widths }));
+    const caption = this.#caption(c, layer, s);
     c.fillStyle = inkOn(fill);
     c.textAlign = "center";
     c.textBaseline = "middle";
+    c.translate(x(caption.x), y(caption.y));
+    c.rotate(caption.angle);
     for (const line of caption.lines) {
       c.font = line.font;
-      if (this.look.isVenue) this.#plate(c, line.text, x(caption.x), y(caption.y) + line.dy);
-      c.fillText(line.text, x(caption.x), y(caption.y) + line.dy);
+      if (this.look.isVenue) this.#plate(c, line.text, 0, line.dy);
+      c.fillText(line.text, 0, line.dy);
     }
+    c.setTransform(1, 0, 0, 1, 0, 0);
+  }
+
+  // #caption is a section's, of the kind that all of its kin have room for.
+  #caption(c, layer, s) {
+    const count = this.look.text(s);
+    const last = layer.captions.get(s);
+    if (last?.count === count) return last;
+    const view = { scale: layer.scale, ratio: this.ratio, font: this.colors.font, widths: this.widths };
+    if (s.kin !== undefined && !layer.kinds.has(s.kin)) {
+      const kinds = this.hall.sections.filter((o) => o.kin === s.kin).map((o) => kindOf(c, o, this.look.text(o), view)).filter((kind) => kind >= 0);
+      layer.kinds.set(s.kin, Math.min(2, ...kinds));
+    }
+    const caption = captionOf(c, s, count, view, layer.kinds.get(s.kin));
+    layer.captions.set(s, caption);
+    return caption;
   }
 
   // #shares fills the path of a section from the left, with the colours of the states as far as it has them.
@@ -229,10 +261,16 @@ export class Painter {
     const size = this.hall.spacing * layer.scale;
     if (size < labelsFrom * this.ratio || (state !== free && !this.look.isVenue)) return;
     c.fillStyle = this.look.isVenue && state === free ? this.colors.ink : inkOn(this.#color(this.hall.category[i], state));
+    const label = this.hall.labels[i];
+    if (label.length <= 2) c.fillText(label, x, y); // to fit it into a width, its own is measured first
+    else c.fillText(label, x, y, size * 0.7);
+  }
+
+  // #setLabels prepares a picture for the labels of seats.
+  #setLabels(c, layer) {
     c.textAlign = "center";
     c.textBaseline = "middle";
-    c.font = `${size * 0.36}px ${this.colors.font}`;
-    c.fillText(this.hall.labels[i], x, y, size * 0.7);
+    c.font = `${this.hall.spacing * layer.scale * 0.36}px ${this.colors.font}`;
   }
 
   #redraw(layer, i) {
@@ -242,6 +280,7 @@ export class Painter {
       const [px, py, pr] = [(x - area.x0) * layer.scale, (y - area.y0) * layer.scale, Math.round(r * layer.scale)];
       tile.context.fillStyle = this.colors.floor;
       tile.context.fillRect(Math.round(px) - pr, Math.round(py) - pr, 2 * pr, 2 * pr);
+      this.#setLabels(tile.context, layer);
       this.#seat(tile.context, layer, i, px, py);
     });
   }
@@ -429,6 +468,7 @@ class Layer {
   tiles = new Map();
   sprites = new Map(); // of seats, by a number, and names of sections
   captions = new Map(); // of sections
+  kinds = new Map(); // of captions, by the sections' kin
   whole = false;
 
   constructor(scale, box, seats) {
@@ -440,10 +480,14 @@ class Layer {
     this.lines = Math.ceil(((this.box.y1 - this.box.y0) * scale) / tileSize);
   }
 
-  add(key) {
-    const canvas = document.createElement("canvas");
-    canvas.width = canvas.height = tileSize;
-    const tile = { canvas, context: canvas.getContext("2d", { alpha: false }), dirty: true };
+  /** add makes a picture, of one that is not needed any more if there is one. */
+  add(key, spare) {
+    let tile = spare;
+    if (tile === undefined) {
+      const canvas = document.createElement("canvas");
+      canvas.width = canvas.height = tileSize;
+      tile = { canvas, context: canvas.getContext("2d", { alpha: false }), dirty: true };
+    }
     this.tiles.set(key, tile);
     return tile;
   }
@@ -482,9 +526,15 @@ class Layer {
 
   soil(box) { this.each(box, (tile) => { tile.dirty = true; }); }
 
-  /** keep forgets all pictures but some. */
+  /** keep forgets all pictures but some, and returns them. */
   keep(keys) {
     const kept = new Set(keys);
-    for (const key of this.tiles.keys()) if (!kept.has(key)) this.tiles.delete(key);
+    const forgotten = [];
+    for (const [key, tile] of this.tiles) {
+      if (kept.has(key)) continue;
+      forgotten.push(tile);
+      this.tiles.delete(key);
+    }
+    return forgotten;
   }
 }

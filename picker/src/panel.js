@@ -6,7 +6,7 @@ import { accessible, companion, restricted } from "./hall.js";
 export class Panel {
   /**
    * @param shop has `price(category)`, `total(seats, areas)`, `describe(seat)`, `color(category)`, `timeLeft()` in ms,
-   * `most`, `label(text)`, which no other part of the page has as its name
+   * `most()`, `label(text)`, which no other part of the page has as its name
    * @param on has `best(n, category key or "")`, `places(section, n)`, `remove(seat)`
    */
   constructor(hall, seats, cart, shop, on, words) {
@@ -31,7 +31,8 @@ export class Panel {
   #best() {
     if (this.hall.seats === 0) return undefined;
     const { words } = this;
-    const number = el("input", { type: "number", min: "1", max: String(Math.min(50, this.shop.most)), value: String(Math.min(2, this.shop.most)), required: true });
+    const number = el("input", { type: "number", min: "1", value: String(Math.min(2, this.shop.most())), required: true });
+    this.bestInput = number;
     const used = new Set(this.hall.sections.filter((s) => s.first < s.end).flatMap((s) => s.categories));
     const category = el("select", {}, el("option", { value: "", textContent: words.anyCategory }),
       ...this.hall.categories.filter((c, i) => used.has(i)).map((c) => el("option", { value: c.key, textContent: c.name })));
@@ -48,7 +49,7 @@ export class Panel {
     if (areas.length === 0) return undefined;
     return el("ul", { className: "areas", part: "areas" }, ...areas.map((s) => {
       const name = this.words.quantity(s.name);
-      const n = el("input", { type: "number", min: "0", max: String(this.shop.most), value: "0", "aria-label": name,
+      const n = el("input", { type: "number", min: "0", value: "0", "aria-label": name,
         oninput: () => { this.#isTyping = true; },
         onchange: () => {
           this.#isTyping = false;
@@ -85,6 +86,8 @@ export class Panel {
   show() {
     this.showCounts();
     const { cart, words } = this;
+    const most = String(this.shop.most());
+    for (const n of [this.bestInput, ...[...this.areaInputs.values()].map((area) => area.n)]) if (n !== undefined) n.max = most;
     this.hall.categories.forEach((c, i) => {
       setText(this.prices[i], this.shop.price(i));
       this.swatches[i].style.background = this.shop.color(i);

@@ -72,6 +72,7 @@ canvas:active { cursor: grabbing; }
 .toast {
   position: absolute; left: 12px; right: 12px; bottom: 12px; margin: auto; width: fit-content; max-width: calc(100% - 24px); padding: 8px 14px; border-radius: 6px;
   background: var(--_ink); color: var(--_background); overflow-wrap: anywhere; pointer-events: none;
+  max-height: calc(100% - 24px); overflow: hidden;
 }
 .notice { margin: 0; padding: 8px 12px; border: 2px solid var(--_warn); border-radius: 6px; background: var(--_background); }
 .view .notice { position: absolute; z-index: 2; top: 8px; left: 8px; right: 8px; } /* over the map: nothing moves */
@@ -86,9 +87,9 @@ canvas:active { cursor: grabbing; }
 .list .area { padding: 6px 0; }
 .panel { display: grid; gap: 14px; align-content: start; min-width: 0; }
 .panel ul { list-style: none; margin: 0; padding: 0; }
-.legend { display: grid; grid-template-columns: auto minmax(0, 1fr) auto auto; column-gap: 8px; }
+.legend { display: grid; grid-template-columns: auto minmax(0, 1fr) fit-content(40%) auto; column-gap: 8px; }
 .legend li { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; align-items: baseline; padding: 2px 0; }
-.legend .name, .areas .name { overflow-wrap: anywhere; }
+.legend .name, .legend .price, .areas .name { overflow-wrap: anywhere; }
 .legend .price, .legend .soft { text-align: right; }
 .swatch { forced-color-adjust: none; width: 14px; height: 14px; border-radius: 50%; flex: none; align-self: center; }
 .soft { color: var(--_soft); font-size: 14px; }

@@ -212,7 +212,8 @@ for (const colorScheme of ["light", "dark"]) {
     await page.locator("#checks").evaluate((node) => node.closest("details").open = true);
     await accessible(page);
     await page.locator("#checks").evaluate((node) => node.closest("details").open = false);
-    await page.setViewportSize({ width: 1280, height: 1420 });
+    const end = await page.locator("#jobs").evaluate((node) => node.closest("section").getBoundingClientRect().bottom + scrollY);
+    await page.setViewportSize({ width: 1280, height: Math.ceil(end) + 20 });
     await screenshot(page, `console-${colorScheme}`);
     await page.setViewportSize({ width: 390, height: 844 });
     await fits(page);

@@ -157,6 +157,18 @@ test("a request whose answer was lost is retried with the same key: one lock", a
   expectNoErrors(page);
 });
 
+test("with the keyboard alone: the focus goes along from step to step", async () => {
+  await holdfast.event("Keys", 6);
+  const page = await open(browser, `${holdfast.url}/demo`);
+  await choose(page, "Keys");
+  await page.getByRole("button", { name: "Lock the seats" }).focus();
+  for (const next of ["Book the seats", "Pay", "Start over", "Keys"]) {
+    await page.keyboard.press("Enter");
+    await until(`the focus is on ${next}`, () => page.evaluate((name) => document.activeElement.textContent === name, next));
+  }
+  expectNoErrors(page);
+});
+
 test("there is no shop without DEMO", async (t) => {
   const own = await Holdfast.start(t, { DEMO: "false" });
   assert.equal((await fetch(`${own.url}/demo`)).status, 404);

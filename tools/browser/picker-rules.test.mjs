@@ -33,6 +33,12 @@ test("a new token, other settings, and another place in the page keep the cart",
   await click(map, "A-1-2");
   await holds(map, "A-1-1", "A-1-2");
   assert.equal((await locksOf(event)).length, 1);
+  assert.equal(await map.getByLabel("Number of seats").getAttribute("max"), "4");
+  await map.evaluate((e) => e.release());
+  await click(map, "A-2-2");
+  await holds(map, "A-2-2");
+  const [lock] = await locksOf(event);
+  assert.ok(Math.abs(Date.parse(lock.expiresAt) - Date.parse(lock.createdAt) - 300_000) < 1000, `${lock.createdAt} to ${lock.expiresAt}`);
   await map.evaluate((e) => e.removeAttribute("event"));
   assert.equal(await map.locator(".map").count(), 0);
   expectNoErrors(page);

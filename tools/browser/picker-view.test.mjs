@@ -32,23 +32,50 @@ test("captions of sections stay inside of their outlines, at any zoom, and a nam
   const plan = JSON.parse(file("docs/plans/arena.json"));
   plan.sections.find((s) => s.key === "213").name = "An-exceptionally-long-name-without-a-space";
   const hall = await hallOf(plan);
-  let [cut, shortened] = [0, 0];
+  let [cut, shortened, turned] = [0, 0, 0];
   for (const scale of [1, 2, 3, 5, 8, 12]) {
     for (const s of hall.sections) {
       const caption = captionOf(pen, s, "340 free", { scale, ratio: 1, font: "sans-serif", widths: new Map() });
+      if (caption.angle !== 0) turned++;
       if (scale >= 8) assert.ok(caption.lines.length > 0, `${s.name} has no caption at ${scale}`);
       for (const { text, font, dy } of caption.lines) {
         pen.font = font;
         const [w, h] = [pen.measureText(text).width / 2 / scale, (0.5 * pen.size) / scale];
-        for (const x of [caption.x - w, caption.x + w]) for (const y of [-h, h]) {
-          assert.ok(isIn(s.outline, x, caption.y + dy / scale + y), `${text} runs out of ${s.name} at ${scale}`);
+        const [cos, sin] = [Math.cos(caption.angle), Math.sin(caption.angle)];
+        for (const x of [-w, w]) for (const y of [dy / scale - h, dy / scale + h]) {
+          assert.ok(isIn(s.outline, caption.x + x * cos - y * sin, caption.y + x * sin + y * cos), `${text} runs out of ${s.name} at ${scale}`);
         }
         if (text.endsWith("…")) cut++;
         if (text === s.short && text !== s.name) shortened++;
       }
     }
   }
-  assert.ok(cut > 0 && shortened > 0, `${cut} were cut, and ${shortened} shortened`);
+  assert.ok(cut > 0 && shortened > 0 && turned > 0, `${cut} were cut, ${shortened} shortened, and ${turned} turned`);
+});
+
+// writtenOn records the texts that are written on the map when it is drawn anew.
+const writtenOn = (map) => map.evaluate(async (e) => {
+  const draw = CanvasRenderingContext2D.prototype;
+  const { fillText } = draw;
+  const texts = new Set();
+  draw.fillText = function (text, ...at) {
+    texts.add(text);
+    return fillText.call(this, text, ...at);
+  };
+  e.setAttribute("theme", e.getAttribute("theme") === "dark" ? "light" : "dark");
+  for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
+  Object.assign(draw, { fillText });
+  return [...texts];
+});
+
+test("sections of one name have captions of one kind on a phone, narrow ones too", async () => {
+  const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true };
+  for (const [plan, captions] of [["arena", Array.from({ length: 20 }, (_, n) => [String(101 + n), String(201 + n)]).flat()], ["theatre", ["Boxes, left", "Boxes, right"]]]) {
+    const { page, map } = await show(await sell(JSON.parse(file(`docs/plans/${plan}.json`))), {}, phone);
+    const written = (await writtenOn(map)).filter((text) => /^(Block |Boxes, )?(\d{3}|left|right)$/.test(text));
+    assert.deepEqual(written.sort(), captions.sort(), plan);
+    await page.context().close();
+  }
 });
 
 test("what the hall looks at is drawn at its edge if it is far away: the seats still fill the map", async () => {
@@ -92,6 +119,17 @@ test("a section's name is on the map while its seats are drawn, also when its to
     const name = names["Block 101"];
     assert.ok(name !== undefined, `${seat}: ${JSON.stringify(names)}`);
     assert.ok(name.x >= 0 && name.y >= 0 && name.x + name.width <= width && name.y + name.height <= height, JSON.stringify(name));
+  }
+  expectNoErrors(page);
+});
+
+test("on a page that enlarges the map, the seat under the pointer is the one that is clicked", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  for (const [n, style] of ["zoom: 2", "transform: scale(0.7)"].entries()) {
+    await map.evaluate((e, text) => { e.style.cssText = text; }, style);
+    await click(map, `A-2-${n + 2}`);
+    await until("the seat is chosen", async () => (await chosen(map)).includes(`A-2-${n + 2}`));
   }
   expectNoErrors(page);
 });

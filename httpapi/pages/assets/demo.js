@@ -2,7 +2,7 @@
 
 import { ApiError, call, callWithRetry, key } from "./api.js";
 import * as clock from "./clock.js";
-import { byID, el, part, poll, setNumber, setText, updateList } from "./dom.js";
+import { byID, el, part, poll, setNumber, setText, updateList, whileOff } from "./dom.js";
 import { showErrors, showToast } from "./feedback.js";
 import { sampleOf, samples, sellSamples } from "./samples.js";
 import { subscribe } from "./stream.js";
@@ -242,8 +242,7 @@ function startOver() {
 }
 
 // runAction runs the action of a button and shows a refusal.
-async function runAction(button, work) {
-  button.disabled = true;
+const runAction = (button, work) => whileOff(button, async () => {
   await showErrors("shop", async () => {
     try {
       await work();
@@ -253,9 +252,8 @@ async function runAction(button, work) {
       if (error.status === 410) await refresh();
     }
   });
-  button.disabled = false;
   showLock();
-}
+});
 
 // refresh reads the locks and the bookings again.
 async function refresh() {
@@ -269,6 +267,15 @@ const ended = ["EXPIRED", "RELEASED", "CANCELLED"];
 const isOver = () => !isPaid() && (timeLeft() <= 0 || [...locks, ...bookings].some((x) => ended.includes(x.status)));
 
 function showLock() {
+  const focused = document.activeElement;
+  showStep();
+  const steps = [byID("lock"), byID("lock-form")];
+  if (focused?.checkVisibility() !== false || !steps.some((step) => step.contains(focused))) return;
+  const next = [...byID("lock").querySelectorAll("button")].find((button) => button.checkVisibility()); // with the keyboard one goes on there
+  (next ?? byID("name")).focus({ preventScroll: true });
+}
+
+function showStep() {
   Object.assign(session, { lockIDs: locks.map((l) => l.id), bookingIDs: bookings.map((b) => b.id) });
   saveSession();
   const hasLock = locks.length > 0;

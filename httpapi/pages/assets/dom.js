@@ -57,6 +57,25 @@ export function updateList(parent, items, keyOf, create, update) {
 // part finds a named part of a row.
 export const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
 
+// setOff turns a button off, or on again. It keeps the keyboard's focus, which a disabled button loses; its listener asks isOff.
+export function setOff(button, off) {
+  if (off) button.setAttribute("aria-disabled", "true");
+  else button.removeAttribute("aria-disabled");
+}
+
+export const isOff = (button) => button.getAttribute("aria-disabled") === "true";
+
+// whileOff runs the work of a button, which is off meanwhile. Pressed again, it does nothing.
+export async function whileOff(button, work) {
+  if (isOff(button)) return;
+  setOff(button, true);
+  try {
+    await work();
+  } finally {
+    setOff(button, false);
+  }
+}
+
 const maxPollInterval = 15_000; // ms
 
 // poll runs work now, and again each interval (ms) after it has ended, or at once if

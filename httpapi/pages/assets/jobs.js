@@ -2,7 +2,7 @@
 
 import { ApiError, call } from "./api.js";
 import * as clock from "./clock.js";
-import { byID, el, part, setText, updateList } from "./dom.js";
+import { byID, el, isOff, part, setOff, setText, updateList, whileOff } from "./dom.js";
 import { confirmAction, showErrors, showToast } from "./feedback.js";
 
 const tones = { completed: "good", running: "warn", failed: "bad" };
@@ -34,7 +34,7 @@ function createJobRow(job) {
     el("td", { "data-name": "Lease" }, el("div", { "data-part": "lease", className: "small" })),
     el("td", {}, el("div", { className: "buttons" },
       el("button", { "data-part": "now", textContent: "Run now", "aria-label": `Run now: ${job.name}`, onclick: (event) => runNow(job.name, event.currentTarget) }),
-      el("button", { "data-part": "free", textContent: "Free lease", "aria-label": `Free lease: ${job.name}`, onclick: () => freeLease(job.name) }))));
+      el("button", { "data-part": "free", textContent: "Free lease", "aria-label": `Free lease: ${job.name}`, onclick: ({ currentTarget }) => isOff(currentTarget) || freeLease(job.name) }))));
 }
 
 function updateJobRow(row, job) {
@@ -45,7 +45,7 @@ function updateJobRow(row, job) {
   setText(part(row, "run"), run === undefined ? "" : `${clock.formatAgo(run.startedAt)} · ${describeCounts(run)}`);
   setText(part(row, "contended"), run === undefined ? "" : run.contended === 0 ? "none" : `${run.contended} in the last run`);
   setText(part(row, "lease"), describeHolder(job.lease, "free"));
-  part(row, "free").disabled = job.lease.state === "free";
+  setOff(part(row, "free"), job.lease.state === "free");
 }
 
 function describeInterval(job) {
@@ -64,8 +64,7 @@ async function showRuns(name, list) {
   if (items.length === 0) list.replaceChildren(el("li", { textContent: "No runs are stored." }));
 }
 
-async function runNow(name, button) {
-  button.disabled = true;
+const runNow = (name, button) => whileOff(button, async () => {
   showToast(`${name} is running …`);
   try {
     const run = await call("POST", `/api/admin/jobs/${name}/run`);
@@ -74,11 +73,9 @@ async function runNow(name, button) {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     showToast(error.code === "JOB_RUNNING" ? `${error.problem.holder} already runs ${name}.` : `${name} did not run: ${error.message}`);
-  } finally {
-    button.disabled = false;
   }
   await showErrors("health", showJobs);
-}
+});
 
 async function freeLease(name) {
   const confirmed = await confirmAction(`Free the lease of ${name}?`,

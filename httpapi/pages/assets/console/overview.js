@@ -3,7 +3,7 @@
 
 import { call } from "../api.js";
 import * as clock from "../clock.js";
-import { byID, el, part, poll, setNumber, setText, updateList } from "../dom.js";
+import { byID, el, isOff, part, poll, setNumber, setOff, setText, updateList, whileOff } from "../dom.js";
 import { clearErrors, needsKey, showErrors } from "../feedback.js";
 import { showJobs } from "../jobs.js";
 import { link } from "./router.js";
@@ -34,8 +34,8 @@ async function showOverview() {
   byID("oversold-tile").classList.toggle("alarm", sum("oversold") > 0);
   setNumber(byID("due"), state.dueLocks);
   lastEventID = state.events.at(-1)?.id ?? "";
-  byID("newer").disabled = pagePositions.length === 0;
-  byID("older").disabled = !state.more;
+  setOff(byID("newer"), pagePositions.length === 0);
+  setOff(byID("older"), !state.more);
   byID("page-note").hidden = !state.more && pagePositions.length === 0;
 }
 
@@ -121,9 +121,7 @@ async function showHealth() {
 
 // Seat counters
 
-async function runSurvey() {
-  const button = byID("survey");
-  button.disabled = true;
+const runSurvey = () => whileOff(byID("survey"), async () => {
   setText(byID("survey-result"), "Reading all locks and bookings …");
   try {
     const survey = await call("GET", "/api/admin/survey");
@@ -138,10 +136,8 @@ async function runSurvey() {
     });
   } catch (error) {
     setText(byID("survey-result"), error.message);
-  } finally {
-    button.disabled = false;
   }
-}
+});
 
 byID("survey").addEventListener("click", runSurvey);
 // While another page is shown, only the status on top is read.
@@ -152,11 +148,13 @@ export const refreshHealth = poll(4000, () => showErrors("health", async () => {
   await showHealth();
   if (isShown()) await showJobs();
 }));
-byID("older").addEventListener("click", () => {
+byID("older").addEventListener("click", ({ currentTarget }) => {
+  if (isOff(currentTarget)) return;
   pagePositions.push(lastEventID);
   refreshOverview();
 });
-byID("newer").addEventListener("click", () => {
+byID("newer").addEventListener("click", ({ currentTarget }) => {
+  if (isOff(currentTarget)) return;
   pagePositions.pop();
   refreshOverview();
 });
