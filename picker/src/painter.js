@@ -11,6 +11,7 @@ const tileSize = 256; // pixels of the screen
 export const seatsFrom = 7;
 const labelsFrom = 19; // … and their labels
 const budget = 2; // ms a frame for new pictures; to put them on the screen takes as long again, or longer
+const firstBudget = 8; // … while there is nothing to see yet
 const maxTiles = 120;
 const maxSpare = 60;
 
@@ -98,7 +99,7 @@ export class Painter {
     }
     const [dx, dy] = [Math.round(camera.dx * this.ratio), Math.round(camera.dy * this.ratio)];
     const wanted = this.layer.visible(scale, dx, dy, this.canvas);
-    const deadline = performance.now() + budget;
+    const deadline = performance.now() + (this.former === undefined ? firstBudget : budget);
     let left = 0;
     for (const key of wanted) {
       const tile = this.layer.tiles.get(key);

@@ -139,10 +139,13 @@ function showSeats(e) {
 
 const seatCount = (n) => `${n.toLocaleString("en")} ${n === 1 ? "seat" : "seats"}`;
 
+const sectionNames = new Map(); // of the map, by their keys: locks have keys
+
 // showMap shows the seat map of an event with numbered seats.
 function showMap(e) {
   map?.remove();
   map = null;
+  sectionNames.clear();
   if (e.seatingPlanId === undefined) return;
   map = el("holdfast-seats", { user: session.userID, currency: "EUR", "max-seats": "8", "ttl-seconds": "300" });
   map.prices = sampleOf(e)?.prices ?? {};
@@ -151,6 +154,7 @@ function showMap(e) {
   map.setAttribute("event", e.id);
   const shown = map;
   map.addEventListener("holdchanged", ({ detail }) => {
+    for (const { section, sectionName } of detail.selection) sectionNames.set(section, sectionName);
     if (shown !== map || bookings.length > 0) return;
     locks = detail.locks;
     showLock();
@@ -307,7 +311,7 @@ function showStep() {
   for (const id of ["book", "release", "restart"]) setText(byID(id), byID(id).dataset[n === 1 ? "one" : "many"]);
 }
 
-const placeName = (p) => [p.section, p.row && (/^row\b/i.test(p.row) ? p.row : `row ${p.row}`), p.label && `seat ${p.label}`].filter(Boolean).join(", ");
+const placeName = (p) => [sectionNames.get(p.section) ?? p.section, p.row && (/^row\b/i.test(p.row) ? p.row : `row ${p.row}`), p.label && `seat ${p.label}`].filter(Boolean).join(", ");
 
 // restore reads the locks and the bookings that this tab had before it was reloaded.
 async function restore() {

@@ -13,7 +13,7 @@ for (const type of ["ready", "seatselected", "holdchanged", "holdexpired", "erro
     if (byID("told").children.length > maxTold) byID("told").lastChild.remove();
   });
 }
-byID("hold").addEventListener("click", () => byID("second").hold());
+byID("hold").addEventListener("click", () => byID("second").hold().catch(() => {})); // the map says why
 byID("release").addEventListener("click", () => byID("second").release());
 byID("third").words = { bestButton: "Surprise me" };
 
