@@ -87,7 +87,7 @@ func extrapolations() (all []extrapolation) {
 }
 
 // runSimulation predicts the points beside what was measured, and extrapolates. With -measure it measures the
-// parameters and the points first, in this order, and stores both in the folder.
+// parameters and the points first, and stores both in the folder.
 func runSimulation(ctx context.Context, s settings) error {
 	if s.measure {
 		if err := measureForSimulation(ctx, s); err != nil {
@@ -121,7 +121,7 @@ func predictionTable(p parameters, measured map[string]float64) string {
 		if rate := measured[point.title()]; rate > 0 {
 			was, deviation = formatRate(rate), fmt.Sprintf("%+.0f", percent*(got.perSecond/rate-1))
 		}
-		t.AppendRow(table.Row{strings.TrimPrefix(point.title(), ""), was, formatRate(got.perSecond), deviation,
+		t.AppendRow(table.Row{point.title(), was, formatRate(got.perSecond), deviation,
 			formatFigure(got.locksPerCommit), fmt.Sprintf("%.0f", percent*got.conflicts)})
 	}
 	return t.RenderMarkdown()

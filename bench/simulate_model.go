@@ -103,7 +103,7 @@ func simulate(d deployment, p parameters, seed uint64) prediction {
 		timeline: t, deployment: d, parameters: p, random: rand.New(rand.NewPCG(seed, 1)),
 		held: map[int]bool{}, revisions: map[int]int{}, perRequest: httpCostOf(p.HTTP, float64(d.clients)/float64(d.engines)),
 	}
-	const any = 1 << 20 // threads: one for each connection
+	const unlimited = 1 << 20 // threads: one for each connection
 	var machines []*machine
 	machineOf := func(cores int) *machine {
 		if d.shared && len(machines) > 0 {
@@ -115,7 +115,7 @@ func simulate(d deployment, p parameters, seed uint64) prediction {
 		machines = append(machines, newMachine(t, cores, p.Slowdown))
 		return machines[len(machines)-1]
 	}
-	s.mongod = machineOf(d.mongodCores).process(any)
+	s.mongod = machineOf(d.mongodCores).process(unlimited)
 	for range d.engines {
 		cores := d.engineCores
 		if d.shared {
