@@ -34,6 +34,7 @@ type settings struct {
 	pairs       int
 	liveLocks   int // of the scenario recovery-sealed
 	sealedLocks int
+	fleet       fleetSettings
 	// afterScenario registers a function that runs when all rounds of a scenario are over.
 	afterScenario func(func(context.Context) error)
 }
@@ -79,6 +80,7 @@ func parseFlags() (s settings, err error) {
 	flag.IntVar(&s.pairs, "pairs", 7, "with -against: counted pairs of measurements of each row")
 	flag.IntVar(&s.liveLocks, "live-locks", 50_000, "live locks of recovery-sealed, of which each event has 10")
 	flag.IntVar(&s.sealedLocks, "sealed-locks", 2_000_000, "locks of sealed events in recovery-sealed, of which each event has 1,000")
+	s.fleet.register(flag.CommandLine)
 	flag.Parse()
 	defaultRows := "."
 	if s.against != "" {
@@ -97,7 +99,7 @@ func parseFlags() (s settings, err error) {
 	case flag.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
-	return s, nil
+	return s, s.fleet.check()
 }
 
 func exitStatus(err error) (status int) {
@@ -178,6 +180,12 @@ func (sc scenario) measure(ctx context.Context, s settings) (rows []*result, mar
 	}
 	title := strings.ToUpper(sc.description[:1]) + sc.description[1:]
 	markdown = fmt.Sprintf("## %s\n\n%s:\n\n%s\n\n", sc.name, title, printTable(os.Stdout, rows))
+	for _, r := range rows {
+		if r.Fleet != nil {
+			fmt.Printf("\n%s", r.Fleet.markdown())
+			markdown += r.Fleet.markdown() + "\n"
+		}
+	}
 	for _, cleanup := range cleanups {
 		if err := cleanup(ctx); err != nil {
 			return nil, "", err

@@ -36,7 +36,7 @@ type onSale struct {
 	Seed      uint64
 	Customers int
 	Events    int           // which the customers choose evenly
-	Length    time.Duration // of the sale: no customer comes later
+	Length    time.Duration // of the sale: no customer comes or tries again later
 
 	Early      float64       // share of customers that wait for the opening
 	EarlyMean  time.Duration // mean time until one of them comes
@@ -129,8 +129,12 @@ func (o onSale) customer(number int) customer {
 	}
 	// A customer who would need longer than the lock lasts has lost it.
 	c.Decides = time.Duration(float64(o.Payment) * math.Exp(o.PaymentVar*r.NormFloat64()))
-	for r.Float64() >= o.GiveUp {
-		c.Pauses = append(c.Pauses, time.Duration(r.ExpFloat64()*float64(o.RetryMean)))
+	for at := c.Arrival; r.Float64() >= o.GiveUp; {
+		pause := time.Duration(r.ExpFloat64() * float64(o.RetryMean))
+		if at += pause; at > o.Length {
+			break
+		}
+		c.Pauses = append(c.Pauses, pause)
 	}
 	return c
 }

@@ -66,13 +66,19 @@ func TestOnSale_HasTheSharesAndMeansOfItsParameters(t *testing.T) {
 	}
 	slices.Sort(decide)
 	wantEarly := o.Early*(1-1/math.E) + (1-o.Early)*(1-math.Exp(-float64(o.EarlyMean)/float64(o.LateMean)))
+	// A customer who comes at t goes on trying at the rate of GiveUp, until the sale ends at the latest.
+	tries := 0.0
+	for _, c := range o.customers() {
+		tries += (1 - o.GiveUp) / o.GiveUp * (1 - math.Exp(-o.GiveUp*float64(o.Length-c.Arrival)/float64(o.RetryMean)))
+	}
+	tries /= n
 	for _, row := range []struct {
 		what      string
 		got, want float64
 	}{
 		{"share that comes within EarlyMean", early / n, wantEarly},
 		{"seats", seats / n, o.MeanWish},
-		{"further tries", pauses / n, (1 - o.GiveUp) / o.GiveUp},
+		{"further tries, without those after the sale", pauses / n, tries},
 		{"share that pays", paying / n, 1 - o.Abandon},
 		{"share that releases", returning / n, o.Abandon * o.Release},
 		{"median time to decide, s", decide[len(decide)/2].Seconds(), o.Payment.Seconds()},

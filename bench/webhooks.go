@@ -86,24 +86,26 @@ func sendWebhooks(s settings, endpoints string) besideLoad {
 	}
 }
 
-// startWorker starts a worker, and returns when it is ready.
-func startWorker(ctx context.Context, s settings, database string) (*devserver.Process, error) {
+// startWorker starts a worker, and returns when it is ready. environment has more settings. The address is that of its
+// metrics.
+func startWorker(ctx context.Context, s settings, database string, environment ...string) (*server, error) {
 	port, err := devserver.ReservePort()
 	if err != nil {
 		return nil, err
 	}
-	p, err := devserver.Start(devserver.Command{Args: []string{filepath.Join(s.binDir, "worker")}, Output: os.Stderr, Env: []string{
-		"MONGODB_URI=" + s.mongoURI, "MONGODB_DATABASE=" + database, "METRICS_ADDR=" + port.Addr(),
+	address := port.Addr()
+	p, err := devserver.Start(devserver.Command{Args: []string{filepath.Join(s.binDir, "worker")}, Output: os.Stderr, Env: append([]string{
+		"MONGODB_URI=" + s.mongoURI, "MONGODB_DATABASE=" + database, "METRICS_ADDR=" + address,
 		"JOB_LEASES=none", "LOG_LEVEL=error", "SHUTDOWN_DELAY=0s", "WEBHOOK_ALLOW_PRIVATE=true",
-	}})
+	}, environment...)})
 	if err != nil {
 		return nil, errors.Join(err, port.Close())
 	}
-	if err := errors.Join(waitReady(ctx, p, port.Addr()), port.Close()); err != nil {
+	if err := errors.Join(waitReady(ctx, p, address), port.Close()); err != nil {
 		p.Stop()
 		return nil, err
 	}
-	return p, nil
+	return &server{Process: p, address: address}, nil
 }
 
 // webhookReceiver is an endpoint. It accepts everything at once, or never answers.
