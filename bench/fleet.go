@@ -36,13 +36,23 @@ const (
 	fleetRowSeats = 40 // seats in a row of a hall, at most 64
 )
 
+// The defaults of the scenario: four sales take less than four minutes.
+const (
+	fleetScale     = 60
+	fleetCustomers = 2000
+	fleetLength    = 15 * time.Minute
+)
+
+// fleetIdleTime is how long is measured what the processes use without customers.
+const fleetIdleTime = 3 * time.Second
+
 // register adds the flags. Their names begin with fleet.
 func (f *fleetSettings) register(flags *flag.FlagSet) {
 	f.model = defaultOnSale()
-	f.model.Length = 20 * time.Minute
+	f.model.Length, f.model.Customers = fleetLength, fleetCustomers
 	flags.StringVar(&f.processes, "fleet-processes", "1,3", "fleet: numbers of API processes, comma-separated")
-	flags.Float64Var(&f.scale, "fleet-scale", 60, "fleet: how much faster than a real sale; at 60 a minute takes a second") //nolint:mnd // its default
-	flags.IntVar(&f.model.Customers, "fleet-customers", 10_000, "fleet: customers")                                         //nolint:mnd // its default
+	flags.Float64Var(&f.scale, "fleet-scale", fleetScale, "fleet: how much faster than a real sale; at 60 a minute takes a second")
+	flags.IntVar(&f.model.Customers, "fleet-customers", f.model.Customers, "fleet: customers")
 	flags.IntVar(&f.model.Events, "fleet-events", f.model.Events, "fleet: events, which the customers choose evenly")
 	flags.DurationVar(&f.model.Length, "fleet-length", f.model.Length, "fleet: time of the sale in which customers come")
 	flags.Float64Var(&f.model.Early, "fleet-early", f.model.Early, "fleet: share of customers who wait for the opening")
@@ -125,6 +135,11 @@ func measureFleet(ctx context.Context, s settings, apis int, seated bool) (m mea
 		return m, err
 	}
 	defer probe.close()
+	idle, err := probe.read(ctx)
+	if err != nil {
+		return m, err
+	}
+	sleep(ctx, fleetIdleTime)
 	before, err := probe.read(ctx)
 	if err != nil {
 		return m, err
@@ -143,7 +158,7 @@ func measureFleet(ctx context.Context, s settings, apis int, seated bool) (m mea
 	}
 	report := sale.report()
 	report.APIs, report.Seated, report.Scale = apis, seated, s.fleet.scale
-	if err := report.addProbes(ctx, before, after, probe); err != nil {
+	if err := report.addProbes(ctx, [3]reading{idle, before, after}, probe); err != nil {
 		return m, err
 	}
 	d.stopAPIs() // they complete the requests in flight first

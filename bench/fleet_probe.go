@@ -40,6 +40,7 @@ type probe struct {
 
 // reading is what a deployment had used at one moment.
 type reading struct {
+	at      time.Time
 	cpu     map[string]time.Duration // by component
 	metrics map[string]processCounts // of the APIs
 	server  serverStatus
@@ -57,6 +58,12 @@ type serverStatus struct {
 			WriteConflicts int64 `bson:"writeConflicts"`
 		} `bson:"operation"`
 	} `bson:"metrics"`
+	Operations struct {
+		Insert  int64 `bson:"insert"`
+		Query   int64 `bson:"query"`
+		Update  int64 `bson:"update"`
+		Command int64 `bson:"command"`
+	} `bson:"opcounters"`
 	Transactions struct {
 		Committed int64 `bson:"totalCommitted"`
 		Aborted   int64 `bson:"totalAborted"`
@@ -139,7 +146,7 @@ func programOf(p *devserver.Process) (pid int, err error) {
 
 // read reads everything.
 func (p *probe) read(ctx context.Context) (r reading, err error) {
-	r = reading{cpu: map[string]time.Duration{}, metrics: map[string]processCounts{}}
+	r = reading{at: wallClock(), cpu: map[string]time.Duration{}, metrics: map[string]processCounts{}}
 	for _, c := range p.components {
 		used, cpuErr := cpuTime(c.pid)
 		r.cpu[c.Name] = used
@@ -161,20 +168,6 @@ func (p *probe) read(ctx context.Context) (r reading, err error) {
 		admin.RunCommand(ctx, bson.D{{Key: "fsync", Value: 1}}).Err(), // sizes of files are those of the last checkpoint
 		p.primary.Database(p.d.env.DB.Name()).RunCommand(ctx, bson.D{{Key: "dbStats", Value: 1}}).Decode(&r.data))
 	r.oplog = last.At
-	if os.Getenv("FLEET_DEBUG") != "" {
-		var raw bson.Raw
-		raw, _ = admin.RunCommand(ctx, bson.D{{Key: "serverStatus", Value: 1}}).Raw()
-		es, _ := raw.Lookup("metrics", "commands").Document().Elements()
-		for _, e := range es {
-			if d, ok := e.Value().DocumentOK(); ok {
-				if n, ok := d.Lookup("total").Int64OK(); ok && n > 50 {
-					fmt.Println(e.Key(), n)
-				}
-			}
-		}
-		fmt.Println(raw.Lookup("opcounters"), raw.Lookup("metrics", "document"))
-		fmt.Println("----")
-	}
 	return r, err
 }
 

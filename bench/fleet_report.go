@@ -44,6 +44,8 @@ type fleetReport struct {
 	Aborted         int64 `json:"aborted"`        // by MongoDB's count
 	WriteConflicts  int64 `json:"writeConflicts"` // by MongoDB's count
 	EngineConflicts int64 `json:"engineConflicts"`
+	// Operations of the primary, by MongoDB's count: reads are queries and commands, writes are documents.
+	Operations map[string]int `json:"operations"`
 
 	OplogBytes   int64   `json:"oplogBytes"`
 	JournalBytes int64   `json:"journalBytes"` // of the primary, with the oplog's
@@ -63,6 +65,8 @@ type fleetCall struct {
 type fleetProcess struct {
 	Name       string  `json:"name"`
 	CPUSeconds float64 `json:"cpuSeconds"`
+	IdleCores  float64 `json:"idleCores"`          // used without customers
+	PerLock    float64 `json:"cpuSecondsPerLock"`  // above that
 	Requests   float64 `json:"requests,omitempty"` // of an API
 	Grants     float64 `json:"grants,omitempty"`
 }
@@ -114,11 +118,16 @@ func overtaken(grants []grant, gap time.Duration) float64 {
 	return float64(n) / float64(len(grants))
 }
 
-// addProbes adds what the deployment used between two readings.
-func (r *fleetReport) addProbes(ctx context.Context, before, after reading, p *probe) (err error) {
+// addProbes adds what the deployment used without customers, between the first two readings, and with them.
+func (r *fleetReport) addProbes(ctx context.Context, readings [3]reading, p *probe) (err error) {
+	idle, before, after := readings[0], readings[1], readings[2]
 	least, most := -1.0, 0.0
 	for _, c := range p.components {
-		of := fleetProcess{Name: c.Name, CPUSeconds: (after.cpu[c.Name] - before.cpu[c.Name]).Seconds()}
+		of := fleetProcess{
+			Name: c.Name, CPUSeconds: (after.cpu[c.Name] - before.cpu[c.Name]).Seconds(),
+			IdleCores: (before.cpu[c.Name] - idle.cpu[c.Name]).Seconds() / before.at.Sub(idle.at).Seconds(),
+		}
+		of.PerLock = max(0, of.CPUSeconds-of.IdleCores*after.at.Sub(before.at).Seconds()) / float64(max(r.Granted, 1))
 		if counts, isAPI := after.metrics[c.Name]; isAPI {
 			of.Requests = counts.requests - before.metrics[c.Name].requests
 			of.Grants = counts.locks - before.metrics[c.Name].locks
@@ -137,6 +146,11 @@ func (r *fleetReport) addProbes(ctx context.Context, before, after reading, p *p
 	r.Transactions = after.server.Transactions.Committed - before.server.Transactions.Committed
 	r.Aborted = after.server.Transactions.Aborted - before.server.Transactions.Aborted
 	r.WriteConflicts = after.server.Metrics.Operation.WriteConflicts - before.server.Metrics.Operation.WriteConflicts
+	was, is := before.server.Operations, after.server.Operations
+	r.Operations = map[string]int{
+		"inserts": int(is.Insert - was.Insert), "queries": int(is.Query - was.Query),
+		"updates": int(is.Update - was.Update), "commands": int(is.Command - was.Command),
+	}
 	r.JournalBytes = after.server.Wired.Log.Written - before.server.Wired.Log.Written
 	r.DataBytes = after.data.Data - before.data.Data
 	r.StorageBytes, r.IndexBytes = after.data.Storage-before.data.Storage, after.data.Indexes-before.data.Indexes
@@ -148,12 +162,12 @@ func (r *fleetReport) addProbes(ctx context.Context, before, after reading, p *p
 func (r *fleetReport) measurement(s *fleetSale) measurement {
 	cpu := 0.0
 	for _, p := range r.Processes[1:] {
-		cpu += p.CPUSeconds
+		cpu += p.PerLock
 	}
 	return measurement{
 		Granted: r.Granted, Refused: r.Refused, Seconds: r.Seconds, latencies: s.latencies[callLock], fleet: r,
-		note: fmt.Sprintf("%d locks, %d a second at most, %d paid; %.0f µs of CPU a lock; %.2g %% overtaken",
-			r.Granted, r.MostGrants, r.Paid, cpu/float64(r.Granted)*1e6, 100*r.OvertakenAtFirst),
+		note: fmt.Sprintf("%d locks, %d a second at most, %d paid; %.1f ms of CPU a lock; %.2g %% overtaken",
+			r.Granted, r.MostGrants, r.Paid, 1e3*cpu, 100*r.OvertakenAtFirst),
 	}
 }
 
@@ -163,26 +177,27 @@ func (r *fleetReport) markdown() string {
 	kind := map[bool]string{false: "Unseated", true: "Seated"}[r.Seated]
 	perLock := func(x float64) float64 { return x / float64(max(r.Granted, 1)) }
 	fmt.Fprintf(&b, "### %s, %d API\n\n", kind, r.APIs)
-	fmt.Fprintf(&b, "%d customers, %d events of %d seats, %g × the speed of a real sale, %.1f s. %d locks (%.0f a second, %d at most), %d refusals, "+
-		"%d requests a second at most; %d bookings paid, with %d of %d seats.\n\n", r.Customers, r.Events, r.SeatsPerEvent, r.Scale, r.Seconds,
+	fmt.Fprintf(&b, "%d customers, %d events of %d seats, %g × the speed of a real sale, %.1f s. "+
+		"%d locks (%.0f a second, %d at most), %d refusals, %d requests a second at most; %d bookings paid, with %d of %d seats.\n\n", r.Customers, r.Events, r.SeatsPerEvent, r.Scale, r.Seconds,
 		r.Granted, float64(r.Granted)/r.Seconds, r.MostGrants, r.Refused, r.MostRequests, r.Paid, r.SeatsPaid, r.Events*r.SeatsPerEvent)
 	b.WriteString("| call | number | p50 ms | p99 ms | p99.9 ms |\n| --- | ---: | ---: | ---: | ---: |\n")
 	for _, c := range r.Calls {
 		fmt.Fprintf(&b, "| %s | %d | %.1f | %.1f | %.1f |\n", c.Kind, c.Count, c.P50, c.P99, c.P999)
 	}
-	b.WriteString("\n| process | CPU s | of a core | µs a lock | locks | requests |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("\n| process | CPU s | idle, of a core | above idle, µs a lock | locks | requests |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, p := range r.Processes {
 		counts := " | "
 		if p.Requests > 0 {
 			counts = fmt.Sprintf("%.0f | %.0f", p.Grants, p.Requests)
 		}
-		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.0f | %s |\n", p.Name, p.CPUSeconds, p.CPUSeconds/r.Seconds, 1e6*perLock(p.CPUSeconds), counts)
+		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.0f | %s |\n", p.Name, p.CPUSeconds, p.IdleCores, 1e6*p.PerLock, counts)
 	}
 	fmt.Fprintf(&b, "\n- Fairness: the process with the fewest grants has %.2f of the most. %.2f %% of the customers who got a lock by their "+
 		"first try got it later than one who came a second or more after them; of all with a lock, %.1f %%.\n",
 		r.SlowestProcess, 100*r.OvertakenAtFirst, 100*r.Overtaken)
 	fmt.Fprintf(&b, "- Transactions: %d committed, %d aborted, %d write conflicts; %d given up by an API for a conflict.\n",
 		r.Transactions, r.Aborted, r.WriteConflicts, r.EngineConflicts)
+	fmt.Fprintf(&b, "- Operations of the primary: %s.\n", inWords(r.Operations))
 	fmt.Fprintf(&b, "- Bytes a lock: oplog %.0f, journal %.0f, documents %.0f (%.0f stored), indexes %.0f.\n", perLock(float64(r.OplogBytes)),
 		perLock(float64(r.JournalBytes)), perLock(r.DataBytes), perLock(r.StorageBytes), perLock(r.IndexBytes))
 	fmt.Fprintf(&b, "- Connections at most: %s.\n- Other answers: %s.\n", inWords(r.Connections), inWords(r.Others))
