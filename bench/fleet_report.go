@@ -178,13 +178,15 @@ func (r *fleetReport) markdown() string {
 	perLock := func(x float64) float64 { return x / float64(max(r.Granted, 1)) }
 	fmt.Fprintf(&b, "### %s, %d API\n\n", kind, r.APIs)
 	fmt.Fprintf(&b, "%d customers, %d events of %d seats, %g × the speed of a real sale, %.1f s. "+
-		"%d locks (%.0f a second, %d at most), %d refusals, %d requests a second at most; %d bookings paid, with %d of %d seats.\n\n", r.Customers, r.Events, r.SeatsPerEvent, r.Scale, r.Seconds,
-		r.Granted, float64(r.Granted)/r.Seconds, r.MostGrants, r.Refused, r.MostRequests, r.Paid, r.SeatsPaid, r.Events*r.SeatsPerEvent)
+		"%d locks (%.0f a second, %d at most), %d refusals, %d requests a second at most; %d bookings paid, with %d of %d seats.\n\n",
+		r.Customers, r.Events, r.SeatsPerEvent, r.Scale, r.Seconds, r.Granted, float64(r.Granted)/r.Seconds, r.MostGrants, r.Refused,
+		r.MostRequests, r.Paid, r.SeatsPaid, r.Events*r.SeatsPerEvent)
 	b.WriteString("| call | number | p50 ms | p99 ms | p99.9 ms |\n| --- | ---: | ---: | ---: | ---: |\n")
 	for _, c := range r.Calls {
 		fmt.Fprintf(&b, "| %s | %d | %.1f | %.1f | %.1f |\n", c.Kind, c.Count, c.P50, c.P99, c.P999)
 	}
-	b.WriteString("\n| process | CPU s | idle, of a core | above idle, µs a lock | locks | requests |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("\n| process | CPU s | idle, of a core | above idle, µs a lock | locks | requests |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, p := range r.Processes {
 		counts := " | "
 		if p.Requests > 0 {
