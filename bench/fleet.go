@@ -95,17 +95,20 @@ func (f *fleetSettings) check() error {
 func fleet(s settings) (rows []*result) {
 	counts, _ := s.fleet.counts() // check has proved them
 	for _, seated := range []bool{false, true} {
-		load := "unseated"
-		if seated {
-			load = "seated"
-		}
 		for _, n := range counts {
-			rows = append(rows, &result{Variant: fmt.Sprintf("%d API", n), Load: load, measure: func(ctx context.Context) (measurement, error) {
-				return measureFleet(ctx, s, n, seated)
-			}})
+			measure := func(ctx context.Context) (measurement, error) { return measureFleet(ctx, s, n, seated) }
+			rows = append(rows, &result{Variant: fmt.Sprintf("%d API", n), Load: kind(seated), measure: measure})
 		}
 	}
 	return rows
+}
+
+// kind names the events of a sale.
+func kind(seated bool) string {
+	if seated {
+		return "seated"
+	}
+	return "unseated"
 }
 
 // deployment is everything that a sale needs.
@@ -165,7 +168,9 @@ func measureFleet(ctx context.Context, s settings, apis int, seated bool) (m mea
 	if err := d.check(ctx, sale); err != nil {
 		return m, err
 	}
-	return report.measurement(sale), nil
+	// A run that is interrupted later keeps this report.
+	file := filepath.Join(s.outDir, fmt.Sprintf("fleet-%s-%d.md", kind(seated), apis))
+	return report.measurement(sale), os.WriteFile(file, []byte(report.markdown()), 0o600)
 }
 
 // deploy starts all processes, and creates events and customers. What it returns has to be stopped, also after an error.

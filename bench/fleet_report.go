@@ -174,9 +174,8 @@ func (r *fleetReport) measurement(s *fleetSale) measurement {
 // markdown is the report in tables.
 func (r *fleetReport) markdown() string {
 	var b strings.Builder
-	kind := map[bool]string{false: "Unseated", true: "Seated"}[r.Seated]
 	perLock := func(x float64) float64 { return x / float64(max(r.Granted, 1)) }
-	fmt.Fprintf(&b, "### %s, %d API\n\n", kind, r.APIs)
+	fmt.Fprintf(&b, "### %d API, %s\n\n", r.APIs, kind(r.Seated))
 	fmt.Fprintf(&b, "%d customers, %d events of %d seats, %g × the speed of a real sale, %.1f s. "+
 		"%d locks (%.0f a second, %d at most), %d refusals, %d requests a second at most; %d bookings paid, with %d of %d seats.\n\n",
 		r.Customers, r.Events, r.SeatsPerEvent, r.Scale, r.Seconds, r.Granted, float64(r.Granted)/r.Seconds, r.MostGrants, r.Refused,
