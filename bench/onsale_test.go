@@ -161,10 +161,12 @@ func play(o onSale) playedSale {
 		switch {
 		case free[c.Event] >= c.Seats:
 			free[c.Event] -= c.Seats
-			if c.Intent == lets {
+			switch c.Intent {
+			case lets:
 				heap.Push(&steps, step{at: s.at + o.LockTTL, customer: s.customer, returned: c.Seats})
-			} else if c.Intent == returns {
+			case returns:
 				heap.Push(&steps, step{at: s.at + min(c.Decides, o.LockTTL), customer: s.customer, returned: c.Seats})
+			case pays:
 			}
 		case s.try < len(c.Pauses):
 			heap.Push(&steps, step{at: s.at + c.Pauses[s.try], customer: s.customer, try: s.try + 1})
