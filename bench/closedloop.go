@@ -18,6 +18,7 @@ type measurement struct {
 	Seconds          float64
 	unknown          int // operations of an open loop without an answer: each may have been granted
 	note             string
+	fleet            *fleetReport // of the scenario fleet
 	latencies        []time.Duration
 }
 

@@ -227,6 +227,11 @@ func (e *env) checkHalls(ctx context.Context, seats, locks int64) error {
 	if err := e.check(ctx, expectation{seats: seats, grants: locks, counters: true, locks: true}); err != nil {
 		return err
 	}
+	return e.reconcile(ctx)
+}
+
+// reconcile returns an error if counters, locks and maps contradict each other.
+func (e *env) reconcile(ctx context.Context) error {
 	report, err := e.Recovery.Reconcile(ctx, ids.NewRun("bench", clock.System()), slog.New(slog.DiscardHandler))
 	if err == nil && report.Corrections+report.Reported > 0 {
 		err = fmt.Errorf("%d counters or maps were wrong, and %d contradictions were found", report.Corrections, report.Reported)

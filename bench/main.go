@@ -38,6 +38,7 @@ type settings struct {
 	simulate      bool
 	measure       bool   // with simulate: the parameters and the points first
 	parametersDir string // of the simulation
+	fleet         fleetSettings
 	// afterScenario registers a function that runs when all rounds of a scenario are over.
 	afterScenario func(func(context.Context) error)
 }
@@ -92,6 +93,7 @@ func parseFlags() (s settings, err error) {
 	flag.BoolVar(&s.simulate, "simulate", false, "predict rates from parameters that were measured by themselves, and extrapolate")
 	flag.BoolVar(&s.measure, "measure", false, "with -simulate: measure the parameters and the points first, two minutes")
 	flag.StringVar(&s.parametersDir, "parameters", "bench/testdata/simulation", "with -simulate: the folder of the parameters and the points")
+	s.fleet.register(flag.CommandLine)
 	flag.Parse()
 	defaultRows := "."
 	if s.against != "" {
@@ -112,7 +114,7 @@ func parseFlags() (s settings, err error) {
 	case flag.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
-	return s, nil
+	return s, s.fleet.check()
 }
 
 func exitStatus(err error) (status int) {
@@ -193,6 +195,12 @@ func (sc scenario) measure(ctx context.Context, s settings) (rows []*result, mar
 	}
 	title := strings.ToUpper(sc.description[:1]) + sc.description[1:]
 	markdown = fmt.Sprintf("## %s\n\n%s:\n\n%s\n\n", sc.name, title, printTable(os.Stdout, rows))
+	for _, r := range rows {
+		if r.Fleet != nil {
+			fmt.Printf("\n%s", r.Fleet.markdown())
+			markdown += r.Fleet.markdown() + "\n"
+		}
+	}
 	for _, cleanup := range cleanups {
 		if err := cleanup(ctx); err != nil {
 			return nil, "", err

@@ -34,6 +34,8 @@ type result struct {
 	P999      float64 `json:"p999ms"`
 	Note      string  `json:"note,omitempty"`
 
+	Fleet *fleetReport `json:"fleet,omitempty"` // of the last round
+
 	measure      func(context.Context) (measurement, error)
 	measurements []measurement
 }
@@ -53,6 +55,7 @@ func (r *result) summarize() {
 		if m.note != "" {
 			r.Note = m.note
 		}
+		r.Fleet = m.fleet
 	}
 	slices.Sort(rates)
 	r.PerSecond, r.Min, r.Max = rates[len(rates)/2], rates[0], rates[len(rates)-1]

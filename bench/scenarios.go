@@ -25,6 +25,7 @@ var scenarios = []scenario{
 	{"replica-set", "64 and 256 clients on one event, the database a replica set of three on the same cores", onReplicaSet},
 	{"processes", "one, two and three API processes on one event, 256 clients in all", severalProcesses},
 	{"balanced", "one event and 100 through HTTP, behind HAProxy and nginx as they are shipped, 256 clients", balanced},
+	{"fleet", "an on-sale of 24 events: HAProxy, API processes, two workers and a replica set of three on the same cores", fleet},
 	{"many-events", "256 clients lock seats of 1,000 events at random", manyEvents},
 	{"sold-out", "256 clients request seats of an event that has none left", soldOut},
 	{"sold-out-http", "the same through HTTP, beside a handler that does nothing", soldOutHTTP},
