@@ -8,6 +8,10 @@ type Batch[K comparable, C any] struct {
 	// Settling: an earlier commit of the same commands, in the same order, was not
 	// answered. It may have happened, or may still happen before this one.
 	Settling bool
+	// Contended: other processes commit to the key too.
+	Contended bool
+	// RetryDelay is how long to wait, about, after a conflict with another process; 0: not known.
+	RetryDelay time.Duration
 }
 
 // Group is the commands of one key, in order of arrival; there is at least one.
@@ -38,6 +42,10 @@ type GroupResult[R any] struct {
 	// Revision of the key's document after the commit, 0 if unknown. Each commit that
 	// writes the document raises it by one.
 	Revision int64
+	// Contended: the commit had to wait for another process.
+	Contended bool
+	// Writers are the processes of the last commits, as far as they are known.
+	Writers []int32
 	// Took is how long the transaction lasted.
 	Took time.Duration
 }
@@ -59,6 +67,9 @@ type group[K comparable, C, R any] struct {
 
 func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
 	b := &Batch[K, C]{Groups: make([]Group[K, C], len(groups))}
+	if len(groups) == 1 {
+		b.RetryDelay, b.Contended = groups[0].line.pace.retryDelay(), groups[0].line.pace.yields > 0
+	}
 	for i, g := range groups {
 		commands, tickets := make([]C, len(g.requests)), make([]*ticket, len(g.requests))
 		for j, r := range g.requests {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
 // Queue commits the commands of many callers for one key together. It is safe for
@@ -20,6 +22,7 @@ type Queue[K comparable, C, R any] struct {
 
 	mu      sync.Mutex
 	lines   map[K]*line[K, C, R] // only of keys with work
+	paces   map[K]pace           // of keys without work that other processes commit to
 	ready   []*line[K, C, R]     // those that wait for a lane
 	waiting int                  // commands in all lines that are not taken up
 	lanes   int                  // that run
@@ -35,6 +38,7 @@ type line[K comparable, C, R any] struct {
 	waiting   []*request[C, R] // guarded by Queue.mu
 	apart     int              // of these, commands that can't share a commit with other keys; guarded by Queue.mu
 	undecided []*request[C, R] // in flight, and first in the next batch
+	ready     time.Time        // since when there is a command for the next batch
 	pace      pace
 }
 
@@ -47,6 +51,7 @@ func New[K comparable, C, R any](o Options[K, C, R]) *Queue[K, C, R] {
 		jitter:  rand.Float64,
 		yield:   runtime.Gosched,
 		lines:   map[K]*line[K, C, R]{},
+		paces:   map[K]pace{},
 	}
 }
 
@@ -80,7 +85,8 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	defer q.mu.Unlock()
 	l, found := q.lines[key]
 	if !found {
-		l = &line[K, C, R]{key: key}
+		l = &line[K, C, R]{key: key, pace: q.paces[key]}
+		delete(q.paces, key)
 		q.lines[key] = l
 	}
 	if len(l.waiting) >= limit {
@@ -100,7 +106,8 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 // offer makes a line with work ready for a lane. One that yields to other processes, or does not
 // share its commit, gets a goroutine of its own. The caller holds q.mu.
 func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
-	if delay := l.pace.delay(q.jitter()); delay > 0 || l.isApart() {
+	l.ready = clock.System()
+	if delay := l.pace.delay(q.jitter(), l.ready); delay > 0 || l.isApart() {
 		q.start(func() { q.runApart(l, delay) })
 		return
 	}
@@ -127,6 +134,12 @@ func (q *Queue[K, C, R]) release(l *line[K, C, R]) {
 		q.offer(l)
 	} else {
 		delete(q.lines, l.key)
+		if l.pace.revision != 0 {
+			if len(q.paces) >= 10000 {
+				clear(q.paces)
+			}
+			q.paces[l.key] = l.pace
+		}
 	}
 }
 
@@ -259,7 +272,7 @@ func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b
 
 // deliver answers the callers of a commit that succeeded.
 func (q *Queue[K, C, R]) deliver(g group[K, C, R], result GroupResult[R]) {
-	g.line.pace.observe(result.Revision, result.Took)
+	g.line.pace.observe(result.Revision, result.Contended, result.Writers, result.Took, g.line.ready, clock.System())
 	for i, r := range g.requests {
 		switch o := result.Outcomes[i]; {
 		case o.Undecided:

