@@ -2,7 +2,6 @@ package groupcommit
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,54 +10,38 @@ import (
 	"time"
 )
 
-// contest is a model of processes that commit to one key: a document that one transaction at a time can hold.
+// contest is a model of processes that commit to one key: its document is held by one transaction at a time, and
+// an attempt at another time fails.
 type contest struct {
-	processes, clients int           // clients of each process
-	transaction        time.Duration // about; how long it holds the document
-	perCommand         time.Duration // longer for each command
+	clients []int // of each process
 
 	mu        sync.Mutex
-	debug     bool
-	held      bool
-	writers   []int32
+	isHeld    bool
 	revision  int64
-	failed    int // attempts that found the document held
-	busy      time.Duration
-	committed []int // commands, by process
-	commits   int
+	writers   []int32
+	failed    int           // attempts
+	held      time.Duration // by transactions that were committed
+	served    []int         // commands, by process
 	latencies []time.Duration
 }
 
-// commit is the transaction of a process: it is attempted until nobody else holds the document.
-func (c *contest) commit(b *testBatch, p int) (testResult, error) {
-	attempts := 1
+const (
+	contestTime    = 4 * time.Second
+	contestRetry   = 2 * time.Millisecond // without a RetryDelay
+	contestWriters = 40
+)
+
+// commit attempts the transaction of a process until no other one holds the document.
+func (c *contest) commit(process int, b *testBatch) (testResult, error) {
+	delay, attempts := max(contestRetry, b.RetryDelay), 1
 	for ; !c.hold(); attempts++ {
-		n := attempts
-		delay := max(2*time.Millisecond, b.RetryDelay)
-		if n > int(envFloat("P_LATE", 1000)) {
-			delay *= 3
-		}
-		if e := envFloat("P_DEC", 0); e > 0 {
-			delay = max(2*time.Millisecond, b.RetryDelay*time.Duration(100*e)/100/time.Duration(n))
-		}
-		<-time.After(300*time.Microsecond + delay/2 + rand.N(delay))
+		<-time.After(delay/2 + rand.N(delay))
 	}
-	n := len(b.Groups[0].Commands)
-	took := c.transaction/2 + rand.N(c.transaction) + time.Duration(n)*c.perCommand
+	commands := len(b.Groups[0].Commands)
+	took := 2*time.Millisecond + rand.N(4*time.Millisecond) + time.Duration(commands)*50*time.Microsecond
 	<-time.After(took)
-	c.mu.Lock()
-	c.busy += took
-	c.revision++
-	c.commits++
-	c.held = false
-	if b.Contended || attempts > 1 {
-		c.writers = append(c.writers, int32(p))
-	}
-	c.writers = c.writers[max(0, len(c.writers)-int(envFloat("P_RING", 32))):]
 	r := succeeded(b)
-	r.Groups[0].Contended = attempts > 1
-	r.Groups[0].Revision, r.Groups[0].Took, r.Groups[0].Writers = c.revision, took, slices.Clone(c.writers)
-	c.mu.Unlock()
+	r.Groups[0].Written = c.release(process, took, b.Contended, attempts > 1)
 	<-time.After(time.Millisecond) // the flush
 	return r, nil
 }
@@ -66,83 +49,101 @@ func (c *contest) commit(b *testBatch, p int) (testResult, error) {
 func (c *contest) hold() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held {
+	if c.isHeld {
 		c.failed++
 		return false
 	}
-	c.held = true
+	c.isHeld = true
 	return true
 }
 
+func (c *contest) release(process int, took time.Duration, known, contended bool) Written {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isHeld = false
+	c.revision++
+	c.held += took
+	if known || contended {
+		c.writers = append(c.writers, int32(process))
+		c.writers = c.writers[max(0, len(c.writers)-contestWriters):]
+	}
+	return Written{Revision: c.revision, Took: took, Contended: contended, Writers: slices.Clone(c.writers)}
+}
+
 // run lets clients send command after command, each to its own process.
-func (c *contest) run(t *testing.T, duration time.Duration) {
+func (c *contest) run(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), duration)
-		defer cancel()
-		var qs []*testQueue
-		c.committed = make([]int, c.processes)
-		for p := range c.processes {
-			q := New(testOptions{Commit: func(_ context.Context, b *testBatch) (testResult, error) { return c.commit(b, p) }})
-			qs = append(qs, q)
-			for range c.clients {
-				go func() {
-					for ctx.Err() == nil {
+		c.served = make([]int, len(c.clients))
+		start := time.Now()
+		var running sync.WaitGroup
+		for process, clients := range c.clients {
+			q := New(testOptions{Commit: func(_ context.Context, b *testBatch) (testResult, error) { return c.commit(process, b) }})
+			for range clients {
+				running.Go(func() {
+					for time.Since(start) < contestTime {
 						<-time.After(rand.N(2 * time.Millisecond)) // the way to the client and back
-						began := time.Now()
+						sent := time.Now()
 						if _, err := q.Submit(t.Context(), "k", 0); err != nil {
 							t.Error(err)
 						}
-						c.mu.Lock()
-						c.latencies = append(c.latencies, time.Since(began))
-						c.committed[p]++
-						c.mu.Unlock()
+						c.note(process, time.Since(sent))
 					}
-				}()
+				})
 			}
 		}
-		queues := qs
-		if c.debug {
-			for i := range 8 {
-				<-time.After(480 * time.Millisecond)
-				fmt.Println(i, c.commits, c.failed)
-				for p, q := range queues {
-					q.mu.Lock()
-					l := q.paces["k"]
-					if x := q.lines["k"]; x != nil {
-						l = x.pace
-					}
-					fmt.Printf("%d: %d n %.1f I %v y %d; ", p, c.committed[p], l.turn, l.interval.Round(100*time.Microsecond), l.yields)
-					q.mu.Unlock()
-				}
-				fmt.Println()
-			}
-		}
-		<-ctx.Done()
-		synctest.Wait()
-		<-time.After(5 * time.Second)
+		running.Wait()
 	})
+	slices.Sort(c.latencies)
 }
 
-func TestContest_Model(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 8, 20} {
-		for _, clients := range []int{0, 256, 1024} {
-			c := contest{processes: n, clients: max(1, clients/n), transaction: 4 * time.Millisecond, perCommand: 50 * time.Microsecond}
-			c.run(t, 4*time.Second)
-			slices.Sort(c.latencies)
-			sum := 0
-			for _, k := range c.committed {
-				sum += k
+func (c *contest) note(process int, latency time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.served[process]++
+	c.latencies = append(c.latencies, latency)
+}
+
+func (c *contest) fairness() float64 {
+	return float64(slices.Min(c.served)) / float64(slices.Max(c.served))
+}
+
+func (c *contest) quantile(q float64) time.Duration {
+	return c.latencies[int(q*float64(len(c.latencies)-1))]
+}
+
+func TestPace_ProcessesTakeTurns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		processes, clients int
+		held               float64 // of the time
+		failed             float64 // attempts for each commit
+	}{
+		"1 process":                   {1, 256, 0.8, 0},
+		"2 processes":                 {2, 128, 0.7, 3},
+		"3 processes":                 {3, 85, 0.7, 6},
+		"8 processes":                 {8, 32, 0.7, 6},
+		"20 processes":                {20, 13, 0.7, 8},
+		"20 processes, many clients":  {20, 51, 0.7, 14},
+		"20 processes, a client each": {20, 1, 0.7, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c2 := contest{clients: slices.Repeat([]int{c.clients}, c.processes)}
+			c2.run(t)
+			held, failed := c2.held.Seconds()/contestTime.Seconds(), float64(c2.failed)/float64(c2.revision)
+			t.Logf("%d commits, held %.2f of the time, %.1f failed attempts a commit, slowest %.2f of the fastest, p99 %v",
+				c2.revision, held, failed, c2.fairness(), c2.quantile(0.99))
+			if held < c.held || failed > c.failed || c2.fairness() < 0.5 || c2.quantile(0.99) > 500*time.Millisecond {
+				t.Error("the processes hinder each other")
 			}
-			fmt.Printf("%2d × %3d: %5d/s, %4d commits/s, busy %.2f, failed/commit %.2f, p50 %v p99 %v, fair %.2f\n", n, c.clients, sum/4, c.commits/4, c.busy.Seconds()/4,
-				float64(c.failed)/float64(c.commits), c.latencies[len(c.latencies)/2].Round(time.Millisecond), c.latencies[len(c.latencies)*99/100].Round(time.Millisecond),
-				float64(slices.Min(c.committed))/float64(slices.Max(c.committed)))
-		}
+		})
 	}
 }
 
-func TestContest_Debug(t *testing.T) {
-	c := contest{processes: 20, clients: 12, transaction: 4 * time.Millisecond, perCommand: 50 * time.Microsecond}
-	c.debug = true
-	c.run(t, 4*time.Second)
-	fmt.Println(c.committed)
+// Processes with little to do get their turn, and a busy one does not wait for them longer than they need.
+func TestPace_UnequalProcesses(t *testing.T) {
+	t.Parallel()
+	c := contest{clients: append([]int{200}, slices.Repeat([]int{1}, 5)...)}
+	c.run(t)
+	t.Logf("%d commits, held %.2f, busy %v, p99 %v", c.revision, c.held.Seconds()/contestTime.Seconds(), c.served, c.quantile(0.99))
 }

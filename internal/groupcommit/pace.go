@@ -4,109 +4,129 @@ import "time"
 
 // pace delays the batches of a key if other processes commit to it too. Without a delay,
 // the process that has just committed would win again, because the others wait between
-// their attempts: they would starve. And if all processes that have commands tried all the
-// time, most attempts would fail, and cost more than the commits.
+// their attempts: they would starve. And the more processes attempt at the same time, the more attempts fail,
+// each of which costs nearly as much as one that succeeds.
 //
-// So a committer that notices contention by the revision lets others commit first: about as many
-// as have committed while its last batches waited for their turn. It never waits longer than that took,
-// so that turns get shorter as soon as there is less contention, and the same for all processes:
-// a process whose turn took long waits for a smaller share of it than it tries.
+// So a committer lets the others commit first. With a few contenders it waits after each of its
+// transactions for about as long as one takes. With many it waits for as many commits as there are other contenders,
+// but a half: so one or two processes attempt at a time. It counts the contenders by what the last
+// commits have noted (Written.Writers), and measures the time between two commits by the revision. Its next batch gets larger meanwhile.
+//
+// A delay begins with the process's last commit, and ends after maxTurnDelay: nothing depends on the others
+// to commit. A process that was idle for so long does not wait.
 type pace struct {
-	revision  int64     // of the document after the last batch; 0 if unknown
-	committed time.Time // when that was
-	yields    int       // batches that are still delayed
-	took      time.Duration
-	interval  time.Duration // between two commits of any process, smoothed
-	turn      float64       // commits of all processes in a turn of this one, smoothed
+	revision   int64         // of the document after the last batch; 0 if unknown
+	committed  time.Time     // when that was
+	yields     int           // batches that are still delayed
+	took       time.Duration // by the last transaction with a known revision
+	interval   time.Duration // between two commits of any process, smoothed
+	contenders float64       // with this process; see contendersOf
 }
 
 const (
 	// yieldBatches is how many batches are delayed after contention was noticed.
 	yieldBatches = 4
-	// maxYieldDelay bounds a delay, without its jitter.
+	// maxYieldDelay bounds a delay with a few contenders, without its jitter.
 	maxYieldDelay = 30 * time.Millisecond
-	maxTurnDelay  = 300 * time.Millisecond
+	// manyContenders take turns. Fewer would lose more to the gaps between turns than to attempts that fail.
+	manyContenders = 4
+	// maxTurnDelay bounds a delay with many contenders: a customer should have an answer within half a second.
+	maxTurnDelay = 300 * time.Millisecond
+	// maxPaces bounds the keys without work whose pace is remembered.
+	maxPaces = 10_000
 )
 
-var (
-	turnShare  = envFloat("P_SHARE", 1)
-	turnLess   = envFloat("P_LESS", 0.5)
-	turnMin    = envFloat("P_MIN", 4)
-	retryShare = envFloat("P_RETRY", 0.33)
-	smooth     = envFloat("P_SMOOTH", 0.3)
-)
+// Written is what a commit has learnt of a key's document.
+type Written struct {
+	// Revision of the key's document after the commit, 0 if unknown. Each commit that
+	// writes the document raises it by one.
+	Revision int64
+	// Took is how long the transaction lasted.
+	Took time.Duration
+	// Contended: an attempt failed before, because another transaction wrote the document.
+	Contended bool
+	// Writers are the processes of the last commits, this one last, as far as they are noted.
+	Writers []int32
+}
 
-// observe notes a commit: the revision after it, which it has raised, and since when the batch was ready.
-func (p *pace) observe(revision int64, contended bool, writers []int32, took time.Duration, ready, now time.Time) {
-	if revision == 0 {
+// observe notes what a commit has learnt, since when its batch was ready, and when it ended.
+func (p *pace) observe(w Written, ready, now time.Time) {
+	if w.Revision == 0 {
 		p.forget()
 		return
 	}
 	commits := int64(1)
 	if p.revision != 0 {
-		commits = revision - p.revision
+		commits = w.Revision - p.revision
 	}
-	if contended || commits > 1 {
+	switch {
+	case w.Contended || commits > 1:
 		p.yields = yieldBatches
-		sample := took
-		if p.revision != 0 {
-			if n := sinceLast(writers); n >= commits/2 && n > 0 {
-				commits = n
-			}
-			sample = min(now.Sub(p.committed)/time.Duration(max(1, commits)), now.Sub(ready))
-		}
-		if p.interval == 0 {
-			p.interval = sample
-		}
-		p.interval += time.Duration(smooth * float64(sample-p.interval))
-		p.turn = effective(writers)
-	} else if p.yields > 0 {
+		p.contenders = contendersOf(w.Writers)
+		p.measure(w, commits, ready, now)
+	case p.yields > 0:
 		p.yields--
 	}
-	p.revision, p.took, p.committed = revision, took, now
+	p.revision, p.took, p.committed = w.Revision, w.Took, now
+}
+
+// measure updates the interval, from the time since the last batch. If the process had nothing to commit for a part of
+// it, the interval was not longer than the time since it had.
+func (p *pace) measure(w Written, commits int64, ready, now time.Time) {
+	sample := w.Took
+	if p.revision != 0 && commits > 0 {
+		// A transaction that holds the document first raises the revision twice.
+		if n := sinceLast(w.Writers); 2*n >= commits { //nolint:mnd // twice
+			commits = n
+		}
+		sample = min(now.Sub(p.committed)/time.Duration(commits), now.Sub(ready))
+	}
+	if p.interval == 0 {
+		p.interval = sample
+	}
+	const smoothing = 3
+	p.interval += (sample - p.interval) / smoothing
 }
 
 // forget drops the revision after a failed commit, which may have raised it: this must
 // not look like contention.
 func (p *pace) forget() { p.revision = 0 }
 
-// delay is how long to wait before the next batch: half to one and a half times the time
-// of a transaction, by a jitter from 0 to 1; 0 without contention.
+// isContended reports whether other processes committed lately.
+func (p *pace) isContended() bool { return p.yields > 0 }
+
+// delay is how long to wait before the next batch, by a jitter from 0 to 1; 0 without contention.
 func (p *pace) delay(jitter float64, now time.Time) time.Duration {
-	if p.yields == 0 {
+	if !p.isContended() {
 		return 0
 	}
-	if p.turn >= turnMin {
-		d := min(maxTurnDelay, time.Duration((turnShare*(p.turn-1)-turnLess)*float64(p.interval)*(0.9+0.2*jitter)))
-		return max(0, d-now.Sub(p.committed))
-	}
-	base := min(p.took, maxYieldDelay)
-	return max(0, base/2+time.Duration(jitter*float64(base))-now.Sub(p.committed))
+	return max(0, p.turn(jitter)-now.Sub(p.committed))
 }
 
+// turn is the time from a commit to the process's next attempt.
+func (p *pace) turn(jitter float64) time.Duration {
+	if p.contenders < manyContenders {
+		base := min(p.took, maxYieldDelay)
+		return base/2 + time.Duration(jitter*float64(base)) //nolint:mnd // half to one and a half times
+	}
+	const attempting, least, most = 1.5, 0.9, 1.1
+	others := (p.contenders - attempting) * (least + jitter*(most-least))
+	return min(time.Duration(others*float64(p.interval)), maxTurnDelay)
+}
+
+// retryDelay is how long to wait, about, after an attempt that failed; 0 if it is not known. A third of a
+// commit's time leaves a short gap after it.
 func (p *pace) retryDelay() time.Duration {
-	if p.yields == 0 {
+	if !p.isContended() {
 		return 0
 	}
-	return time.Duration(retryShare * float64(p.interval))
+	const attempts = 3
+	return min(p.interval/attempts, maxYieldDelay)
 }
 
-// sinceLast is how many commits there were since the last one's process committed before, with the last one; 0: unknown
-func sinceLast(writers []int32) int64 {
-	if len(writers) < 2 {
-		return 0
-	}
-	self := writers[len(writers)-1]
-	for i := len(writers) - 2; i >= 0; i-- {
-		if writers[i] == self {
-			return int64(len(writers) - 1 - i)
-		}
-	}
-	return 0
-}
-
-// effective is the number of processes that have written as often as these: fewer than there are, if some write more often than others.
-func effective(writers []int32) float64 {
+// contendersOf is how many processes that commit equally often would be as diverse as these writers: fewer than there are, if some
+// commit less often than others, because those need no turn each time.
+func contendersOf(writers []int32) float64 {
 	counts := map[int32]int{}
 	for _, w := range writers {
 		counts[w]++
@@ -115,8 +135,16 @@ func effective(writers []int32) float64 {
 	for _, n := range counts {
 		squares += n * n
 	}
-	if squares == 0 {
-		return 0
+	return float64(len(writers)*len(writers)) / float64(max(1, squares))
+}
+
+// sinceLast is how many of the commits followed the former one of the last writer; 0 if that is not among them.
+func sinceLast(writers []int32) int64 {
+	last := len(writers) - 1
+	for i := last - 1; i >= 0; i-- {
+		if writers[i] == writers[last] {
+			return int64(last - i)
+		}
 	}
-	return float64(len(writers)*len(writers)) / float64(squares)
+	return 0
 }

@@ -28,7 +28,7 @@ func TestPace_SeesContendersByTheRevision(t *testing.T) {
 			t.Parallel()
 			var p pace
 			for _, revision := range c.revisions {
-				p.observe(revision, false, nil, time.Millisecond, time.Time{}, time.Time{})
+				p.observe(Written{Revision: revision, Took: time.Millisecond}, time.Time{}, time.Time{})
 			}
 			if p.yields != c.yields {
 				t.Errorf("yields for %d batches, want %d", p.yields, c.yields)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"time"
 
@@ -47,8 +46,9 @@ const (
 
 type fastRetryKey struct{}
 
-// WithFastRetry makes transactions of the context wait at most fastRetryDelay between
-// attempts, for fastRetryTimeout. It is for the committer of an event, which meets little
+// WithFastRetry makes transactions of the context wait at most a short delay between
+// attempts, for fastRetryTimeout: fastRetryDelay, or longer if other processes are known to hold the event for longer.
+// It is for the committer of an event, which meets little
 // contention. Other transactions back off at once, because many of them would conflict
 // again and again. A committer backs off after fastRetryTimeout: if a dead process holds
 // the event, its attempts must last until the orphan is old enough to be ended.
@@ -205,21 +205,19 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	if err != nil {
 		return false, err
 	}
-	committed := false
+	committed, isAborted := false, false
 	defer func() {
-		if !committed { // also if fn panicked
+		switch {
+		case isAborted:
+			forgetTransaction(session)
+		case !committed: // also if fn panicked
 			db.abort(ctx, session)
 		}
 	}()
 	late, end := detachWithGrace(ctx)
 	defer end()
 	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
-		if isConflict(err) && !db.Sharded() && os.Getenv("P_ABORT") == "" {
-			gone, cancel := context.WithCancel(ctx)
-			cancel()
-			_ = session.AbortTransaction(gone)
-			committed = true
-		}
+		isAborted = isConflict(err) && !db.Sharded()
 		return false, err
 	}
 	if err := ctx.Err(); err != nil { // the caller gave up: nothing is committed
@@ -301,9 +299,20 @@ func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 	}
 }
 
+// forgetTransaction ends a transaction that the server has aborted. No command is sent: the server would only say that
+// there is no such transaction.
+func forgetTransaction(session *mongo.Session) {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	_ = session.AbortTransaction(ended)
+}
+
+// isConflict reports whether the server has refused a command for a conflict with another transaction. It has then
+// aborted the transaction of the command.
 func isConflict(err error) bool {
+	const writeConflict = 112
 	var command mongo.CommandError
-	return errors.As(err, &command) && command.Code == 112 && command.HasErrorLabel("TransientTransactionError")
+	return errors.As(err, &command) && command.Raw != nil && command.Code == writeConflict
 }
 
 func repeatable(err error) bool {

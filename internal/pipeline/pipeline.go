@@ -109,8 +109,8 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	var committed groupcommit.Committed[inventory.Result]
 	for _, t := range r.tasks {
 		group := groupcommit.GroupResult[inventory.Result]{
-			Apart: t.isApart, Took: t.applied.Took, Writers: t.applied.Writers, Contended: t.applied.Contended,
-			Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
+			Apart: t.isApart, Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
+			Written: groupcommit.Written{Took: t.applied.Took, Contended: t.applied.Contended, Writers: t.applied.Writers},
 		}
 		if t.applied.Event != nil {
 			group.Revision = t.applied.Event.Revision
