@@ -9,8 +9,10 @@ import "time"
 //
 // So a committer lets the others commit first. With a few contenders it waits after each of its
 // transactions for about as long as one takes. With many it waits for as many commits as there are other contenders,
-// but a half: so one or two processes attempt at a time. It counts the contenders by what the last
-// commits have noted (Written.Writers), and measures the time between two commits by the revision. Its next batch gets larger meanwhile.
+// but one: so about two processes attempt at a time. It counts the contenders by what the last
+// commits have noted (Written.Writers), and measures the time between two commits by the revision. That time may have
+// gaps, which waiting for it would make longer: it counts as at most one and a half transactions.
+// The next batch gets larger meanwhile.
 //
 // A delay begins with the process's last commit, and ends after maxTurnDelay: nothing depends on the others
 // to commit. A process that was idle for so long does not wait.
@@ -30,6 +32,8 @@ const (
 	maxYieldDelay = 30 * time.Millisecond
 	// manyContenders take turns. Fewer would lose more to the gaps between turns than to attempts that fail.
 	manyContenders = 4
+	// attempting is how many of many contenders attempt at a time, the one that succeeds among them.
+	attempting = 2
 	// maxTurnDelay bounds a delay with many contenders: a customer should have an answer within half a second.
 	maxTurnDelay = 300 * time.Millisecond
 	// maxPaces bounds the keys without work whose pace is remembered.
@@ -109,9 +113,9 @@ func (p *pace) turn(jitter float64) time.Duration {
 		base := min(p.took, maxYieldDelay)
 		return base/2 + time.Duration(jitter*float64(base)) //nolint:mnd // half to one and a half times
 	}
-	const attempting, least, most = 1.5, 0.9, 1.1
+	const least, most = 0.9, 1.1
 	others := (p.contenders - attempting) * (least + jitter*(most-least))
-	return min(time.Duration(others*float64(p.interval)), maxTurnDelay)
+	return min(time.Duration(others*float64(min(p.interval, p.took+p.took/2))), maxTurnDelay) //nolint:mnd // see pace
 }
 
 // retryDelay is how long to wait, about, after an attempt that failed; 0 if it is not known. A third of a
