@@ -319,9 +319,9 @@ var queueMutations = []mutation{
 	{name: "Close does not forget that it waited", file: "internal/groupcommit/close.go",
 		from: "\t\tq.idle = nil\n", to: "", tests: "Close_"},
 	{name: "the revision after a commit is not kept", file: "internal/groupcommit/pace.go",
-		from: "p.revision, p.took = revision, took", to: "p.took = took", tests: "Pace_"},
+		from: "p.revision, p.took, p.committed = w.Revision, w.Took, now", to: "p.took, p.committed = w.Took, now", tests: "Pace_"},
 	{name: "the time of a transaction is not kept", file: "internal/groupcommit/pace.go",
-		from: "p.revision, p.took = revision, took", to: "p.revision, _ = revision, took", tests: "Queue_"},
+		from: "p.revision, p.took, p.committed = w.Revision, w.Took, now", to: "p.revision, p.committed = w.Revision, now", tests: "Queue_"},
 }
 
 // laneMutations are faults of commits and transactions that several events share.

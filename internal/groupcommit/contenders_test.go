@@ -115,9 +115,10 @@ func (c *contest) quantile(q float64) time.Duration {
 	return c.latencies[int(q*float64(len(c.latencies)-1))]
 }
 
+// The models need much of a processor, so they don't run in parallel with other tests.
+
 // Many processes attempt in turn: the document is in use nearly all the time, few attempts fail, and all get their share.
 func TestPace_ProcessesTakeTurns(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		processes, clients int
 		held               float64 // of the time
@@ -132,7 +133,6 @@ func TestPace_ProcessesTakeTurns(t *testing.T) {
 		"20 processes, a client each": {20, 1, 0.7, 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			model := contest{clients: slices.Repeat([]int{c.clients}, c.processes)}
 			model.run(t)
 			held, failed := model.held.Seconds()/contestTime.Seconds(), float64(model.failed)/float64(model.revision)
@@ -146,7 +146,6 @@ func TestPace_ProcessesTakeTurns(t *testing.T) {
 
 // Processes with little to do get their turn, and a busy one does not wait as if they were busy too.
 func TestPace_ABusyProcessWaitsLittleForIdleOnes(t *testing.T) {
-	t.Parallel()
 	c := contest{clients: append([]int{200}, slices.Repeat([]int{1}, 5)...)}
 	c.run(t)
 	held := c.held.Seconds() / contestTime.Seconds()
