@@ -198,7 +198,7 @@ func TestPace_DelayWithManyContenders(t *testing.T) {
 		"longest":                    {took: 5 * ms, cycle: 60 * ms, jitter: 1, want: 52800 * time.Microsecond, retry: 2 * ms},
 		"a part is over":             {took: 5 * ms, cycle: 60 * ms, later: 20 * ms, jitter: 0.5, want: 28 * ms, retry: 2 * ms},
 		"it is over":                 {took: 5 * ms, cycle: 60 * ms, later: time.Minute, jitter: 0.5, want: 0, retry: 2 * ms},
-		"the commits have gaps":      {took: 2 * ms, cycle: 60 * ms, jitter: 0.5, want: 24 * ms, retry: 2 * ms},
+		"the commits have gaps":      {took: 2 * ms, cycle: 60 * ms, jitter: 0.5, want: 32 * ms, retry: 2 * ms},
 		"transactions are very slow": {took: time.Second, cycle: 10 * time.Second, jitter: 0.5, want: 300 * ms, retry: 30 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import "time"
 // transactions for about as long as one takes. With many it waits for as many commits as there are other contenders,
 // but one: so about two processes attempt at a time. It counts the contenders by what the last
 // commits have noted (Written.Writers), and measures the time between two commits by the revision. That time may have
-// gaps, which waiting for it would make longer: it counts as at most one and a half transactions.
+// gaps, which waiting for it would make longer: it counts as at most two transactions.
 // The next batch gets larger meanwhile.
 //
 // A delay begins with the process's last commit, and ends after maxTurnDelay: nothing depends on the others
@@ -22,6 +22,7 @@ type pace struct {
 	yields     int           // batches that are still delayed
 	took       time.Duration // by the last transaction with a known revision
 	interval   time.Duration // between two commits of any process, smoothed
+	usual      time.Duration // took, smoothed: some transactions take ten times as long as most
 	contenders float64       // with this process; see contendersOf
 }
 
@@ -85,11 +86,16 @@ func (p *pace) measure(w Written, commits int64, ready, now time.Time) {
 		}
 		sample = min(now.Sub(p.committed)/time.Duration(commits), now.Sub(ready))
 	}
-	if p.interval == 0 {
-		p.interval = sample
+	p.interval, p.usual = smooth(p.interval, sample), smooth(p.usual, w.Took)
+}
+
+// smooth moves a mean towards a new value. The first value is the mean.
+func smooth(mean, value time.Duration) time.Duration {
+	const weight = 3
+	if mean == 0 {
+		return value
 	}
-	const smoothing = 3
-	p.interval += (sample - p.interval) / smoothing
+	return mean + (value-mean)/weight
 }
 
 // forget drops the revision after a failed commit, which may have raised it: this must
@@ -115,7 +121,7 @@ func (p *pace) turn(jitter float64) time.Duration {
 	}
 	const least, most = 0.9, 1.1
 	others := (p.contenders - attempting) * (least + jitter*(most-least))
-	return min(time.Duration(others*float64(min(p.interval, p.took+p.took/2))), maxTurnDelay) //nolint:mnd // see pace
+	return min(time.Duration(others*float64(min(p.interval, 2*p.usual))), maxTurnDelay) //nolint:mnd // see pace
 }
 
 // retryDelay is how long to wait, about, after an attempt that failed; 0 if it is not known. A third of a
