@@ -34,7 +34,7 @@ const (
 )
 
 // commit attempts the transaction of a process until no other one holds the document.
-func (c *contest) commit(process int, b *testBatch) (testResult, error) {
+func (c *contest) commit(process int, b *testBatch) testResult {
 	<-time.After(contestWay)
 	delay, attempts := max(contestRetry, b.RetryDelay), 1
 	for ; !c.hold(); attempts++ {
@@ -46,7 +46,7 @@ func (c *contest) commit(process int, b *testBatch) (testResult, error) {
 	r := succeeded(b)
 	r.Groups[0].Written = c.release(process, took, b.Contended, attempts > 1)
 	<-time.After(contestFlush)
-	return r, nil
+	return r
 }
 
 func (c *contest) hold() bool {
@@ -81,7 +81,9 @@ func (c *contest) run(t *testing.T) {
 		start := time.Now()
 		var running sync.WaitGroup
 		for process, clients := range c.clients {
-			q := New(testOptions{Commit: func(_ context.Context, b *testBatch) (testResult, error) { return c.commit(process, b) }})
+			q := New(testOptions{Commit: func(_ context.Context, b *testBatch) (testResult, error) {
+				return c.commit(process, b), nil
+			}})
 			for range clients {
 				running.Go(func() {
 					for time.Since(start) < contestTime {

@@ -47,9 +47,8 @@ const (
 type fastRetryKey struct{}
 
 // WithFastRetry makes transactions of the context wait at most a short delay between
-// attempts, for fastRetryTimeout: fastRetryDelay, or longer if other processes are known to hold the event for longer.
-// It is for the committer of an event, which meets little
-// contention. Other transactions back off at once, because many of them would conflict
+// attempts, for fastRetryTimeout: fastRetryDelay, or longer if delay is longer. It is for the
+// committer of an event, which meets little contention. Other transactions back off at once, because many of them would conflict
 // again and again. A committer backs off after fastRetryTimeout: if a dead process holds
 // the event, its attempts must last until the orphan is old enough to be ended.
 func WithFastRetry(ctx context.Context, delay time.Duration) context.Context {
