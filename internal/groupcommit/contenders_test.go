@@ -195,12 +195,12 @@ func TestPace_DelayWithManyContenders(t *testing.T) {
 		jitter             float64
 		want, retry        time.Duration
 	}{
-		"in the middle":              {took: 5 * ms, cycle: 60 * ms, jitter: 0.5, want: 48 * ms, retry: 2 * ms},
-		"shortest":                   {took: 5 * ms, cycle: 60 * ms, jitter: 0, want: 43200 * time.Microsecond, retry: 2 * ms},
-		"longest":                    {took: 5 * ms, cycle: 60 * ms, jitter: 1, want: 52800 * time.Microsecond, retry: 2 * ms},
-		"a part is over":             {took: 5 * ms, cycle: 60 * ms, later: 20 * ms, jitter: 0.5, want: 28 * ms, retry: 2 * ms},
-		"it is over":                 {took: 5 * ms, cycle: 60 * ms, later: time.Minute, jitter: 0.5, want: 0, retry: 2 * ms},
-		"the commits have gaps":      {took: 2 * ms, cycle: 60 * ms, jitter: 0.5, want: 32 * ms, retry: 2 * ms},
+		"in the middle":              {took: 5 * ms, cycle: 60 * ms, jitter: 0.5, want: 48 * ms, retry: 1500 * time.Microsecond},
+		"shortest":                   {took: 5 * ms, cycle: 60 * ms, jitter: 0, want: 43200 * time.Microsecond, retry: 1500 * time.Microsecond},
+		"longest":                    {took: 5 * ms, cycle: 60 * ms, jitter: 1, want: 52800 * time.Microsecond, retry: 1500 * time.Microsecond},
+		"a part is over":             {took: 5 * ms, cycle: 60 * ms, later: 20 * ms, jitter: 0.5, want: 28 * ms, retry: 1500 * time.Microsecond},
+		"it is over":                 {took: 5 * ms, cycle: 60 * ms, later: time.Minute, jitter: 0.5, want: 0, retry: 1500 * time.Microsecond},
+		"the commits have gaps":      {took: 2 * ms, cycle: 60 * ms, jitter: 0.5, want: 32 * ms, retry: 1500 * time.Microsecond},
 		"transactions are very slow": {took: time.Second, cycle: 10 * time.Second, jitter: 0.5, want: 300 * ms, retry: 30 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,14 +268,22 @@ func TestQueue_RemembersContendersOfAnIdleKey(t *testing.T) {
 
 func TestQueue_TellsCommitOfContention(t *testing.T) {
 	withHarness(t, testOptions{}, func(s *harness) {
-		for i, revision := range []int64{10, 12, 13} {
+		for i, writers := range [][]int32{nil, {1, 2}, noted(10), nil} {
 			s.submit("k", i)
 			<-time.After(time.Second)
 			c := s.nextIs(i)
-			if want := i == 2; c.batch.Contended != want || c.batch.RetryDelay > 0 != want {
-				t.Errorf("batch %d: contended %v, retries after %v", i, c.batch.Contended, c.batch.RetryDelay)
+			if got, want := c.batch.Contended, i > 1; got != want {
+				t.Errorf("batch %d: contended %v, want %v", i, got, want)
 			}
-			at(revision)(c)
+			if got, want := c.batch.RetryDelay > 0, i == 3; got != want {
+				t.Errorf("batch %d: there is a delay %v, want %v", i, got, want)
+			}
+			r := succeeded(c.batch)
+			r.Groups[0].Written = Written{Revision: int64(10 * i), Took: 20 * time.Millisecond, Writers: writers}
+			if i == 0 {
+				r.Groups[0].Revision = 1
+			}
+			c.answer(r)
 		}
 	})
 }

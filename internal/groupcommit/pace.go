@@ -124,13 +124,13 @@ func (p *pace) turn(jitter float64) time.Duration {
 	return min(time.Duration(others*float64(min(p.interval, 2*p.usual))), maxTurnDelay) //nolint:mnd // see pace
 }
 
-// retryDelay is how long to wait, about, after an attempt that failed; 0 if it is not known. A third of a
-// commit's time leaves a short gap after it.
+// retryDelay is how long to wait, about, after an attempt that failed; 0 without many contenders. Of two processes that
+// attempt four times in a commit's time, one attempts soon after it.
 func (p *pace) retryDelay() time.Duration {
-	if !p.isContended() {
+	if !p.isContended() || p.contenders < manyContenders {
 		return 0
 	}
-	const attempts = 3
+	const attempts = 4
 	return min(p.interval/attempts, maxYieldDelay)
 }
 
