@@ -90,7 +90,8 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
 	ctx, end := traced(mongodb.WithFastRetry(withReadTime(ctx, b), b.RetryDelay), b)
 	defer end()
-	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling, writer: p.writer, contended: b.Contended}
+	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
+	r.writer, r.contended = p.writer, b.Contended
 	for _, g := range b.Groups {
 		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) }, abandoned: g.Abandoned,
 			origin: func(command int) holdfast.Origin { return g.Commands[command].origin }}
