@@ -24,6 +24,7 @@ var scenarios = []scenario{
 	{"listeners", "2,000 locks a second through HTTP while clients listen to the event's availability", withListeners},
 	{"replica-set", "64 and 256 clients on one event, the database a replica set of three on the same cores", onReplicaSet},
 	{"processes", "one, two and three API processes on one event, 256 clients in all", severalProcesses},
+	{"many-processes", "one event sold by 1 to 20 API processes, each with its share of the clients", manyProcesses},
 	{"balanced", "one event and 100 through HTTP, behind HAProxy and nginx as they are shipped, 256 clients", balanced},
 	{"fleet", "an on-sale of 24 events: HAProxy, API processes, two workers and a replica set of three on the same cores", fleet},
 	{"many-events", "256 clients lock seats of 1,000 events at random", manyEvents},

@@ -273,7 +273,13 @@ var queueMutations = []mutation{
 	{name: "undecided commands are decided again and again", file: "internal/groupcommit/queue.go",
 		from: "\tl.undecided = nil\n", to: "", tests: "Undecided"},
 	{name: "a queue does not see contention", file: "internal/groupcommit/queue.go",
-		from: "\tg.line.pace.observe(result.Revision, result.Took)\n", to: "", tests: "Queue_"},
+		from: "\tg.line.pace.observe(result.Written, g.line.ready, q.now())\n", to: "", tests: "Queue_"},
+	{name: "many processes attempt all the time", file: "internal/groupcommit/pace.go",
+		from: "if p.contenders < manyContenders {", to: "if true {", tests: "TakeTurns"},
+	{name: "a process forgets its contenders when it has no work", file: "internal/groupcommit/queue.go",
+		from: "\t\tq.keepPace(l)\n", to: "", tests: "Queue_|TakeTurns"},
+	{name: "a delay begins when the batch is ready", file: "internal/groupcommit/pace.go",
+		from: "return max(0, p.turn(jitter)-now.Sub(p.committed))", to: "return p.turn(jitter)", tests: "Queue_|Pace_"},
 	{name: "orphaned results are not handled", file: "internal/groupcommit/queue.go",
 		from: "\t\t\tq.orphaned(g, r)\n", to: "", tests: "InFlight"},
 	{name: "taken up requests stay in memory", file: "internal/groupcommit/queue.go",
@@ -313,9 +319,9 @@ var queueMutations = []mutation{
 	{name: "Close does not forget that it waited", file: "internal/groupcommit/close.go",
 		from: "\t\tq.idle = nil\n", to: "", tests: "Close_"},
 	{name: "the revision after a commit is not kept", file: "internal/groupcommit/pace.go",
-		from: "p.revision, p.took = revision, took", to: "p.took = took", tests: "Pace_"},
+		from: "p.revision, p.took, p.committed = w.Revision, w.Took, now", to: "p.took, p.committed = w.Took, now", tests: "Pace_"},
 	{name: "the time of a transaction is not kept", file: "internal/groupcommit/pace.go",
-		from: "p.revision, p.took = revision, took", to: "p.revision, _ = revision, took", tests: "Queue_"},
+		from: "p.revision, p.took, p.committed = w.Revision, w.Took, now", to: "p.revision, p.committed = w.Revision, now", tests: "Queue_"},
 }
 
 // laneMutations are faults of commits and transactions that several events share.

@@ -45,7 +45,8 @@ var runTxMutations = []mutation{
 		from: "\t\t\tdb.abort(ctx, session)\n", to: "",
 		tests: "InTx_"},
 	{name: "an error of the function is committed", file: "internal/mongodb/tx.go",
-		from: "if err := fn(mongo.NewSessionContext(late, session)); err != nil {\n\t\treturn false, err\n\t}",
+		from: "if err := fn(mongo.NewSessionContext(late, session)); err != nil {\n" +
+			"\t\tisAborted = isConflict(err) && !db.Sharded()\n\t\treturn false, err\n\t}",
 		to: "failure := fn(mongo.NewSessionContext(late, session))\n" +
 			"\tif failure != nil && isDriver(failure) {\n\t\treturn false, failure\n\t}",
 		tests: "InTx_ARefusal"},

@@ -8,6 +8,10 @@ type Batch[K comparable, C any] struct {
 	// Settling: an earlier commit of the same commands, in the same order, was not
 	// answered. It may have happened, or may still happen before this one.
 	Settling bool
+	// Contended: other processes commit to the key too. Only in batches of one group.
+	Contended bool
+	// RetryDelay is how long to wait, about, if another process's transaction holds the key's document; 0: not known.
+	RetryDelay time.Duration
 }
 
 // Group is the commands of one key, in order of arrival; there is at least one.
@@ -35,11 +39,8 @@ type GroupResult[R any] struct {
 	// Apart: the commit has left the group out, and changed nothing for it. The queue commits
 	// it by itself. Only for batches of several groups; the other fields are ignored.
 	Apart bool
-	// Revision of the key's document after the commit, 0 if unknown. Each commit that
-	// writes the document raises it by one.
-	Revision int64
-	// Took is how long the transaction lasted.
-	Took time.Duration
+
+	Written
 }
 
 // Outcome is the result of a command, or says that there is none yet.
@@ -59,6 +60,10 @@ type group[K comparable, C, R any] struct {
 
 func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
 	b := &Batch[K, C]{Groups: make([]Group[K, C], len(groups))}
+	if len(groups) == 1 {
+		p := &groups[0].line.pace
+		b.Contended, b.RetryDelay = p.isContended(), p.retryDelay()
+	}
 	for i, g := range groups {
 		commands, tickets := make([]C, len(g.requests)), make([]*ticket, len(g.requests))
 		for j, r := range g.requests {

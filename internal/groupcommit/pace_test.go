@@ -28,7 +28,7 @@ func TestPace_SeesContendersByTheRevision(t *testing.T) {
 			t.Parallel()
 			var p pace
 			for _, revision := range c.revisions {
-				p.observe(revision, time.Millisecond)
+				p.observe(Written{Revision: revision, Took: time.Millisecond}, time.Time{}, time.Time{})
 			}
 			if p.yields != c.yields {
 				t.Errorf("yields for %d batches, want %d", p.yields, c.yields)
@@ -56,7 +56,7 @@ func TestPace_DelayIsAboutATransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := c.pace.delay(c.jitter); got != c.want {
+			if got := c.pace.delay(c.jitter, time.Time{}); got != c.want {
 				t.Errorf("delay %v, want %v", got, c.want)
 			}
 		})

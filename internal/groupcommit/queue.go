@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
 // Queue commits the commands of many callers for one key together. It is safe for
@@ -17,9 +19,11 @@ type Queue[K comparable, C, R any] struct {
 	slots   chan struct{}  // one for each commit in flight
 	jitter  func() float64 // from 0 to 1
 	yield   func()         // lets other goroutines run
+	now     clock.Clock
 
 	mu      sync.Mutex
 	lines   map[K]*line[K, C, R] // only of keys with work
+	paces   map[K]pace           // of keys without work, as far as they are remembered
 	ready   []*line[K, C, R]     // those that wait for a lane
 	waiting int                  // commands in all lines that are not taken up
 	lanes   int                  // that run
@@ -35,6 +39,7 @@ type line[K comparable, C, R any] struct {
 	waiting   []*request[C, R] // guarded by Queue.mu
 	apart     int              // of these, commands that can't share a commit with other keys; guarded by Queue.mu
 	undecided []*request[C, R] // in flight, and first in the next batch
+	ready     time.Time        // since when there is a command for the next batch
 	pace      pace
 }
 
@@ -46,7 +51,9 @@ func New[K comparable, C, R any](o Options[K, C, R]) *Queue[K, C, R] {
 		slots:   make(chan struct{}, o.MaxInFlight),
 		jitter:  rand.Float64,
 		yield:   runtime.Gosched,
+		now:     clock.System,
 		lines:   map[K]*line[K, C, R]{},
+		paces:   map[K]pace{},
 	}
 }
 
@@ -80,7 +87,8 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	defer q.mu.Unlock()
 	l, found := q.lines[key]
 	if !found {
-		l = &line[K, C, R]{key: key}
+		l = &line[K, C, R]{key: key, pace: q.paces[key]}
+		delete(q.paces, key)
 		q.lines[key] = l
 	}
 	if len(l.waiting) >= limit {
@@ -100,7 +108,8 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 // offer makes a line with work ready for a lane. One that yields to other processes, or does not
 // share its commit, gets a goroutine of its own. The caller holds q.mu.
 func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
-	if delay := l.pace.delay(q.jitter()); delay > 0 || l.isApart() {
+	l.ready = q.now()
+	if delay := l.pace.delay(q.jitter(), l.ready); delay > 0 || l.isApart() {
 		q.start(func() { q.runApart(l, delay) })
 		return
 	}
@@ -127,7 +136,20 @@ func (q *Queue[K, C, R]) release(l *line[K, C, R]) {
 		q.offer(l)
 	} else {
 		delete(q.lines, l.key)
+		q.keepPace(l)
 	}
+}
+
+// keepPace remembers the pace of a line that is removed. If there are too many, it forgets them all: each costs a
+// batch that does not know of contention. The caller holds q.mu.
+func (q *Queue[K, C, R]) keepPace(l *line[K, C, R]) {
+	if l.pace.revision == 0 {
+		return
+	}
+	if len(q.paces) >= maxPaces {
+		clear(q.paces)
+	}
+	q.paces[l.key] = l.pace
 }
 
 // runApart commits a batch of one key, after a delay.
@@ -259,7 +281,7 @@ func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b
 
 // deliver answers the callers of a commit that succeeded.
 func (q *Queue[K, C, R]) deliver(g group[K, C, R], result GroupResult[R]) {
-	g.line.pace.observe(result.Revision, result.Took)
+	g.line.pace.observe(result.Written, g.line.ready, q.now())
 	for i, r := range g.requests {
 		switch o := result.Outcomes[i]; {
 		case o.Undecided:

@@ -46,13 +46,13 @@ const (
 
 type fastRetryKey struct{}
 
-// WithFastRetry makes transactions of the context wait at most fastRetryDelay between
-// attempts, for fastRetryTimeout. It is for the committer of an event, which meets little
-// contention. Other transactions back off at once, because many of them would conflict
+// WithFastRetry makes transactions of the context wait at most a short delay between
+// attempts, for fastRetryTimeout: fastRetryDelay, or longer if delay is longer. It is for the
+// committer of an event, which meets little contention. Other transactions back off at once, because many of them would conflict
 // again and again. A committer backs off after fastRetryTimeout: if a dead process holds
 // the event, its attempts must last until the orphan is old enough to be ended.
-func WithFastRetry(ctx context.Context) context.Context {
-	return context.WithValue(ctx, fastRetryKey{}, true)
+func WithFastRetry(ctx context.Context, delay time.Duration) context.Context {
+	return context.WithValue(ctx, fastRetryKey{}, max(delay, fastRetryDelay))
 }
 
 // InTx runs fn in a transaction and commits it. fn may run several times: it builds its
@@ -128,7 +128,8 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 
 	start := db.clock()
 	nextSearch := start.Add(orphanSearchDelay)
-	wait, fast := firstRetryDelay, ctx.Value(fastRetryKey{}) != nil
+	fastDelay, fast := ctx.Value(fastRetryKey{}).(time.Duration)
+	wait := max(firstRetryDelay, fastDelay/2)
 	for attempt := 1; ; attempt++ {
 		committing, err := db.attempt(ctx, session, fn)
 		if err == nil {
@@ -151,7 +152,7 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			return exhaustedOutcome(err), attempt, ConflictError(err)
 		}
 		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
-			wait = min(wait, fastRetryDelay)
+			wait = min(wait, fastDelay)
 		}
 	}
 }
@@ -203,15 +204,19 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	if err != nil {
 		return false, err
 	}
-	committed := false
+	committed, isAborted := false, false
 	defer func() {
-		if !committed { // also if fn panicked
+		switch {
+		case isAborted:
+			forgetTransaction(session)
+		case !committed: // also if fn panicked
 			db.abort(ctx, session)
 		}
 	}()
 	late, end := detachWithGrace(ctx)
 	defer end()
 	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
+		isAborted = isConflict(err) && !db.Sharded()
 		return false, err
 	}
 	if err := ctx.Err(); err != nil { // the caller gave up: nothing is committed
@@ -291,6 +296,22 @@ func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 	if err := session.AbortTransaction(ctx); err != nil {
 		db.log.DebugContext(ctx, "abort failed", slog.Any("error", err))
 	}
+}
+
+// forgetTransaction ends a transaction that the server has aborted. No command is sent: the server would only say that
+// there is no such transaction.
+func forgetTransaction(session *mongo.Session) {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	_ = session.AbortTransaction(ended)
+}
+
+// isConflict reports whether the server has refused a command for a conflict with another transaction. It has then
+// aborted the transaction of the command.
+func isConflict(err error) bool {
+	const writeConflict = 112
+	var command mongo.CommandError
+	return errors.As(err, &command) && command.Raw != nil && command.Code == writeConflict
 }
 
 func repeatable(err error) bool {

@@ -102,7 +102,7 @@ func TestInTx_ObeysItsContextBetweenRetries(t *testing.T) {
 func TestInTx_FastRetryEndsAfterAShortTime(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	ctx, cancel := context.WithTimeout(mongodb.WithFastRetry(w.Ctx()), 3*time.Second)
+	ctx, cancel := context.WithTimeout(mongodb.WithFastRetry(w.Ctx(), 0), 3*time.Second)
 	defer cancel()
 	early, runs, start := 0, 0, time.Now()
 	err := mongodb.Do(ctx, w.DB, func(context.Context) error {

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"math"
+	"math/rand/v2"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -23,6 +25,7 @@ type Pipeline struct {
 	rules  inventory.Rules
 	users  UserLookup
 	memory memory
+	writer int32 // of this process; random
 	queue  *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
@@ -40,7 +43,7 @@ type Options struct {
 
 // New returns a pipeline that carries out commands in a store.
 func New(s *store.Store, o Options) *Pipeline {
-	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}}
+	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}, writer: 1 + rand.Int32N(math.MaxInt32)}
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
 		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
@@ -85,9 +88,10 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 
 // commit carries out a batch of the queue.
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
-	ctx, end := traced(mongodb.WithFastRetry(withReadTime(ctx, b)), b)
+	ctx, end := traced(mongodb.WithFastRetry(withReadTime(ctx, b), b.RetryDelay), b)
 	defer end()
 	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
+	r.writer, r.contended = p.writer, b.Contended
 	for _, g := range b.Groups {
 		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) }, abandoned: g.Abandoned,
 			origin: func(command int) holdfast.Origin { return g.Commands[command].origin }}
@@ -106,7 +110,8 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	var committed groupcommit.Committed[inventory.Result]
 	for _, t := range r.tasks {
 		group := groupcommit.GroupResult[inventory.Result]{
-			Apart: t.isApart, Took: t.applied.Took, Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
+			Apart: t.isApart, Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
+			Written: groupcommit.Written{Took: t.applied.Took, Contended: t.applied.Contended, Writers: t.applied.Writers},
 		}
 		if t.applied.Event != nil {
 			group.Revision = t.applied.Event.Revision

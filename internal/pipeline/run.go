@@ -56,11 +56,13 @@ type task struct {
 
 // run carries tasks through load, decide and apply, in one transaction.
 type run struct {
-	pipeline *Pipeline
-	tasks    []*task
-	lookup   *lookup
-	unknown  map[ID]*holdfast.Error // users that do not exist
-	keyClash bool                   // a key of the commands is in use
+	pipeline  *Pipeline
+	tasks     []*task
+	lookup    *lookup
+	writer    int32                  // noted in contended events; 0: not noted
+	contended bool                   // other processes are known to write the event
+	unknown   map[ID]*holdfast.Error // users that do not exist
+	keyClash  bool                   // a key of the commands is in use
 	// hold: the transaction writes the events before it reads.
 	hold          bool
 	conflicts     int // how often the plans went stale
@@ -133,6 +135,8 @@ func (r *run) do(ctx context.Context) error {
 				r.forget()
 				return err
 			}
+		case r.writer != 0 && errors.As(err, new(store.RejectedEventError)): // other software may have left something in its place
+			r.writer = 0
 		case errors.Is(err, errUnproven):
 			r.readProofs()
 		case errors.Is(err, errUnknownUsers):
@@ -269,7 +273,7 @@ func (r *run) apply(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
 		if !t.plan.IsEmpty() {
-			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin})
+			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin, Writer: r.writer, IsContended: r.contended})
 		}
 	}
 	if len(plans) == 0 {

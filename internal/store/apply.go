@@ -35,6 +35,9 @@ type EventPlan struct {
 	EventID ID
 	inventory.Plan
 
+	// Writer is the process. The event notes it, if IsContended or if the transaction meets a conflict.
+	Writer      int32
+	IsContended bool
 	// Origin says who gave a command, by its index; nil: it is not known.
 	Origin func(command int) holdfast.Origin
 }
@@ -44,6 +47,10 @@ type Applied struct {
 	Event *inventory.Event
 	Now   time.Time     // the database's clock, as the event was written
 	Took  time.Duration // by the last attempt of the transaction
+	// Contended: a former attempt of the transaction met a conflict.
+	Contended bool
+	// Writers are the processes of the event's last changes, the last one last, as far as they were noted.
+	Writers []int32
 }
 
 // Apply writes the plans of one or several events in one transaction, or joins the
@@ -61,6 +68,13 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 		}
 		began := s.db.Clock()()
 		applied := make([]Applied, len(plans))
+		contended := attempts > 1
+		if contended {
+			plans = slices.Clone(plans)
+			for i := range plans {
+				plans[i].IsContended = true
+			}
+		}
 		written, err := s.writeEvents(ctx, plans)
 		if err != nil {
 			return nil, err
@@ -71,7 +85,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			}
 			doc := written[p.EventID]
 			after := doc.inventory(s.shared())
-			applied[i].Event, applied[i].Now = &after, doc.UpdatedAt.Time
+			applied[i].Event, applied[i].Now, applied[i].Writers = &after, doc.UpdatedAt.Time, doc.Internal.Writers
 			if !p.InTime(applied[i].Now) {
 				return nil, ErrClock
 			}
@@ -90,6 +104,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			return nil, err
 		}
 		for i := range applied {
+			applied[i].Contended = contended
 			applied[i].Took = s.db.Clock().Since(began)
 		}
 		return applied, nil

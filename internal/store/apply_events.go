@@ -25,7 +25,7 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 // writes, and one read.
 func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eventDoc, error) {
 	if len(plans) == 1 && plans[0].Event != nil {
-		doc, err := s.writeEvent(ctx, plans[0].EventID, *plans[0].Event)
+		doc, err := s.writeEvent(ctx, plans[0].EventID, *plans[0].Event, plans[0].writer())
 		return map[ID]*eventDoc{plans[0].EventID: &doc}, err
 	}
 	var eventIDs []ID
@@ -55,16 +55,38 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 
 // writeEvent writes the event first, so the second of two transactions on it gets a
 // conflict at once. It raises the revision even if the counter stays; a Drift does not.
-func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite) (after eventDoc, err error) {
+func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite, writer int32) (after eventDoc, err error) {
 	o := options.FindOneAndUpdate().SetReturnDocument(options.After)
 	if mayHaveMap(w) {
 		o.SetProjection(noMap)
 	}
-	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), eventUpdate(w, s.shared()), o).Decode(&after)
+	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), noteWriter(eventUpdate(w, s.shared()), writer), o).Decode(&after)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		err = ErrStale
 	}
 	return after, rejectedEvent(err)
+}
+
+// writer is the process that the event notes; 0: none.
+func (p EventPlan) writer() int32 {
+	if !p.IsContended {
+		return 0
+	}
+	return p.Writer
+}
+
+// maxWriters is how many changes an event notes the processes of.
+const maxWriters = 40
+
+// noteWriter adds the process of a change to the event's update.
+func noteWriter(update any, writer int32) any {
+	operators, ok := update.(bson.D)
+	if !ok || writer == 0 {
+		return update
+	}
+	return append(operators, bson.E{Key: "$push", Value: bson.D{{Key: writers, Value: bson.D{
+		{Key: "$each", Value: bson.A{writer}}, {Key: "$slice", Value: -maxWriters},
+	}}}})
 }
 
 // mayHaveMap reports whether the event that a write matches may have a map.

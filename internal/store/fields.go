@@ -21,6 +21,7 @@ const (
 	fence    = internalName + ".fence"    // raised before a refusal is decided
 	sweptRev = internalName + ".sweptRev" // rev after the last sweep's transaction
 	heldAt   = internalName + ".heldAt"   // when HoldSeats held a seated event
+	writers  = internalName + ".writers"  // of an event: the processes of its last changes, if there are several
 	runID    = internalName + ".runId"    // the run that made the last change of a run; of locks it is public
 
 	formerRev   = "rev"
@@ -46,6 +47,7 @@ type internalFields struct {
 	Repairs  mongodb.Whole `bson:"fixes"`
 	SweptRev mongodb.Whole `bson:"sweptRev"`
 	HeldAt   mongodb.Date  `bson:"heldAt"`
+	Writers  writersDoc    `bson:"writers"`
 	// Of a booking.
 	PaymentID ID `bson:"paymentId"`
 }
@@ -55,6 +57,22 @@ func (d *internalDoc) UnmarshalBSONValue(kind byte, data []byte) error {
 	*d = internalDoc{Wrong: true}
 	if bson.Type(kind) == bson.TypeEmbeddedDocument {
 		d.Wrong = mongodb.Unmarshal(data, &d.internalFields) != nil
+	}
+	return nil
+}
+
+// writersDoc is empty if the value is no list of whole numbers.
+type writersDoc []int32
+
+// UnmarshalBSONValue reads any value.
+func (d *writersDoc) UnmarshalBSONValue(kind byte, data []byte) error {
+	*d = nil
+	list, _ := bson.RawValue{Type: bson.Type(kind), Value: data}.ArrayOK()
+	values, _ := list.Values()
+	for _, v := range values {
+		if n, ok := v.Int32OK(); ok {
+			*d = append(*d, n)
+		}
 	}
 	return nil
 }
