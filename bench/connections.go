@@ -9,17 +9,22 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 
 	"github.com/holdfast-dev/holdfast"
 )
 
 // openConnections measures the API's memory while many clients are connected. The rate is of opening the connections.
 func openConnections(s settings) (rows []*result) {
-	const idle, listeners = 8000, 5000
+	const listeners = 5000
 	open := func(load string, run httpLoad) {
 		rows = append(rows, overHTTP(s, httpRow{variant: engineName, load: load, processes: 1, seats: ampleSeats, run: run}))
 	}
-	open(fmt.Sprintf("%d idle", idle), func(ctx context.Context, servers []*server, event holdfast.ID, _ holdfast.User) (measurement, error) {
+	open("idle connections", func(ctx context.Context, servers []*server, event holdfast.ID, _ holdfast.User) (measurement, error) {
+		idle, err := idleConnections()
+		if err != nil {
+			return measurement{}, err
+		}
 		return holdConnections(ctx, servers[0], idle, func(ctx context.Context) (io.Closer, error) {
 			return getOnce(ctx, servers[0].address, event)
 		})
@@ -32,6 +37,17 @@ func openConnections(s settings) (rows []*result) {
 			})
 		})
 	return rows
+}
+
+// idleConnections is 8,000, or as many as the API keeps open with the limit of open files: a quarter of them is for others,
+// and above half of the rest it asks clients to close their connections.
+func idleConnections() (int, error) {
+	const usual, others = 8000, 100
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return 0, err
+	}
+	return min(usual, int(files.Max/4*3/2)-others), nil
 }
 
 // holdConnections opens connections, a few at a time, and notes the memory of the server while all of them are open.
@@ -75,7 +91,8 @@ func holdConnections(ctx context.Context, to *server, count int, open func(conte
 		return m, err
 	}
 	const kibibytes = 1024 // of a mebibyte
-	m.note = fmt.Sprintf("the API has %d MiB, %d MiB before; %.0f KiB a connection", after, before, kibibytes*float64(after-before)/float64(count))
+	m.note = fmt.Sprintf("%d connections: the API has %d MiB, %d MiB before; %.1f KiB a connection",
+		count, after, before, kibibytes*float64(after-before)/float64(count))
 	return m, nil
 }
 
@@ -107,7 +124,7 @@ func get(conn net.Conn, address string, event holdfast.ID) error {
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("status %d", response.StatusCode)
 	case response.Close: // more than half of its connections are open
-		return errors.New("the server may not open so many files: raise the limit (ulimit -n) to 25,000")
+		return errors.New("the server closes idle connections: more than half of those that it may have are open")
 	default:
 		return nil
 	}
