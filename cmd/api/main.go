@@ -17,6 +17,7 @@ import (
 )
 
 func main() {
+	app.ReserveHeap()
 	os.Exit(app.Main("api", "Holdfast's HTTP booking API. Every flag can be set in the environment.", run))
 }
 
