@@ -47,7 +47,7 @@ func idleConnections() (int, error) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return 0, err
 	}
-	return min(usual, int(files.Max/4*3/2)-others), nil
+	return int(min(usual, files.Max/4*3/2-others)), nil
 }
 
 // holdConnections opens connections, a few at a time, and notes the memory of the server while all of them are open.

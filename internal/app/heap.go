@@ -2,16 +2,15 @@ package app
 
 import "os"
 
-// heapReserve is memory that is reserved and never used, so it is not resident. Go's garbage collector begins when the heap
-// has doubled since the last collection, and counts the reserve: of a small heap, it collects several times less often. At
-// full load up to as much more memory holds garbage.
+// heapReserve is the size of what ReserveHeap returns.
 const heapReserve = 64 << 20
 
-var reserved []byte
-
-// ReserveHeap makes the garbage collector work less, unless the operator has set it up by GOGC or GOMEMLIMIT.
-func ReserveHeap() {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		reserved = make([]byte, heapReserve)
+// ReserveHeap returns memory that nothing writes to, so it is not resident. While the caller keeps it, the garbage collector
+// works less: it begins when the heap has doubled since the last collection, and counts the reserve. Up to as much more memory
+// then holds garbage. It returns nil if the operator has set GOGC or GOMEMLIMIT.
+func ReserveHeap() (reserve []byte) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
 	}
+	return make([]byte, heapReserve)
 }

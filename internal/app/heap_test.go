@@ -7,7 +7,6 @@ import (
 )
 
 func TestReserveHeap_CollectsSeldomUnlessTheOperatorChose(t *testing.T) {
-	t.Cleanup(func() { reserved = nil })
 	for _, c := range []struct {
 		name, gogc, limit string
 		reserves          bool
@@ -19,11 +18,11 @@ func TestReserveHeap_CollectsSeldomUnlessTheOperatorChose(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("GOGC", c.gogc)
 			t.Setenv("GOMEMLIMIT", c.limit)
-			reserved = nil
-			ReserveHeap()
+			reserve := ReserveHeap()
 			runtime.GC()
 			goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
 			metrics.Read(goal)
+			runtime.KeepAlive(reserve)
 			if got := goal[0].Value.Uint64(); got >= 2*heapReserve != c.reserves {
 				t.Errorf("the next collection begins at %d MiB", got>>20)
 			}
