@@ -20,17 +20,11 @@ type terms struct {
 	At    time.Time `json:"at"`
 	Own   upper     `json:"own"`
 	Text  int       `json:"text,string"`
-	Other
 	NoTag string
 	Inner struct{ A int } `json:"inner"`
 }
 
-type Other struct {
-	Twice string `json:"twice"` // with that of Shared; encoding/json reads neither
-}
-
 type Shared struct {
-	Twice      string `json:"twice"`
 	UserID     string `json:"userId,omitempty"`
 	Seats      *int64 `json:"seats"`
 	Small      int8   `json:"small"`
@@ -61,7 +55,7 @@ var texts = []string{
 	" {\n\"eventId\" :\t\"a\" , \"seats\" : 0,\r \"adjacent\":true,\"isOptional\":false } ", `{"seats":null,"name":"A","small":127}`,
 	`{"seats":999999999999999}`, `{"seats":1000000000000000}`, `{"seats":01}`, `{"seats":-1}`, `{"seats":1.0}`, `{"seats":1e2}`,
 	`{"seats":1x}`,
-	`{"small":128}`, `{"ratio":1}`, `{"at":"2026-01-01T00:00:00Z"}`, `{"own":"a"}`, `{"text":"1"}`, `{"twice":"a"}`, `{"NoTag":"a"}`,
+	`{"small":128}`, `{"ratio":1}`, `{"at":"2026-01-01T00:00:00Z"}`, `{"own":"a"}`, `{"text":"1"}`, `{"NoTag":"a"}`,
 	`{"hidden":"a"}`, `{"below":"a"}`, `{"named":"a"}`,
 	`{"inner":{"A":1}}`, `{"inner":null}`, `{"eventid":"a"}`, `{"eventId":"a","eventId":"b"}`, `{"x":1,"x":1}`, `{"eventId":1}`,
 	`{"eventId":"\u0041"}`, `{"eventId":"é"}`, "{\"eventId\":\"\xff\"}", "{\"eventId\":\"\x7f\"}", "{\"eventId\":\"\n\"}",
@@ -113,6 +107,17 @@ func TestFlat_ReadsChangedTextsAsGoDoes(t *testing.T) {
 				check(t, changed)
 			}
 		}
+	}
+}
+
+// encoding/json reads neither of two fields with the same key.
+func TestFlat_LeavesAFieldWhoseKeyIsNotItsOwn(t *testing.T) {
+	text := reflect.TypeFor[string]()
+	both := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "One", Type: text, Tag: `json:"twice"`}, {Name: "Other", Type: text, Tag: `json:"twice"`},
+	}))
+	if flatjson.Into([]byte(`{"twice":"a"}`), both.Interface()) {
+		t.Errorf("read %+v", both.Elem())
 	}
 }
 
