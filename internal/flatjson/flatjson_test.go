@@ -121,6 +121,17 @@ func TestFlat_LeavesAFieldWhoseKeyIsNotItsOwn(t *testing.T) {
 	}
 }
 
+// The method of an embedded type reads the whole struct.
+func TestFlat_LeavesAStructThatReadsItself(t *testing.T) {
+	both := struct {
+		time.Time
+		Name string `json:"name"`
+	}{}
+	if flatjson.Into([]byte(`{"name":"a"}`), &both) {
+		t.Errorf("read %+v", both)
+	}
+}
+
 func BenchmarkObject(b *testing.B) {
 	for b.Loop() {
 		flatjson.Object([]byte(texts[0]))

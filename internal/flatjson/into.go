@@ -71,6 +71,9 @@ func fieldsOf(t reflect.Type) map[string]*field {
 		return fields.(map[string]*field)
 	}
 	fields, keys := map[string]*field{}, map[string]int{}
+	if readsItself(t) {
+		return fields
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		keys[key]++
@@ -87,16 +90,18 @@ func fieldsOf(t reflect.Type) map[string]*field {
 	return fields
 }
 
-// isPlain reports whether a field is a string, a whole number, a boolean or a pointer to one, and does not read its value itself.
+// isPlain reports whether a field is a string, a whole number, a boolean or a pointer to one.
 func isPlain(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	readsJSON, readsText := reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
-	if p := reflect.PointerTo(t); p.Implements(readsJSON) || p.Implements(readsText) {
-		return false
-	}
-	return t.Kind() == reflect.String || t.Kind() == reflect.Bool || reflect.Int <= t.Kind() && t.Kind() <= reflect.Int64
+	return !readsItself(t) && (t.Kind() == reflect.String || t.Kind() == reflect.Bool || reflect.Int <= t.Kind() && t.Kind() <= reflect.Int64)
+}
+
+// readsItself reports whether a type has a method that reads its JSON text.
+func readsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // isPromoted reports whether encoding/json takes a field for one of the struct itself: it is in structs that are embedded
