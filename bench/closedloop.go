@@ -16,7 +16,8 @@ type operation func(ctx context.Context, client, n int) (granted bool, err error
 type measurement struct {
 	Granted, Refused int
 	Seconds          float64
-	unknown          int // operations of an open loop without an answer: each may have been granted
+	unknown          int           // operations of an open loop without an answer: each may have been granted
+	processorTime    time.Duration // of the servers, if there are any
 	note             string
 	fleet            *fleetReport // of the scenario fleet
 	latencies        []time.Duration

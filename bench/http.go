@@ -108,7 +108,7 @@ func overHTTP(s settings, row httpRow) *result {
 				return measurement{}, err
 			}
 		}
-		m, err := row.run(ctx, servers, event, user)
+		m, err := runOn(ctx, servers, func(ctx context.Context) (measurement, error) { return row.run(ctx, servers, event, user) })
 		err = errors.Join(err, end(&m))
 		if err == nil && row.variant != emptyName {
 			for _, server := range servers {
@@ -121,6 +121,21 @@ func overHTTP(s settings, row httpRow) *result {
 		}
 		return m, e.drop(ctx)
 	}}
+}
+
+// runOn runs a load, and notes how much processor time the servers needed for it.
+func runOn(ctx context.Context, servers []*server, load func(context.Context) (measurement, error)) (measurement, error) {
+	before, err := processorTime(servers)
+	if err != nil {
+		return measurement{}, err
+	}
+	m, err := load(ctx)
+	if err != nil {
+		return m, err
+	}
+	after, err := processorTime(servers)
+	m.processorTime = after - before
+	return m, err
 }
 
 // throughServers lets clients lock seats, each through one of the servers.

@@ -48,9 +48,13 @@ type listener struct {
 }
 
 // close ends the connection and waits for its goroutine.
-func (l *listener) close() {
-	_ = l.conn.Close() // it only reads
+func (l *listener) close() { _ = l.Close() } // it only reads
+
+// Close implements io.Closer.
+func (l *listener) Close() error {
+	err := l.conn.Close()
 	<-l.done
+	return err
 }
 
 // timedListeners is how many listeners record their notifications; the rest only read.

@@ -26,13 +26,15 @@ type result struct {
 	Variant  string `json:"side"`
 	Load     string `json:"load"` // such as 256 clients
 
-	PerSecond float64 `json:"perSecond"` // the median of the rounds
-	Min       float64 `json:"least"`
-	Max       float64 `json:"most"`
-	P50       float64 `json:"p50ms"` // milliseconds, of all rounds
-	P99       float64 `json:"p99ms"`
-	P999      float64 `json:"p999ms"`
-	Note      string  `json:"note,omitempty"`
+	PerSecond float64   `json:"perSecond"` // the median of the rounds
+	Min       float64   `json:"least"`
+	Max       float64   `json:"most"`
+	P50       float64   `json:"p50ms"` // milliseconds, of all rounds
+	P99       float64   `json:"p99ms"`
+	P999      float64   `json:"p999ms"`
+	P99s      []float64 `json:"p99msOfRounds"`
+	Processor float64   `json:"cpuMicros,omitempty"` // of the servers for an operation, the median of the rounds
+	Note      string    `json:"note,omitempty"`
 
 	Fleet *fleetReport `json:"fleet,omitempty"` // of the last round
 
@@ -47,10 +49,12 @@ func (r *result) fullTitle() string { return r.Scenario + ", " + r.title() }
 
 // summarize computes the figures from the measurements.
 func (r *result) summarize() {
-	var rates []float64
+	var rates, processor []float64
 	var all measurement
 	for _, m := range r.measurements {
 		rates = append(rates, m.perSecond())
+		processor = append(processor, float64(m.processorTime.Microseconds())/float64(max(1, m.Granted+m.Refused)))
+		r.P99s = append(r.P99s, inMilliseconds(m.quantile(.99)))
 		all.latencies = append(all.latencies, m.latencies...)
 		if m.note != "" {
 			r.Note = m.note
@@ -59,13 +63,15 @@ func (r *result) summarize() {
 	}
 	slices.Sort(rates)
 	r.PerSecond, r.Min, r.Max = rates[len(rates)/2], rates[0], rates[len(rates)-1]
+	r.Processor = median(processor)
 	r.P50, r.P99, r.P999 = inMilliseconds(all.quantile(.5)), inMilliseconds(all.quantile(.99)), inMilliseconds(all.quantile(.999))
 }
 
 func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // printTable prints the rows of a scenario and returns the table as Markdown. The
-// column "engine ×" is the engine's rate divided by the variant's.
+// column "engine ×" is the engine's rate divided by the variant's, the column "CPU µs" how long the servers' processes
+// used a core for each operation.
 func printTable(out io.Writer, rows []*result) (markdown string) {
 	engineRates := map[string]float64{} // by load
 	for _, r := range rows {
@@ -76,9 +82,9 @@ func printTable(out io.Writer, rows []*result) (markdown string) {
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
 	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"load", "side", "per second", "least – most", "engine ×", "p50 ms", "p99 ms", "p99.9 ms", ""})
+	t.AppendHeader(table.Row{"load", "side", "per second", "least – most", "engine ×", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", ""})
 	var columns []table.ColumnConfig
-	for n := 3; n <= 8; n++ {
+	for n := 3; n <= 9; n++ {
 		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight})
 	}
 	t.SetColumnConfigs(columns)
@@ -93,15 +99,15 @@ func printTable(out io.Writer, rows []*result) (markdown string) {
 			ratio = fmt.Sprintf("%.2f", rate/r.PerSecond)
 		}
 		t.AppendRow(table.Row{r.Load, r.Variant, formatRate(r.PerSecond), formatRate(r.Min) + " – " + formatRate(r.Max), ratio,
-			formatMilliseconds(r.P50), formatMilliseconds(r.P99), formatMilliseconds(r.P999), r.Note})
+			formatFigure(r.P50), formatFigure(r.P99), formatFigure(r.P999), formatFigure(r.Processor), r.Note})
 	}
 	t.Render()
 	t.SetOutputMirror(nil)
 	return t.RenderMarkdown()
 }
 
-// formatMilliseconds returns "" for 0: the row has no latencies of single operations.
-func formatMilliseconds(f float64) string {
+// formatFigure returns "" for 0: the row has no latencies of single operations, or no servers.
+func formatFigure(f float64) string {
 	if f == 0 {
 		return ""
 	}

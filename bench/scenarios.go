@@ -22,6 +22,7 @@ var scenarios = []scenario{
 	{"hot-event-http", "the same through HTTP, servers and clients on the same cores", hotEventHTTP},
 	{"open-loop", "requests at fixed rates through HTTP, whether or not earlier ones are answered", openLoop},
 	{"listeners", "2,000 locks a second through HTTP while clients listen to the event's availability", withListeners},
+	{"connections", "memory of the API while up to 8,000 connections are idle, and while 5,000 clients listen", openConnections},
 	{"replica-set", "64 and 256 clients on one event, the database a replica set of three on the same cores", onReplicaSet},
 	{"processes", "one, two and three API processes on one event, 256 clients in all", severalProcesses},
 	{"many-processes", "one event sold by 1 to 20 API processes, each with its share of the clients", manyProcesses},

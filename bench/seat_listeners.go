@@ -16,8 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/live"
@@ -271,7 +269,7 @@ func (l *seatListener) note(event, data string, free map[string]int64) {
 // noteOfListeners compares what the listeners were told, and when, with the answers. The goals are those of a
 // quiet machine.
 func noteOfListeners(to *server, listeners []*seatListener, answered map[string]time.Time, seconds float64) (string, error) {
-	memory, err := residentMemory(to.address)
+	memory, err := to.residentMemory()
 	if err != nil {
 		return "", err
 	}
@@ -307,23 +305,4 @@ func noteOfListeners(to *server, listeners []*seatListener, answered map[string]
 		"%.1f kB/s a listener, %.1f kB/s with a section (goal 25); the API has %d MiB (goal 400)",
 		inMilliseconds(heard.quantile(.5)), inMilliseconds(heard.quantile(.99)), inMilliseconds(ofSeats.quantile(.99)),
 		rate(false), rate(true), memory), nil
-}
-
-// residentMemory asks a server for its memory, in MiB.
-func residentMemory(address string) (mib int64, err error) {
-	const metric, mebibyte = "process_resident_memory_bytes ", 1 << 20
-	status, body, err := fasthttp.GetTimeout(nil, "http://"+address+"/metrics", readyTimeout)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("the metrics of the server: %w", err)
-	case status != http.StatusOK:
-		return 0, fmt.Errorf("the metrics of the server: status %d", status)
-	}
-	for line := range strings.Lines(string(body)) {
-		if text, found := strings.CutPrefix(line, metric); found {
-			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			return int64(value) / mebibyte, err
-		}
-	}
-	return 0, errors.New("the metrics have no " + metric)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
@@ -17,7 +18,10 @@ import (
 )
 
 func main() {
-	os.Exit(app.Main("api", "Holdfast's HTTP booking API. Every flag can be set in the environment.", run))
+	reserve := app.ReserveHeap()
+	status := app.Main("api", "Holdfast's HTTP booking API. Every flag can be set in the environment.", run)
+	runtime.KeepAlive(reserve)
+	os.Exit(status)
 }
 
 func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
