@@ -140,14 +140,14 @@ func play(o onSale) playedSale {
 	}
 	var steps stepHeap
 	for i := range customers {
-		steps = append(steps, step{at: customers[i].Arrival, customer: i})
+		steps = append(steps, saleStep{at: customers[i].Arrival, customer: i})
 	}
 	heap.Init(&steps)
 	perSecond := make([]int, int(o.Length.Seconds())+1)
 	var played playedSale
 	requests := 0
 	for steps.Len() > 0 {
-		s := heap.Pop(&steps).(step)
+		s := heap.Pop(&steps).(saleStep)
 		if s.at > o.Length {
 			break
 		}
@@ -163,13 +163,13 @@ func play(o onSale) playedSale {
 			free[c.Event] -= c.Seats
 			switch c.Intent {
 			case lets:
-				heap.Push(&steps, step{at: s.at + o.LockTTL, customer: s.customer, returned: c.Seats})
+				heap.Push(&steps, saleStep{at: s.at + o.LockTTL, customer: s.customer, returned: c.Seats})
 			case returns:
-				heap.Push(&steps, step{at: s.at + min(c.Decides, o.LockTTL), customer: s.customer, returned: c.Seats})
+				heap.Push(&steps, saleStep{at: s.at + min(c.Decides, o.LockTTL), customer: s.customer, returned: c.Seats})
 			case pays:
 			}
 		case s.try < len(c.Pauses):
-			heap.Push(&steps, step{at: s.at + c.Pauses[s.try], customer: s.customer, try: s.try + 1})
+			heap.Push(&steps, saleStep{at: s.at + c.Pauses[s.try], customer: s.customer, try: s.try + 1})
 		}
 	}
 	played.perCustomer = float64(requests) / float64(o.Customers)
@@ -178,18 +178,18 @@ func play(o onSale) playedSale {
 	return played
 }
 
-type step struct {
+type saleStep struct {
 	at            time.Duration
 	customer, try int
 	returned      int // seats that come back
 }
 
-type stepHeap []step
+type stepHeap []saleStep
 
 func (h stepHeap) Len() int           { return len(h) }
 func (h stepHeap) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h stepHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *stepHeap) Push(x any)        { *h = append(*h, x.(step)) }
+func (h *stepHeap) Push(x any)        { *h = append(*h, x.(saleStep)) }
 func (h *stepHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]

@@ -213,7 +213,7 @@ func usedCPU(ctx context.Context, e *env) (u cpuUse, err error) {
 		return u, err
 	}
 	seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
-	status, err := serverStatus(ctx, e)
+	status, err := mongodStatusOf(ctx, e)
 	return cpuUse{process: seconds(own.Utime) + seconds(own.Stime), mongod: status.cpuSeconds()}, err
 }
 

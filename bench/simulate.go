@@ -28,7 +28,7 @@ const (
 // predictedPoint is a row of a scenario that is predicted, and measured.
 type predictedPoint struct {
 	scenario, variant, load string
-	deployment
+	simDeployment
 }
 
 // title is that of the row.
@@ -38,27 +38,27 @@ func (p predictedPoint) title() string {
 
 // predictedPoints are on a machine with so many cores, which all components share.
 func predictedPoints(cores int) (points []predictedPoint) {
-	add := func(scenario, load string, d deployment) {
+	add := func(scenario, load string, d simDeployment) {
 		d.shared, d.cores, d.warmUpSeconds, d.seconds = true, cores, simWarmUp, simSeconds
 		points = append(points, predictedPoint{scenario, engineName, load, d})
 	}
 	for _, http := range []bool{false, true} {
 		scenario := map[bool]string{false: "hot-event", true: "hot-event-http"}[http]
 		for _, clients := range []int{1, 8, 64, 256} {
-			add(scenario, clientsLoad(clients), deployment{clients: clients, http: http, engines: 1, events: 1})
+			add(scenario, clientsLoad(clients), simDeployment{clients: clients, http: http, engines: 1, events: 1})
 		}
 	}
-	add("many-events", clientsLoad(manyClients), deployment{clients: manyClients, engines: 1, events: manyCount})
+	add("many-events", clientsLoad(manyClients), simDeployment{clients: manyClients, engines: 1, events: manyCount})
 	const processes = 3
 	add("processes", fmt.Sprintf("%d processes", processes),
-		deployment{clients: mostClients, http: true, engines: processes, events: 1})
+		simDeployment{clients: mostClients, http: true, engines: processes, events: 1})
 	return points
 }
 
 // extrapolation is a deployment that was not measured.
 type extrapolation struct {
 	name string
-	deployment
+	simDeployment
 }
 
 // extrapolations have a machine for each process and for the database, and half a millisecond between two machines.
@@ -75,7 +75,7 @@ func extrapolations() (all []extrapolation) {
 			engines := min(events, mostEngines)
 			all = append(all, extrapolation{
 				fmt.Sprintf("%d hot events, %d processes of %d cores, a primary of %d cores", events, engines, engineCores, cores),
-				deployment{
+				simDeployment{
 					clients: clientsPerEvent * engines, http: true, engines: engines, events: events, byEvent: true,
 					cores: generatorCores, engineCores: engineCores, mongodCores: cores, roundTrip: roundTrip, extraRoundTrips: 1,
 					warmUpSeconds: simWarmUp, seconds: 1,
@@ -116,7 +116,7 @@ func predictionTable(p parameters, measured map[string]float64) string {
 	t.AppendHeader(table.Row{"row", "measured, per second", "predicted", "error, %", "locks in a transaction", "failed attempts, %"})
 	const percent = 100
 	for _, point := range predictedPoints(p.Cores) {
-		got := simulate(point.deployment, p, simulationSeed)
+		got := simulate(point.simDeployment, p, simulationSeed)
 		was, deviation := "", ""
 		if rate := measured[point.title()]; rate > 0 {
 			was, deviation = formatRate(rate), fmt.Sprintf("%+.0f", percent*(got.perSecond/rate-1))
@@ -134,7 +134,7 @@ func extrapolationTable(p parameters) string {
 		"cores of a process in use, %", "cores of the primary in use, %"})
 	const percent = 100
 	for _, e := range extrapolations() {
-		got := simulate(e.deployment, p, simulationSeed)
+		got := simulate(e.simDeployment, p, simulationSeed)
 		t.AppendRow(table.Row{e.name, formatRate(got.perSecond), formatFigure(got.p50), formatFigure(got.p99), formatFigure(got.locksPerCommit),
 			fmt.Sprintf("%.0f", percent*got.engineUse), fmt.Sprintf("%.0f", percent*got.mongodUse)})
 	}

@@ -19,8 +19,8 @@ const (
 	simCommitShare  = 0.25  // of a transaction: the last of its four or five commands, the commit
 )
 
-// deployment is what is simulated.
-type deployment struct {
+// simDeployment is what is simulated.
+type simDeployment struct {
 	clients int
 	http    bool
 	engines int // processes that sell
@@ -50,7 +50,7 @@ type prediction struct {
 // simulation runs a deployment.
 type simulation struct {
 	*timeline
-	deployment
+	simDeployment
 	parameters
 	random     *rand.Rand
 	perRequest httpCost
@@ -97,10 +97,10 @@ type simRequest struct {
 const ms = 1e-3
 
 // simulate predicts what clients without pauses get from a deployment. The same seed gives the same prediction.
-func simulate(d deployment, p parameters, seed uint64) prediction {
+func simulate(d simDeployment, p parameters, seed uint64) prediction {
 	t := &timeline{}
 	s := &simulation{
-		timeline: t, deployment: d, parameters: p, random: rand.New(rand.NewPCG(seed, 1)),
+		timeline: t, simDeployment: d, parameters: p, random: rand.New(rand.NewPCG(seed, 1)),
 		held: map[int]bool{}, revisions: map[int]int{}, perRequest: httpCostOf(p.HTTP, float64(d.clients)/float64(d.engines)),
 	}
 	const unlimited = 1 << 20 // threads: one for each connection

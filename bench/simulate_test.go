@@ -22,7 +22,7 @@ func simpleParameters() parameters {
 	}
 }
 
-func sharedMachine(d deployment) deployment {
+func sharedMachine(d simDeployment) simDeployment {
 	d.shared, d.cores, d.warmUpSeconds, d.seconds = true, 2, .2, 1
 	d.engines, d.events = max(1, d.engines), max(1, d.events)
 	return d
@@ -32,7 +32,7 @@ func isNear(got, want, within float64) bool { return math.Abs(got/want-1) <= wit
 
 // One caller alone gets a transaction after the other.
 func TestSimulate_OneCaller(t *testing.T) {
-	got := simulate(sharedMachine(deployment{clients: 1}), simpleParameters(), 1)
+	got := simulate(sharedMachine(simDeployment{clients: 1}), simpleParameters(), 1)
 	if !isNear(got.perSecond, 1000, .02) || got.locksPerCommit != 1 || got.conflicts != 0 {
 		t.Errorf("got %+v, want 1,000 a second", got)
 	}
@@ -45,7 +45,7 @@ func TestSimulate_OneCaller(t *testing.T) {
 func TestSimulate_CallersShareATransaction(t *testing.T) {
 	p := simpleParameters()
 	for _, clients := range []int{8, 64, 256} {
-		got := simulate(sharedMachine(deployment{clients: clients}), p, 1)
+		got := simulate(sharedMachine(simDeployment{clients: clients}), p, 1)
 		if !isNear(got.locksPerCommit, float64(clients), .02) {
 			t.Errorf("%d callers: %v locks in a transaction", clients, got.locksPerCommit)
 		}
@@ -59,7 +59,7 @@ func TestSimulate_CallersShareATransaction(t *testing.T) {
 func TestSimulate_CoresAreTheLimit(t *testing.T) {
 	p := simpleParameters()
 	p.HTTP[0].API = 1
-	got := simulate(sharedMachine(deployment{clients: 256, http: true}), p, 1)
+	got := simulate(sharedMachine(simDeployment{clients: 256, http: true}), p, 1)
 	cost := costOf(p.OneEvent, got.locksPerCommit)
 	perLock := p.HTTP[0].API + p.HTTP[0].Generator + (cost.ProcessCPU+cost.MongodCPU+p.HTTP[0].Mongod)/got.locksPerCommit
 	if limit := 2 / perLock / ms; got.perSecond > 1.02*limit || got.perSecond < .9*limit {
@@ -68,7 +68,7 @@ func TestSimulate_CoresAreTheLimit(t *testing.T) {
 }
 
 func TestSimulate_SameSeedSamePrediction(t *testing.T) {
-	d := sharedMachine(deployment{clients: 64, http: true, engines: 3})
+	d := sharedMachine(simDeployment{clients: 64, http: true, engines: 3})
 	p := simpleParameters()
 	if a, b := simulate(d, p, 7), simulate(d, p, 7); a != b {
 		t.Errorf("got %+v, then %+v", a, b)
@@ -78,9 +78,9 @@ func TestSimulate_SameSeedSamePrediction(t *testing.T) {
 // Processes on one event disturb each other, unless its requests go to one of them.
 func TestSimulate_ProcessesOnOneEvent(t *testing.T) {
 	p := simpleParameters()
-	one := simulate(sharedMachine(deployment{clients: 96}), p, 1)
-	three := simulate(sharedMachine(deployment{clients: 96, engines: 3}), p, 1)
-	routed := simulate(sharedMachine(deployment{clients: 96, engines: 3, byEvent: true}), p, 1)
+	one := simulate(sharedMachine(simDeployment{clients: 96}), p, 1)
+	three := simulate(sharedMachine(simDeployment{clients: 96, engines: 3}), p, 1)
+	routed := simulate(sharedMachine(simDeployment{clients: 96, engines: 3, byEvent: true}), p, 1)
 	if three.conflicts == 0 || three.perSecond >= one.perSecond {
 		t.Errorf("three processes get %v a second with %v conflicts, one gets %v", three.perSecond, three.conflicts, one.perSecond)
 	}
@@ -91,7 +91,7 @@ func TestSimulate_ProcessesOnOneEvent(t *testing.T) {
 
 // Events share transactions, at most one of each event at a time.
 func TestSimulate_EventsShareTransactions(t *testing.T) {
-	got := simulate(sharedMachine(deployment{clients: 256, events: 1000}), simpleParameters(), 1)
+	got := simulate(sharedMachine(simDeployment{clients: 256, events: 1000}), simpleParameters(), 1)
 	if got.locksPerCommit < 50 || got.locksPerCommit > 256 || got.conflicts != 0 {
 		t.Errorf("got %+v", got)
 	}

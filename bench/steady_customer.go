@@ -60,8 +60,8 @@ func (r *recorder) take() []time.Duration {
 	return taken
 }
 
-// customer is one that wants seats of an event.
-type customer struct {
+// steadyCustomer is one that wants seats of an event.
+type steadyCustomer struct {
 	world *steadyWorld
 	event steadyEvent
 	user  holdfast.ID
@@ -74,10 +74,10 @@ type customer struct {
 }
 
 // newCustomer picks an event, a course and seats, which no other customer picks meanwhile.
-func (w *steadyWorld) newCustomer() *customer {
+func (w *steadyWorld) newCustomer() *steadyCustomer {
 	const all = 100 // percent
 	first, events := pickCrowd(rand.IntN(all))
-	c := &customer{
+	c := &steadyCustomer{
 		world: w, event: w.events[first+rand.IntN(events)], user: w.users[rand.IntN(len(w.users))], n: w.customers.Add(1),
 		course: pickCourse(rand.IntN(all)), block: block{seats: 1 + rand.IntN(maxTogether)},
 	}
@@ -102,7 +102,7 @@ func (e steadyEvent) pickSeats(seats int) block {
 }
 
 // goesThrough sends the requests of the customer, with a pause between them. It returns an error if one fails.
-func (c *customer) goesThrough(ctx context.Context, arrived time.Time, pause func() time.Duration) error {
+func (c *steadyCustomer) goesThrough(ctx context.Context, arrived time.Time, pause func() time.Duration) error {
 	at := arrived
 	for i, s := range c.steps {
 		if i > 0 {
@@ -135,7 +135,7 @@ func (c *customer) goesThrough(ctx context.Context, arrived time.Time, pause fun
 }
 
 // count counts what a step has done.
-func (c *customer) count(s step) {
+func (c *steadyCustomer) count(s step) {
 	switch s {
 	case stepBook, stepPay:
 		c.world.bookingChanges.Add(1)
@@ -157,7 +157,7 @@ func (e steadyEvent) free(b block) {
 }
 
 // send sends the request of a step.
-func (c *customer) send(s step) error {
+func (c *steadyCustomer) send(s step) error {
 	lock, booking := "/locks/"+c.lock, "/bookings/"+c.booking
 	ttl := keptTTL
 	if c.isAbandoned() {
@@ -200,7 +200,7 @@ func (c *customer) send(s step) error {
 }
 
 // wish is the part of a body that says which seats.
-func (c *customer) wish() string {
+func (c *steadyCustomer) wish() string {
 	if c.event.seats == nil {
 		return fmt.Sprintf(`"seats":%d`, c.seats)
 	}
@@ -210,7 +210,7 @@ func (c *customer) wish() string {
 var errNoID = errors.New("the answer has no ID")
 
 // do sends a request below the event, and returns the ID of what is answered.
-func (c *customer) do(method, path, body string) (id string, err error) {
+func (c *steadyCustomer) do(method, path, body string) (id string, err error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)

@@ -128,7 +128,7 @@ func (st *steady) write(started time.Time) error {
 	for _, r := range st.rows {
 		line := table.Row{fmt.Sprintf("%.1f", r.Minutes)}
 		for _, f := range steadyFigures {
-			line = append(line, formatFigure(f.of(r)))
+			line = append(line, formatTrend(f.of(r)))
 		}
 		rows.AppendRow(line)
 	}
@@ -140,7 +140,7 @@ func (st *steady) write(started time.Time) error {
 		if f.trended {
 			t := trendOf(f.values(st.rows))
 			trends[f.name] = t
-			verdicts.AppendRow(table.Row{f.name, formatFigure(t.Mean), fmt.Sprintf("%+.1f", t.Change), t.verdict()})
+			verdicts.AppendRow(table.Row{f.name, formatTrend(t.Mean), fmt.Sprintf("%+.1f", t.Change), t.verdict()})
 		}
 	}
 	summary := fmt.Sprintf("Best rate: %.0f requests a second. Load: %.0f customers a second for %v. "+
@@ -164,8 +164,8 @@ func (st *steady) write(started time.Time) error {
 	return st.draw()
 }
 
-// formatFigure writes small figures with more digits.
-func formatFigure(f float64) string {
+// formatTrend writes small figures with more digits.
+func formatTrend(f float64) string {
 	const large, small = 100, 10
 	switch {
 	case f == math.Trunc(f) || f >= large:

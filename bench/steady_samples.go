@@ -131,7 +131,7 @@ func (s *sampler) sample(ctx context.Context) (row steadyRow, err error) {
 
 // sampleMongod takes the figures of the database.
 func (s *sampler) sampleMongod(ctx context.Context, row *steadyRow, used *usage) (err error) {
-	status, err := serverStatus(ctx, s.env)
+	status, err := mongodStatusOf(ctx, s.env)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (m mongodStatus) cpuSeconds() float64 {
 	return (m.Extra.UserMicros + m.Extra.SystemMicros) / float64(time.Second/time.Microsecond)
 }
 
-func serverStatus(ctx context.Context, e *env) (status mongodStatus, err error) {
+func mongodStatusOf(ctx context.Context, e *env) (status mongodStatus, err error) {
 	err = e.DB.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "serverStatus", Value: 1}}).Decode(&status)
 	return status, err
 }
