@@ -10,7 +10,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/internal/flatjson"
 	"github.com/holdfast-dev/holdfast/internal/strictjson"
 )
 
@@ -24,9 +23,6 @@ var jsonFormat = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal:
 func unmarshalJSON(data []byte, v any) error {
 	if tree, ok := v.(*any); ok {
 		return readTree(data, tree)
-	}
-	if flatjson.Into(data, v) {
-		return nil
 	}
 	if json.Unmarshal(data, v) == nil {
 		return nil
@@ -47,10 +43,6 @@ var errSchema = errors.New("a value does not have the form that the schema descr
 // readTree reads a body for the check against the schema. Every object has each of its
 // keys once.
 func readTree(data []byte, tree *any) error {
-	if object, ok := flatjson.Object(data); ok {
-		*tree = object
-		return nil
-	}
 	if !utf8.Valid(data) {
 		return strictjson.ErrNotUTF8
 	}
