@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // 256 callers submit for one key; Commit does nothing.
@@ -17,6 +18,7 @@ func benchmark(b *testing.B, keys int) {
 	b.Helper()
 	var batches atomic.Int64
 	q := New(Options[int, int, int]{
+		Now:      time.Now,
 		MayShare: func(int) bool { return true },
 		Commit: func(_ context.Context, batch *Batch[int, int]) (c Committed[int], err error) {
 			batches.Add(1)

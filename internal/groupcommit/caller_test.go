@@ -200,7 +200,7 @@ func TestSubmit_AnswerWinsAgainstAContextThatEnds(t *testing.T) {
 	t.Parallel()
 	for range 200 { // Submit's select picks either of both at random
 		ctx, cancel := context.WithCancel(t.Context())
-		q := New(testOptions{
+		q := newQueue(testOptions{
 			Commit: func(_ context.Context, b *testBatch) (testResult, error) { return succeeded(b), nil },
 			Orphaned: func(string, int, string) {
 				t.Error("an answer that was there is orphaned")

@@ -71,7 +71,8 @@ func (c *contest) release(process int, took time.Duration, known, contended bool
 		c.writers = c.writers[max(0, len(c.writers)-contestWriters):]
 	}
 	const beforeCommit = 0.8
-	return Written{Revision: c.revision, Took: time.Duration(beforeCommit * float64(took)), Contended: contended, Writers: slices.Clone(c.writers)}
+	took = time.Duration(beforeCommit * float64(took))
+	return Written{Revision: c.revision, Took: took, Contended: contended, Writers: slices.Clone(c.writers)}
 }
 
 // run lets clients send command after command, each to its own process.
@@ -81,7 +82,7 @@ func (c *contest) run(t *testing.T) {
 		start := time.Now()
 		var running sync.WaitGroup
 		for process, clients := range c.clients {
-			q := New(testOptions{Commit: func(_ context.Context, b *testBatch) (testResult, error) {
+			q := newQueue(testOptions{Commit: func(_ context.Context, b *testBatch) (testResult, error) {
 				return c.commit(process, b), nil
 			}})
 			for range clients {

@@ -28,6 +28,12 @@ type (
 	testResult  = Committed[string]
 )
 
+// newQueue returns a queue on the test's clock.
+func newQueue(o testOptions) *testQueue {
+	o.Now = time.Now
+	return New(o)
+}
+
 // harness is a queue in a synctest bubble. Its commits wait until the test replies.
 type harness struct {
 	t     *testing.T
@@ -48,7 +54,7 @@ func withHarness(t *testing.T, o testOptions, test func(*harness)) {
 		o.IsUnknown = func(err error) bool { return errors.Is(err, errUnknown) }
 		o.IsRejected = func(err error) bool { return errors.Is(err, errRejected) }
 		o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
-		s.queue = New(o)
+		s.queue = newQueue(o)
 		test(s)
 		synctest.Wait()
 		if n := s.queue.InFlight(); n != 0 {

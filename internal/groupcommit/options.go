@@ -20,7 +20,7 @@ const (
 	defaultSettleInterval = 100 * time.Millisecond
 )
 
-// Options configure a Queue. Commit is required.
+// Options configure a Queue. Commit and Now are required.
 type Options[K comparable, C, R any] struct {
 	// Commit decides a batch and commits it in one transaction. It returns an
 	// outcome for every command, or an error for the whole batch. Its context has
@@ -47,6 +47,8 @@ type Options[K comparable, C, R any] struct {
 	Unsettled func(key K, command C)
 	// MayShare reports whether a command may be in a commit with other keys; never if nil.
 	MayShare func(command C) bool
+	// Now is the clock of the pauses between batches.
+	Now func() time.Time
 	// Log receives panics; slog.Default() if nil.
 	Log *slog.Logger
 

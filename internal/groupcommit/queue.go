@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
 // Queue commits the commands of many callers for one key together. It is safe for
@@ -19,7 +17,6 @@ type Queue[K comparable, C, R any] struct {
 	slots   chan struct{}  // one for each commit in flight
 	jitter  func() float64 // from 0 to 1
 	yield   func()         // lets other goroutines run
-	now     clock.Clock
 
 	mu      sync.Mutex
 	lines   map[K]*line[K, C, R] // only of keys with work
@@ -51,7 +48,6 @@ func New[K comparable, C, R any](o Options[K, C, R]) *Queue[K, C, R] {
 		slots:   make(chan struct{}, o.MaxInFlight),
 		jitter:  rand.Float64,
 		yield:   runtime.Gosched,
-		now:     clock.System,
 		lines:   map[K]*line[K, C, R]{},
 		paces:   map[K]pace{},
 	}
@@ -108,7 +104,7 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 // offer makes a line with work ready for a lane. One that yields to other processes, or does not
 // share its commit, gets a goroutine of its own. The caller holds q.mu.
 func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
-	l.ready = q.now()
+	l.ready = q.options.Now()
 	if delay := l.pace.delay(q.jitter(), l.ready); delay > 0 || l.isApart() {
 		q.start(func() { q.runApart(l, delay) })
 		return
@@ -281,7 +277,7 @@ func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b
 
 // deliver answers the callers of a commit that succeeded.
 func (q *Queue[K, C, R]) deliver(g group[K, C, R], result GroupResult[R]) {
-	g.line.pace.observe(result.Written, g.line.ready, q.now())
+	g.line.pace.observe(result.Written, g.line.ready, q.options.Now())
 	for i, r := range g.requests {
 		switch o := result.Outcomes[i]; {
 		case o.Undecided:

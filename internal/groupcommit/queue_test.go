@@ -158,7 +158,7 @@ func TestQueue_YieldsWhileCommandsArrive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := New(testOptions{MaxBatch: 30})
+			q := newQueue(testOptions{MaxBatch: 30})
 			waiting := c.waiting
 			yields := 0
 			q.yield = func() {
@@ -180,7 +180,7 @@ func TestQueue_YieldsWhileCommandsArrive(t *testing.T) {
 // The array behind the queue keeps no request of a batch in memory.
 func TestQueue_TakenUpRequestsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
-	q := New(testOptions{MaxBatch: 1})
+	q := newQueue(testOptions{MaxBatch: 1})
 	first, second := &request[int, string]{command: 1}, &request[int, string]{command: 2}
 	l := &line[string, int, string]{waiting: []*request[int, string]{first, second}}
 	array := l.waiting
@@ -194,7 +194,7 @@ func TestQueue_TakenUpRequestsLeaveTheQueue(t *testing.T) {
 
 func TestNew_ZeroOptionsHaveDefaults(t *testing.T) {
 	t.Parallel()
-	q := New(testOptions{})
+	q := newQueue(testOptions{})
 	o := q.options
 	if o.MaxBatch != 500 || o.MaxWaiting != 20_000 || cap(q.slots) != 48 ||
 		o.SettleTimeout != defaultSettleTimeout || o.SettleInterval != defaultSettleInterval || o.Log == nil {

@@ -44,7 +44,7 @@ func newLedger(next func() fault) *ledger {
 }
 
 func (l *ledger) queue() *testQueue {
-	return New(testOptions{
+	return newQueue(testOptions{
 		Commit:         l.commit,
 		IsUnknown:      func(err error) bool { return errors.Is(err, errUnknown) },
 		IsRejected:     func(err error) bool { return errors.Is(err, errRejected) },

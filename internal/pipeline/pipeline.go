@@ -46,6 +46,7 @@ func New(s *store.Store, o Options) *Pipeline {
 	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}, writer: 1 + rand.Int32N(math.MaxInt32)}
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
+		Now:        s.DB().Clock(),
 		IsUnknown:  func(err error) bool { return holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) },
 		IsRejected: isDivisible,
 		Orphaned:   p.releaseOrphan,
