@@ -273,7 +273,7 @@ var queueMutations = []mutation{
 	{name: "undecided commands are decided again and again", file: "internal/groupcommit/queue.go",
 		from: "\tl.undecided = nil\n", to: "", tests: "Undecided"},
 	{name: "a queue does not see contention", file: "internal/groupcommit/queue.go",
-		from: "\tg.line.pace.observe(result.Written, g.line.ready, q.now())\n", to: "", tests: "Queue_"},
+		from: "\tg.line.pace.observe(result.Written, g.line.ready, q.options.Now())\n", to: "", tests: "Queue_"},
 	{name: "many processes attempt all the time", file: "internal/groupcommit/pace.go",
 		from: "if p.contenders < manyContenders {", to: "if true {", tests: "TakeTurns"},
 	{name: "a process forgets its contenders when it has no work", file: "internal/groupcommit/queue.go",
