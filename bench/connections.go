@@ -52,7 +52,7 @@ func idleConnections() (int, error) {
 
 // holdConnections opens connections, a few at a time, and notes the memory of the server while all of them are open.
 func holdConnections(ctx context.Context, to *server, count int, open func(context.Context) (io.Closer, error)) (m measurement, err error) {
-	before, err := to.residentMemory()
+	before, err := readProcess(to.address)
 	if err != nil {
 		return m, err
 	}
@@ -86,13 +86,13 @@ func holdConnections(ctx context.Context, to *server, count int, open func(conte
 		return m, context.Cause(ctx)
 	}
 	m.Refused, m.Seconds = count, wallClock.Since(start).Seconds() // nothing was granted
-	after, err := to.residentMemory()
+	after, err := readProcess(to.address)
 	if err != nil {
 		return m, err
 	}
 	const kibibytes = 1024 // of a mebibyte
-	m.note = fmt.Sprintf("%d connections: the API has %d MiB, %d MiB before; %.1f KiB a connection",
-		count, after, before, kibibytes*float64(after-before)/float64(count))
+	m.note = fmt.Sprintf("%d connections: the API has %.0f MiB, %.0f MiB before; %.1f KiB a connection",
+		count, after.memory, before.memory, kibibytes*(after.memory-before.memory)/float64(count))
 	return m, nil
 }
 

@@ -11,9 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	prometheus "github.com/prometheus/common/model"
-	"github.com/valyala/fasthttp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -189,12 +186,7 @@ func cpuTime(pid int) (time.Duration, error) {
 
 // readMetrics reads the metrics of an API.
 func readMetrics(address string) (sums processCounts, err error) {
-	_, body, err := fasthttp.Get(nil, "http://"+address+"/metrics")
-	if err != nil {
-		return sums, err
-	}
-	parser := expfmt.NewTextParser(prometheus.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+	families, err := metricsOf(address)
 	if err != nil {
 		return sums, err
 	}

@@ -269,7 +269,7 @@ func (l *seatListener) note(event, data string, free map[string]int64) {
 // noteOfListeners compares what the listeners were told, and when, with the answers. The goals are those of a
 // quiet machine.
 func noteOfListeners(to *server, listeners []*seatListener, answered map[string]time.Time, seconds float64) (string, error) {
-	memory, err := to.residentMemory()
+	process, err := readProcess(to.address)
 	if err != nil {
 		return "", err
 	}
@@ -302,7 +302,7 @@ func noteOfListeners(to *server, listeners []*seatListener, answered map[string]
 		return received[ofASeat] / max(1, counts[ofASeat]) / seconds / kilo
 	}
 	return fmt.Sprintf("notified %.0f ms after the answer, p99 %.0f ms (goal 300), of single seats p99 %.0f ms; "+
-		"%.1f kB/s a listener, %.1f kB/s with a section (goal 25); the API has %d MiB (goal 400)",
+		"%.1f kB/s a listener, %.1f kB/s with a section (goal 25); the API has %.0f MiB (goal 400)",
 		inMilliseconds(heard.quantile(.5)), inMilliseconds(heard.quantile(.99)), inMilliseconds(ofSeats.quantile(.99)),
-		rate(false), rate(true), memory), nil
+		rate(false), rate(true), process.memory), nil
 }

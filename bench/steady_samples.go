@@ -1,22 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 const (
-	mib = 1 << 20
 	// minSteadyTime has enough intervals for the lines.
 	minSteadyTime = time.Minute
 	// steadyIntervals are the fewest of a measurement, each of at most maxSteadyInterval.
@@ -166,39 +159,4 @@ func (m mongodStatus) cpuSeconds() float64 {
 func mongodStatusOf(ctx context.Context, e *env) (status mongodStatus, err error) {
 	err = e.DB.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "serverStatus", Value: 1}}).Decode(&status)
 	return status, err
-}
-
-// processFigures are of one process: MiB, and CPU seconds.
-type processFigures struct{ memory, heap, goroutines, cpu float64 }
-
-// readProcess reads the metrics of a process.
-func readProcess(address string) (p processFigures, err error) {
-	const timeout = 5 * time.Second
-	status, body, err := fasthttp.GetTimeout(nil, "http://"+address+"/metrics", timeout)
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("/metrics answered %d", status)
-	}
-	if err != nil {
-		return p, err
-	}
-	values := parseMetrics(body)
-	return processFigures{
-		memory: values["process_resident_memory_bytes"] / mib, heap: values["go_memstats_heap_inuse_bytes"] / mib,
-		goroutines: values["go_goroutines"], cpu: values["process_cpu_seconds_total"],
-	}, nil
-}
-
-// parseMetrics reads the text format of Prometheus: values by their series, with its labels as they are written.
-func parseMetrics(text []byte) map[string]float64 {
-	values := map[string]float64{}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		series, number, found := strings.Cut(lines.Text(), " ")
-		if !found || strings.HasPrefix(series, "#") {
-			continue
-		}
-		if value, err := strconv.ParseFloat(number, 64); err == nil {
-			values[series] = value
-		}
-	}
-	return values
 }

@@ -32,13 +32,6 @@ func TestTrendOf(t *testing.T) {
 	}
 }
 
-func TestParseMetrics(t *testing.T) {
-	got := parseMetrics([]byte("# HELP a b\n# TYPE a gauge\na 1\nb{c=\"d\"} 2.5e+03\n\nbroken\nc x\n"))
-	if len(got) != 2 || got["a"] != 1 || got[`b{c="d"}`] != 2500 {
-		t.Errorf("got %v", got)
-	}
-}
-
 // Every customer and every request of the mix has its share, and courses are possible.
 func TestCourses(t *testing.T) {
 	counts, total := map[string]int{}, 0
