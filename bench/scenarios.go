@@ -27,7 +27,7 @@ var scenarios = []scenario{
 	{"processes", "one, two and three API processes on one event, 256 clients in all", severalProcesses},
 	{"many-processes", "one event sold by 1 to 20 API processes, each with its share of the clients", manyProcesses},
 	{"balanced", "one event and 100 through HTTP, behind HAProxy and nginx as they are shipped, 256 clients", balanced},
-	{"fleet", "an on-sale of 24 events: HAProxy, API processes, two workers and a replica set of three on the same cores", fleet},
+	{"fleet", "an on-sale: HAProxy, API processes, two workers and a replica set of three on the same cores", fleet},
 	{"many-events", "256 clients lock seats of 1,000 events at random", manyEvents},
 	{"sold-out", "256 clients request seats of an event that has none left", soldOut},
 	{"sold-out-http", "the same through HTTP, beside a handler that does nothing", soldOutHTTP},
