@@ -326,7 +326,7 @@ func (d *deployment) stop() {
 	}
 }
 
-// awaitNoOpenLock waits until the workers have expired what nobody has paid for.
+// awaitNoOpenLock waits until the workers have expired what was not paid for.
 func (d *deployment) awaitNoOpenLock(ctx context.Context, ttl time.Duration) error {
 	const slack, interval = 30 * time.Second, 100 * time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, ttl+slack, errors.New("locks are still ACTIVE long after they were due"))

@@ -35,12 +35,6 @@ type conflictCost struct {
 	MongodCPU  float64 `json:"mongodCpuMs"`
 }
 
-// watchCost is what a transaction costs because one more process watches the changes.
-type watchCost struct {
-	ProcessCPU float64 `json:"processCpuMs"` // of that process
-	MongodCPU  float64 `json:"mongodCpuMs"`
-}
-
 // parameters of the simulation. Each is measured by itself; none is fitted to a point that is predicted.
 type parameters struct {
 	MeasuredAt string `json:"measuredAt"`
@@ -54,7 +48,6 @@ type parameters struct {
 	SeveralEvents []commitCost `json:"severalEvents"` // each lock is of another event
 	HTTP          []httpCost   `json:"http"`          // by the number of clients
 	Conflict      conflictCost `json:"conflict"`
-	Watch         watchCost    `json:"watch"`
 }
 
 func readParameters(file string) (p parameters, err error) {

@@ -84,10 +84,6 @@ func measureParameters(ctx context.Context, s settings) (p parameters, err error
 		}
 		p.HTTP = append(p.HTTP, cost)
 	}
-	fmt.Fprint(os.Stderr, "\r\033[K  processes that watch")
-	if p.Watch, err = measureWatch(ctx, s, p); err != nil {
-		return p, fmt.Errorf("processes that watch: %w", err)
-	}
 	fmt.Fprint(os.Stderr, "\r\033[K  conflicts")
 	if p.Conflict, err = measureConflict(ctx, s); err != nil {
 		return p, fmt.Errorf("conflicts: %w", err)
@@ -219,8 +215,8 @@ func usedCPU(ctx context.Context, e *env) (u cpuUse, err error) {
 
 // httpUse is what a closed loop through HTTP used, while some more processes had nothing to do.
 type httpUse struct {
-	requests, commits          float64
-	api, idle, process, mongod float64 // milliseconds of CPU time; idle is that of the other processes
+	requests, commits    float64
+	api, process, mongod float64 // milliseconds of CPU time
 }
 
 // locksPerCommit is how many locks a transaction had.
@@ -228,7 +224,7 @@ func (u httpUse) locksPerCommit() float64 { return u.requests / u.commits }
 
 // measureHTTP measures the CPU time of requests through HTTP, without that of their transactions.
 func measureHTTP(ctx context.Context, s settings, clients int, commits []commitCost) (httpCost, error) {
-	u, err := useHTTP(ctx, s, clients, 0)
+	u, err := useHTTP(ctx, s, clients)
 	perCommit := costOf(commits, u.locksPerCommit())
 	return httpCost{
 		Clients: clients, API: (u.api - perCommit.ProcessCPU*u.commits) / u.requests, Generator: u.process / u.requests,
@@ -236,19 +232,10 @@ func measureHTTP(ctx context.Context, s settings, clients int, commits []commitC
 	}, err
 }
 
-// measureWatch measures what other processes cost that have no requests.
-func measureWatch(ctx context.Context, s settings, p parameters) (watchCost, error) {
-	const idle = 2
-	clients := p.HTTP[len(p.HTTP)-1].Clients
-	u, err := useHTTP(ctx, s, clients, idle)
-	alone := costOf(p.OneEvent, u.locksPerCommit()).MongodCPU + httpCostOf(p.HTTP, float64(clients)).Mongod
-	return watchCost{ProcessCPU: u.idle / u.commits / idle, MongodCPU: max(0, u.mongod/u.commits-alone) / idle}, err
-}
-
-// useHTTP lets clients lock seats of one event through one process, beside idle ones.
-func useHTTP(ctx context.Context, s settings, clients, idle int) (u httpUse, err error) {
+// useHTTP lets clients lock seats of one event through one process.
+func useHTTP(ctx context.Context, s settings, clients int) (u httpUse, err error) {
 	s.duration = parameterTime
-	row := httpRow{variant: engineName, processes: 1 + idle, seats: ampleSeats}
+	row := httpRow{variant: engineName, processes: 1, seats: ampleSeats}
 	var e *env
 	row.beside = func(_ context.Context, opened *env) (func(*measurement) error, error) {
 		e = opened
@@ -266,17 +253,17 @@ func useHTTP(ctx context.Context, s settings, clients, idle int) (u httpUse, err
 		if err != nil {
 			return m, err
 		}
-		before, err := e.httpUse(ctx, servers)
+		before, err := e.httpUse(ctx, servers[0])
 		if err != nil {
 			return m, err
 		}
 		if m, err = load("m", parameterTime); err != nil {
 			return m, err
 		}
-		after, err := e.httpUse(ctx, servers)
+		after, err := e.httpUse(ctx, servers[0])
 		u = httpUse{
 			requests: float64(m.Granted), commits: after.commits - before.commits, api: after.api - before.api,
-			idle: after.idle - before.idle, process: after.process - before.process, mongod: after.mongod - before.mongod,
+			process: after.process - before.process, mongod: after.mongod - before.mongod,
 		}
 		m.Granted += warm.Granted
 		return m, err
@@ -286,23 +273,16 @@ func useHTTP(ctx context.Context, s settings, clients, idle int) (u httpUse, err
 }
 
 // httpUse is what was used so far. Each transaction of an event has a record of its changes.
-func (e *env) httpUse(ctx context.Context, servers []*server) (u httpUse, err error) {
-	for i, server := range servers {
-		p, err := readProcess(server.address)
-		if err != nil {
-			return u, err
-		}
-		if i == 0 {
-			u.api = p.cpu / ms
-		} else {
-			u.idle += p.cpu / ms
-		}
+func (e *env) httpUse(ctx context.Context, server *server) (u httpUse, err error) {
+	api, err := readProcess(server.address)
+	if err != nil {
+		return u, err
 	}
 	used, err := usedCPU(ctx, e)
 	if err != nil {
 		return u, err
 	}
-	u.process, u.mongod = used.process/ms, used.mongod/ms
+	u.api, u.process, u.mongod = api.cpu/ms, used.process/ms, used.mongod/ms
 	records, err := e.DB.Collection("changes").CountDocuments(ctx, bson.D{})
 	u.commits = float64(records)
 	return u, err

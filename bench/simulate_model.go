@@ -373,7 +373,6 @@ func (e *simEngine) committedAll(lines []*simLine, batches [][]*simRequest, lock
 		e.commits++
 		e.committed += locks
 	}
-	e.watched()
 	for i, l := range lines {
 		delete(e.held, l.event)
 		e.revisions[l.event]++
@@ -395,16 +394,4 @@ func (e *simEngine) committedAll(lines []*simLine, batches [][]*simRequest, lock
 		}
 	}
 	then()
-}
-
-// watched lets the other processes see a transaction: they watch the changes, for their streams.
-func (e *simEngine) watched() {
-	if !e.http {
-		return
-	}
-	for _, other := range e.engines {
-		if other != e {
-			e.mongod.do(e.Watch.MongodCPU*ms, func() { other.cpu.do(e.Watch.ProcessCPU*ms, func() {}) })
-		}
-	}
 }
