@@ -17,7 +17,11 @@ const leftoverAge = time.Hour
 // removeLeftovers removes the temporary data folders of servers that do not run any more: nothing could remove them
 // when everything was killed at once. Each has over 300 MB, and a full disk fails every later start.
 func removeLeftovers() {
-	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), "mongod-*")) // the pattern is correct
+	var folders []string
+	for _, parent := range []string{os.TempDir(), memoryDir} {
+		found, _ := filepath.Glob(filepath.Join(parent, "mongod-*")) // the pattern is correct
+		folders = append(folders, found...)
+	}
 	for _, dir := range folders {
 		info, err := os.Stat(dir)
 		if err != nil || clock.Clock(clock.System).Since(info.ModTime()) < leftoverAge || isServed(dir) {

@@ -168,7 +168,7 @@ func (r *ReplicaSet) releasePorts() {
 // MongodOptions configures a mongod.
 type MongodOptions struct {
 	DataDir  string    // "" for a temporary folder
-	Test     bool      // enables fail points
+	Test     bool      // enables fail points; a temporary folder is in memory, if there is room
 	Progress io.Writer // reports a fetch
 	// Proxy returns the address of a proxy to a member. Clients and the other
 	// members then use that address. nil: they connect directly.
@@ -253,7 +253,7 @@ func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (
 	} else if dir == "" {
 		removeLeftovers()
 		var err error
-		if dir, err = os.MkdirTemp("", "mongod-"); err != nil {
+		if dir, err = os.MkdirTemp(tempParent(o.Test), "mongod-"); err != nil {
 			return nil, err
 		}
 		tempDir = dir
