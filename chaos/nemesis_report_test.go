@@ -172,11 +172,11 @@ func (r *nemesisReport) add(result roundResult) {
 	}
 }
 
-// isSufficient reports whether the rounds had enough requests, seals, streams and observed states, and
-// every history was decided.
-func (r nemesisReport) isSufficient() bool {
-	return r.requests >= 50*r.rounds && r.seals >= r.rounds/2 && r.told >= 50*r.rounds && r.webhooks >= 50*r.rounds && r.undecided == 0 &&
-		r.replayed >= 10*r.rounds && r.buried >= r.rounds/4 &&
-		r.streams >= 6*r.rounds && r.observed >= 6*r.rounds &&
-		r.halls.isSufficient(r.rounds) && r.payments.isSufficient(r.rounds)
+// isSufficient reports whether there were as many requests, seals, streams and observed states as so many rounds
+// must have, and every history was decided.
+func (r nemesisReport) isSufficient(rounds int) bool {
+	return r.requests >= 50*rounds && r.seals >= rounds/2 && r.told >= 50*rounds && r.webhooks >= 50*rounds && r.undecided == 0 &&
+		r.replayed >= 10*rounds && r.buried >= rounds/4 &&
+		r.streams >= 6*rounds && r.observed >= 6*rounds &&
+		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "50"); err != nil { // a walk of the model takes a second and a half
+	if err := flag.Set("rapid.checks", "20"); err != nil { // a walk of the model takes half a second, or two under load
 		panic(err)
 	}
 	testenv.Main(m)

@@ -43,7 +43,7 @@ func buildFormer(t *testing.T) string {
 	if unpackErr := unpack.Wait(); err != nil || unpackErr != nil {
 		t.Fatalf("the former version is not in the history of this clone (git fetch --unshallow): %v, %v: %s", err, unpackErr, &failure)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", dir+"/", "./cmd/api")
+	build := exec.Command("go", "build", "-o", dir+"/", "./cmd/api")
 	build.Dir = source
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -341,21 +341,21 @@ func TestUpgrade_BothVersionsServeOneDatabase(t *testing.T) {
 	u.createEvents(u.apis["former"])
 	end := u.begin(8)
 	defer end()
-	u.await("former", 200)
+	u.await("former", 60)
 
 	u.start(dir, "new")
-	u.await("former", 300)
-	u.await("new", 300)
+	u.await("former", 100)
+	u.await("new", 100)
 	u.start(dir, "second")
-	u.await("former", 200)
-	u.await("second", 200)
+	u.await("former", 60)
+	u.await("second", 60)
 	if state, err := u.env.UpgradeState(t.Context()); err != nil || state != mongodb.UpgradeRunning {
 		t.Fatalf("the upgrade is %q, %v", state, err)
 	}
 	u.stop(former, "former")
 	u.finish()
-	u.await("new", 200)
-	u.await("second", 200)
+	u.await("new", 60)
+	u.await("second", 60)
 	u.checkNothingLeft()
 
 	var refused atomic.Bool
@@ -363,16 +363,16 @@ func TestUpgrade_BothVersionsServeOneDatabase(t *testing.T) {
 	again := u.start(u.former, "former again")
 	if !poll(time.Minute, 100*time.Millisecond, func() bool {
 		before := u.count("former again")
-		u.await("new", 50)
+		u.await("new", 30)
 		refused.Store(u.count("former again") == before)
 		return refused.Load()
 	}) {
 		t.Error("the former version still locks seats")
 	}
 	u.unguarded.Store(false)
-	u.await("new", 200)
+	u.await("new", 60)
 	u.stop(again, "former again")
-	u.await("second", 200)
+	u.await("second", 60)
 	end()
 	u.checkAcknowledged()
 	u.checkNothingLeft()
