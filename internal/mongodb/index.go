@@ -30,6 +30,44 @@ type Index struct {
 	ExpireAfter time.Duration
 }
 
+// buildMissing builds the indexes of a collection that are missing and whose names are free, in one command: MongoDB reads
+// the documents once for all. It returns those that ensureIndex has to look at one by one, which are all if MongoDB rejects
+// the command.
+func (db *DB) buildMissing(ctx context.Context, c Collection) (left []Index, err error) {
+	have, err := db.indexesOf(ctx, c.Name)
+	if err != nil {
+		return c.Indexes, unlessRefused(err)
+	}
+	var missing []Index
+	specs := bson.A{}
+	for _, i := range c.Indexes {
+		name := i.name()
+		switch {
+		case have[name] != nil && !i.matches(have[name]):
+			left = append(left, i)
+		case !i.isIn(have):
+			db.log.InfoContext(ctx, "Building index", slog.String("collection", c.Name), slog.String("index", name))
+			missing, specs = append(missing, i), append(specs, indexSpec(name, i))
+		}
+	}
+	if len(missing) == 0 {
+		return left, nil
+	}
+	err = db.RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.Name}, {Key: "indexes", Value: specs}}).Err()
+	if err != nil {
+		left = append(left, missing...)
+	}
+	return left, unlessRefused(err)
+}
+
+// unlessRefused is an error that says that the database does not answer.
+func unlessRefused(err error) error {
+	if err == nil || refusedSchema(err) {
+		return nil
+	}
+	return err
+}
+
 // ensureIndex makes an index, under any name. An index of the same name with another
 // definition is dropped once the new one is complete.
 func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) error {
@@ -195,6 +233,10 @@ func (i Index) name() string {
 }
 
 func createIndex(collection, name string, i Index) bson.D {
+	return bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{indexSpec(name, i)}}}
+}
+
+func indexSpec(name string, i Index) bson.D {
 	spec := bson.D{{Key: "key", Value: i.Keys}, {Key: "name", Value: name}}
 	if i.Unique {
 		spec = append(spec, bson.E{Key: "unique", Value: true})
@@ -209,8 +251,7 @@ func createIndex(collection, name string, i Index) bson.D {
 	if i.CaseInsensitive {
 		collation = bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}
 	}
-	spec = append(spec, bson.E{Key: "collation", Value: collation})
-	return bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{spec}}}
+	return append(spec, bson.E{Key: "collation", Value: collation})
 }
 
 // IgnoringCase is the collation of an index that is CaseInsensitive, and of its queries.

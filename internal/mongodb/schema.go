@@ -61,7 +61,11 @@ func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degra
 			}
 			degraded = append(degraded, advice(err, "db.runCommand("+shell(collMod(c, db.Shared()))+")"))
 		}
-		for _, index := range c.Indexes {
+		left, err := db.buildMissing(ctx, c)
+		if err != nil {
+			return degraded, Translate(err)
+		}
+		for _, index := range left {
 			if err := db.ensureIndex(ctx, c.Name, index); err != nil {
 				if !refusedSchema(err) {
 					return degraded, Translate(err)
