@@ -188,13 +188,16 @@ func newAPI(s Services) (http.Handler, *api) {
 // registerPublicRoutes adds the routes that need no key. /metrics needs one if
 // the request comes from another machine.
 func (a *api) registerPublicRoutes(mux *http.ServeMux) {
-	document, err := a.huma.OpenAPI().MarshalJSON()
-	if err != nil {
-		panic(fmt.Sprintf("encode the OpenAPI document: %v", err)) // a programming error
-	}
+	document := sync.OnceValue(func() []byte {
+		text, err := a.huma.OpenAPI().MarshalJSON()
+		if err != nil {
+			panic(fmt.Sprintf("encode the OpenAPI document: %v", err)) // a programming error
+		}
+		return text
+	})
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		writeBody(w, document)
+		writeBody(w, document())
 	})
 	docs := v5emb.New("Holdfast", "/openapi.json", "/docs/")
 	mux.Handle("GET /docs/", docs)
