@@ -104,9 +104,10 @@ export function captionOf(c, section, count, view, most = counted) {
 
 /**
  * nameOf is the picture of a section's name, and where it is: beside a point of the plan, inside or outside of the outline,
- * where it covers the fewest seats. null: the section is too small for it. `pictures` keeps pictures for other scales.
+ * where it covers the fewest seats, and rather no edge. null: the section is too small for it. `pictures` keeps pictures for other scales.
  */
-export function nameOf({ hall, ratio, colors, context: c, pictures }, { scale }, section) {
+export function nameOf(painter, { scale }, section) {
+  const { hall, ratio, colors, context: c, pictures } = painter;
   const { box, name, middle } = section;
   const width = (box.x1 - box.x0) * scale;
   if (width < 40 * ratio) return null;
@@ -123,6 +124,8 @@ export function nameOf({ hall, ratio, colors, context: c, pictures }, { scale },
     const [px, py, r] = [wide / 2 / scale, away / scale, hall.spacing * 0.4];
     let covers = 0;
     hall.grid.each(middle.x - px - r, y + dy / scale - py - r, middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
+    const corners = [-px, px].flatMap((by) => [-py, py].map((down) => hall.sectionAt(middle.x + by, y + dy / scale + down, (s) => painter.isShown(s))));
+    if (new Set(corners).size > 1) covers += 0.5; // it lies across an edge
     places.push({ x: middle.x, y, dy, covers });
     if (covers === 0) break;
   }
