@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,7 +29,9 @@ import (
 const (
 	// parameterTime is how long each cost is measured, but for a first part that is not counted.
 	parameterTime = time.Second
-	slowdownTime  = time.Second / 2
+	// slowdownTime is that of a part of a round.
+	slowdownTime   = 200 * time.Millisecond
+	slowdownRounds = 9
 	// conflictHold is shorter than the time after which a committer backs off.
 	conflictHold   = 400 * time.Millisecond
 	conflictRounds = 2
@@ -112,18 +114,31 @@ func newMonitoredEnv(ctx context.Context, s settings, monitor *event.CommandMoni
 	return &env{Core: c, uri: s.mongoURI}, nil
 }
 
-// measureSlowdown measures how much longer work takes while all cores do the same.
+// measureSlowdown measures how much longer work takes while all cores do the same: the median of several rounds, in
+// which one thread and one for each core take turns. The work is what servers do: to read and write JSON.
 func measureSlowdown() float64 {
-	hashed := func(threads int) (perThread float64) {
+	type request struct {
+		EventID, UserID, IdempotencyKey string
+		Seats, TTLSeconds               int
+	}
+	body, err := json.Marshal(request{ids.New().String(), ids.New().String(), requestKey(1, 1), 2, 600}) //nolint:mnd // an example
+	if err != nil {
+		panic(err) // a programming error
+	}
+	done := func(threads int) (perThread float64) {
 		var all sync.WaitGroup
 		var count atomic.Int64
 		until := wallClock().Add(slowdownTime)
 		for range threads {
 			all.Go(func() {
-				block := make([]byte, 64<<10) //nolint:mnd // more than the first cache holds
 				for wallClock().Before(until) {
-					sum := sha256.Sum256(block)
-					copy(block, sum[:])
+					var r request
+					if err := json.Unmarshal(body, &r); err != nil {
+						panic(err) // a programming error
+					}
+					if _, err := json.Marshal(r); err != nil {
+						panic(err)
+					}
 					count.Add(1)
 				}
 			})
@@ -131,7 +146,11 @@ func measureSlowdown() float64 {
 		all.Wait()
 		return float64(count.Load()) / float64(threads)
 	}
-	return hashed(1) / hashed(runtime.NumCPU())
+	ratios := make([]float64, slowdownRounds)
+	for i := range ratios {
+		ratios[i] = done(1) / done(runtime.NumCPU())
+	}
+	return quantileOf(ratios, .5) //nolint:mnd // the median
 }
 
 // measureCommit lets so many callers ask at once, waits until all are answered, and begins again. Callers of several
