@@ -420,6 +420,7 @@ func TestLoadBalancer_HAProxyAcceptsEachForm(t *testing.T) {
 	}
 	for name, settings := range map[string][]string{
 		"as it is": nil, "DNS": {"API_DNS=api-pods:8080"}, "for operators": {"OPERATORS=yes", "LISTEN=127.0.0.1:8080"},
+		"behind an Ingress": {"API_DNS=api-pods:8080", "FRONT=yes"},
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, "-c", "-f", "../deploy/haproxy/haproxy.cfg")
 		cmd.Env = slices.Concat(os.Environ(), env, settings)
@@ -429,8 +430,8 @@ func TestLoadBalancer_HAProxyAcceptsEachForm(t *testing.T) {
 	}
 }
 
-// An address that fails to show a valid key again and again gets 429, before a process is asked. A process is not asked for a
-// request whose body is not there.
+// An address that shows no key again and again gets 429, before a process is asked; a request with a key is passed on. A process
+// is not asked for a request whose body is not there.
 func TestLoadBalancer_HAProxyLimitsAddresses(t *testing.T) {
 	t.Parallel()
 	var asked, withBody atomic.Int64
@@ -491,6 +492,19 @@ func TestLoadBalancer_HAProxyLimitsAddresses(t *testing.T) {
 	before := asked.Load()
 	if status, _, _, err := c.send(t.Context(), http.MethodGet, "/api/events", nil); err != nil || status != 429 || asked.Load() != before {
 		t.Errorf("a further attempt: %d %v", status, err)
+	}
+	withKey, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+front+"/api/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withKey.Header.Set("Authorization", "Bearer k")
+	answer, err := http.DefaultClient.Do(withKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeQuietly(answer.Body)
+	if answer.StatusCode != http.StatusUnauthorized || asked.Load() != before+1 {
+		t.Errorf("a request with a key: %d", answer.StatusCode)
 	}
 }
 

@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,11 +64,28 @@ func TestIngress_HidesWhatIsForOperators(t *testing.T) {
 			t.Errorf("the Ingress admits %s", path)
 		}
 	}
-	for _, path := range []string{"/docs", "/docs/", "/openapi.json"} {
+	for _, path := range []string{"/docs", "/docs/", "/openapi.json", "/assets/holdfast-seats.js", "/assets/holdfast-seats.js.map",
+		"/assets/holdfast-seats-" + pickerVersion(t) + ".js"} {
 		if !admits(ingress, path) {
 			t.Errorf("the Ingress does not admit %s", path)
 		}
 	}
+}
+
+// pickerVersion is the version in the path of the seat map.
+func pickerVersion(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../picker/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pack struct {
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(text, &pack); err != nil || pack.Version == "" {
+		t.Fatalf("the seat map has no version: %v", err)
+	}
+	return pack.Version
 }
 
 // Requests go from the Ingress to the balancer, and from there to the API's pods, whose names it asks DNS for.
@@ -92,7 +110,8 @@ func TestBalancer_IsBetweenTheIngressAndTheAPI(t *testing.T) {
 	}
 	proxy, pods := all[balancer].Spec.Containers[0], services["api-pods"]
 	want := fmt.Sprintf("%s.%s.svc.cluster.local:%d", pods.Name, pods.Namespace, pods.Spec.Ports[0].Port)
-	if len(proxy.Env) != 1 || proxy.Env[0].Name != "API_DNS" || proxy.Env[0].Value != want || pods.Spec.ClusterIP != corev1.ClusterIPNone {
+	env := []corev1.EnvVar{{Name: "API_DNS", Value: want}, {Name: "FRONT", Value: "yes"}}
+	if !slices.Equal(proxy.Env, env) || pods.Spec.ClusterIP != corev1.ClusterIPNone {
 		t.Errorf("the balancer looks for %+v, the pods are %s", proxy.Env, want)
 	}
 	if port := all["api"].Spec.Containers[0].Ports[0]; port.ContainerPort != pods.Spec.Ports[0].Port {
