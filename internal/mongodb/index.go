@@ -30,9 +30,9 @@ type Index struct {
 	ExpireAfter time.Duration
 }
 
-// buildMissing builds the indexes of a collection that are missing and whose names are free, in one command: MongoDB reads
-// the documents once for all. It returns those that ensureIndex has to look at one by one, which are all if MongoDB rejects
-// the command.
+// buildMissing builds the indexes of a collection that are missing, in one command: MongoDB reads the documents once for all.
+// It returns those that ensureIndex has to look at one by one: unique ones, which documents of other software may prevent, those
+// whose names are taken, and all if MongoDB rejects the command.
 func (db *DB) buildMissing(ctx context.Context, c Collection) (left []Index, err error) {
 	have, err := db.indexesOf(ctx, c.Name)
 	if err != nil {
@@ -43,15 +43,17 @@ func (db *DB) buildMissing(ctx context.Context, c Collection) (left []Index, err
 	for _, i := range c.Indexes {
 		name := i.name()
 		switch {
-		case have[name] != nil && !i.matches(have[name]):
+		case have[name] != nil && !i.matches(have[name]), i.Unique && !i.isIn(have):
 			left = append(left, i)
 		case !i.isIn(have):
-			db.log.InfoContext(ctx, "Building index", slog.String("collection", c.Name), slog.String("index", name))
 			missing, specs = append(missing, i), append(specs, indexSpec(name, i))
 		}
 	}
-	if len(missing) == 0 {
-		return left, nil
+	if len(missing) <= 1 {
+		return append(left, missing...), nil
+	}
+	for _, i := range missing {
+		db.log.InfoContext(ctx, "Building index", slog.String("collection", c.Name), slog.String("index", i.name()))
 	}
 	err = db.RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.Name}, {Key: "indexes", Value: specs}}).Err()
 	if err != nil {

@@ -40,11 +40,8 @@ const (
 	codeNamespaceExists = 48
 	codeIndexOptions    = 85
 	codeIndexKeySpecs   = 86
-	codeUnauthorized    = 13
-	codeDuplicateKey    = 11000
 	codeMaxTimeExpired  = 50
 	codeLockTimeout     = 24
-	codeCannotCreateIdx = 67
 	codeIndexNotFound   = 27
 	codeInvalidDocument = 121
 )
