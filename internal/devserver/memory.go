@@ -3,6 +3,7 @@ package devserver
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -10,17 +11,22 @@ import (
 const (
 	// memoryDir is a file system in memory, where the system has one.
 	memoryDir = "/dev/shm"
-	// memoryBytes have to be free for the data of tests: the servers of a storm take 2 GiB, and several run at once.
-	memoryBytes = 8 << 30
+	// memoryBytes have to be free for the data of tests, beside what servers that run there may still take.
+	memoryBytes = 4 << 30
+	serverBytes = 1 << 30
 )
 
 // tempParent is where a temporary data folder is made. That of a test is in memory, if there is room: with a database for
 // each test, a fourth of the server's time is the disk's. TMPDIR overrides it.
 func tempParent(test bool) string {
-	if test && os.Getenv("TMPDIR") == "" && availableMemory() >= memoryBytes && freeBytes(memoryDir) >= memoryBytes {
-		return memoryDir
+	if !test || os.Getenv("TMPDIR") != "" {
+		return os.TempDir()
 	}
-	return os.TempDir()
+	servers, _ := filepath.Glob(filepath.Join(memoryDir, "mongod-*")) // the pattern is correct
+	if need := memoryBytes + serverBytes*uint64(len(servers)); min(availableMemory(), freeBytes(memoryDir)) < need {
+		return os.TempDir()
+	}
+	return memoryDir
 }
 
 // freeBytes is the free space of a folder's file system; 0 if there is no such folder.
