@@ -12,7 +12,8 @@
 //	                   caller gives      └─Undecided──┘
 //	                   up: dropped
 //
-// A key in trouble is no other key's trouble:
+// A key in trouble is no other key's trouble, while there are fewer of them than commits that may run together
+// (Options.MaxInFlight):
 //
 //	in a commit of several keys          then
 //	the commit fails, for any reason     each key is committed by itself, at the same time;

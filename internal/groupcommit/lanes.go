@@ -74,7 +74,7 @@ func (q *Queue[K, C, R]) takeUpReady() (groups []group[K, C, R], isOpen bool) {
 		requests := q.takeUp(l, room)
 		room -= len(requests)
 		if len(requests) == 0 {
-			delete(q.lines, l.key) // all callers gave up
+			q.remove(l) // all callers gave up
 			continue
 		}
 		groups = append(groups, group[K, C, R]{line: l, requests: requests})

@@ -29,7 +29,7 @@ type pace struct {
 const (
 	// yieldBatches is how many batches are delayed after contention was noticed.
 	yieldBatches = 4
-	// maxYieldDelay bounds a delay with a few contenders, without its jitter.
+	// maxYieldDelay bounds a delay with a few contenders, without its jitter, and the wait after an attempt that failed.
 	maxYieldDelay = 30 * time.Millisecond
 	// manyContenders take turns. Fewer would lose more to the gaps between turns than to attempts that fail.
 	manyContenders = 4

@@ -131,14 +131,14 @@ func (q *Queue[K, C, R]) release(l *line[K, C, R]) {
 	if len(l.undecided)+len(l.waiting) > 0 {
 		q.offer(l)
 	} else {
-		delete(q.lines, l.key)
-		q.keepPace(l)
+		q.remove(l)
 	}
 }
 
-// keepPace remembers the pace of a line that is removed. If there are too many, it forgets them all: each costs a
-// batch that does not know of contention. The caller holds q.mu.
-func (q *Queue[K, C, R]) keepPace(l *line[K, C, R]) {
+// remove removes a line without work, and remembers its pace. If there are too many paces, it forgets them all: each costs
+// a batch that does not know of contention. The caller holds q.mu.
+func (q *Queue[K, C, R]) remove(l *line[K, C, R]) {
+	delete(q.lines, l.key)
 	if l.pace.revision == 0 {
 		return
 	}
