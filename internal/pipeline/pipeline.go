@@ -21,12 +21,13 @@ type ID = holdfast.ID
 
 // Pipeline carries out commands in one database. It is safe for concurrent use.
 type Pipeline struct {
-	store  *store.Store
-	rules  inventory.Rules
-	users  UserLookup
-	memory memory
-	writer int32 // of this process; random
-	queue  *groupcommit.Queue[ID, queued, inventory.Result]
+	store   *store.Store
+	rules   inventory.Rules
+	users   UserLookup
+	memory  memory
+	repeats *repeats
+	writer  int32 // of this process; random
+	queue   *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
 // Options of New.
@@ -43,7 +44,10 @@ type Options struct {
 
 // New returns a pipeline that carries out commands in a store.
 func New(s *store.Store, o Options) *Pipeline {
-	p := &Pipeline{store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}, writer: 1 + rand.Int32N(math.MaxInt32)}
+	p := &Pipeline{
+		store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}, repeats: newRepeats(),
+		writer: 1 + rand.Int32N(math.MaxInt32),
+	}
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,
 		Now:        s.DB().Clock(),

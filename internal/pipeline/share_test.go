@@ -250,6 +250,40 @@ func TestShare_ARefusalOfOneEventIsNoneOfAnother(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
+// A request that is repeated, as after a lost answer, is answered by itself: it fails the transaction of no other event.
+func TestShare_ARepeatedRequestFailsNoTransaction(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p, events := newProcess(t, w), manyEvents(w)
+	atOnce(p, events, func(i int) inventory.Acquire { return acquire(events[i], 1, "") }) // now they are remembered
+	used := acquire(events[3], 1, "used")
+	lock := submit(t, p, events[3], used).Lock
+	failed := func() (n int) {
+		for _, o := range []mongodb.Outcome{mongodb.Refused, mongodb.Rejected, mongodb.Conflict} {
+			n += w.Transactions(o)
+		}
+		return n
+	}
+	before := failed()
+	used.LockID = ids.New()
+	results, errs := atOnce(p, events, func(i int) inventory.Acquire {
+		if i == 3 {
+			return used
+		}
+		return acquire(events[i], 1, "")
+	})
+	for _, err := range errs {
+		wantCode(t, err, "")
+	}
+	if results[3].Lock.ID != lock.ID || !results[3].Replayed {
+		t.Errorf("a repeated request has the lock %v, want %v", results[3].Lock.ID, lock.ID)
+	}
+	if n := failed() - before; n > 1 {
+		t.Errorf("%d transactions failed, want at most that of the repeated request", n)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
 // Seated events share transactions too, once their maps are remembered, and two processes that sell the same events
 // sell no seat twice.
 func TestShare_TwoProcessesSellSeatedAndUnseatedEvents(t *testing.T) {
