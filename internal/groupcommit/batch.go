@@ -12,6 +12,9 @@ type Batch[K comparable, C any] struct {
 	Contended bool
 	// RetryDelay is how long to wait, about, if another process's transaction holds the key's document; 0: not known.
 	RetryDelay time.Duration
+	// Rest is for the pauses between attempts: it calls wait, and other keys may commit meanwhile. It may take longer than
+	// wait. nil in a test's batch.
+	Rest func(wait func())
 }
 
 // Group is the commands of one key, in order of arrival; there is at least one.

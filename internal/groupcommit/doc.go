@@ -12,14 +12,14 @@
 //	                   caller gives      └─Undecided──┘
 //	                   up: dropped
 //
-// A key in trouble is no other key's trouble, while there are fewer of them than commits that may run together
-// (Options.MaxInFlight):
+// A key in trouble is no other key's trouble:
 //
 //	in a commit of several keys          then
 //	the commit fails, for any reason     each key is committed by itself, at the same time;
 //	                                     settled, if the outcome is unknown or Commit panicked
 //	Commit leaves a key out (Apart)      it is committed by itself
 //	the commit takes over 50 ms          its lane serves other keys meanwhile
+//	the commit waits to be tried again   another key commits meanwhile (Batch.Rest)
 //
 // Commands that can't share a commit (Options.MayShare), keys with many commands, and keys that
 // yield to other processes need no lane. If shared commits keep failing, because other processes write the same keys,

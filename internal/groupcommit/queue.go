@@ -247,12 +247,22 @@ func (q *Queue[K, C, R]) settle(g group[K, C, R], cause error) (Committed[R], er
 		if err == nil || errors.Is(err, ErrUnknown) {
 			return committed, err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(q.options.SettleInterval):
-		}
+		q.rest(func() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(q.options.SettleInterval):
+			}
+		})
 	}
 	return Committed[R]{}, fmt.Errorf("%w: %w", ErrUnknown, cause)
+}
+
+// rest lets another key commit while a commit waits for its next attempt: many keys in trouble, such as those of a
+// transaction of a process that has died, delay no others.
+func (q *Queue[K, C, R]) rest(wait func()) {
+	<-q.slots
+	defer func() { q.slots <- struct{}{} }()
+	wait()
 }
 
 // attempt calls Commit once. A panic becomes an ErrUnknown: it must end neither the
@@ -268,6 +278,7 @@ func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b
 			err = fmt.Errorf("%w: Commit panicked: %w", ErrUnknown, cause)
 		}
 	}()
+	b.Rest = q.rest
 	committed, err = q.options.Commit(ctx, b)
 	if err == nil && !fits(groups, committed) {
 		panic("groupcommit: Commit did not return one outcome for each command")

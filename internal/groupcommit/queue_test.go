@@ -70,6 +70,34 @@ func TestSubmit_KeysDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
+// A commit that waits for its next attempt lets another key commit, and goes on when there is room again.
+func TestQueue_ARestLetsAnotherKeyCommit(t *testing.T) {
+	withHarness(t, testOptions{MaxInFlight: 1}, func(s *harness) {
+		a := s.submit("a", 1)
+		held := s.nextIs(1)
+		b := s.submit("b", 2)
+		s.noCall()
+		wait, rested := make(chan struct{}), make(chan struct{})
+		go func() {
+			held.batch.Rest(func() { <-wait })
+			close(rested)
+		}()
+		other := s.nextIs(2)
+		close(wait)
+		synctest.Wait()
+		select {
+		case <-rested:
+			t.Error("two commits run together")
+		default:
+		}
+		other.succeed()
+		b.wantResult("ok 2")
+		<-rested
+		held.succeed()
+		a.wantResult("ok 1")
+	})
+}
+
 func TestSubmit_CommitsInFlightAreBounded(t *testing.T) {
 	withHarness(t, testOptions{MaxInFlight: 2}, func(s *harness) {
 		s.submit("a", 1)

@@ -212,13 +212,20 @@ func (l *ledger) stampede(n int, patience func(command int) time.Duration) error
 
 func TestStampede_PatientCallersAllGetTheirResults(t *testing.T) {
 	t.Parallel()
-	l := newLedger(func() fault { return noFault })
-	if err := l.stampede(5000, func(int) time.Duration { return time.Hour }); err != nil {
-		t.Error(err)
+	const tries = 50 // long lines share no commit: how many keys are ready at once depends on the scheduler
+	for range tries {
+		l := newLedger(func() fault { return noFault })
+		if err := l.stampede(5000, func(int) time.Duration { return time.Hour }); err != nil {
+			t.Error(err)
+		}
+		if len(l.carried) != 5000 {
+			t.Errorf("%d commands are carried out, want all", len(l.carried))
+		}
+		if l.shared > 0 {
+			return
+		}
 	}
-	if len(l.carried) != 5000 || l.shared == 0 {
-		t.Errorf("%d commands are carried out, want all; %d commits were shared", len(l.carried), l.shared)
-	}
+	t.Errorf("no commit was shared in %d stampedes", tries)
 }
 
 func TestStampede_AnswersAgreeWithTheLedgerDespiteFaults(t *testing.T) {

@@ -55,6 +55,17 @@ func WithFastRetry(ctx context.Context, delay time.Duration) context.Context {
 	return context.WithValue(ctx, fastRetryKey{}, max(delay, fastRetryDelay))
 }
 
+type restKey struct{}
+
+// WithRest calls rest for each pause between two attempts of a transaction of the context. rest has to call wait, once. nil
+// changes nothing.
+func WithRest(ctx context.Context, rest func(wait func())) context.Context {
+	if rest == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, restKey{}, rest)
+}
+
 // InTx runs fn in a transaction and commits it. fn may run several times: it builds its
 // result anew each time, returns every driver error, and does nothing that a rollback
 // can't undo. Called within a transaction, InTx joins it.
@@ -148,13 +159,23 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			db.endOrphansQuietly(ctx)
 			nextSearch = db.clock().Add(orphanSearchInterval)
 		}
-		if pause(ctx, wait/2+rand.N(wait)) != nil {
+		if restFor(ctx, wait/2+rand.N(wait)) != nil {
 			return exhaustedOutcome(err), attempt, ConflictError(err)
 		}
 		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
 			wait = min(wait, fastDelay)
 		}
 	}
+}
+
+// restFor is pause within the context's rest.
+func restFor(ctx context.Context, d time.Duration) (err error) {
+	rest, found := ctx.Value(restKey{}).(func(wait func()))
+	if !found {
+		return pause(ctx, d)
+	}
+	rest(func() { err = pause(ctx, d) })
+	return err
 }
 
 // failedOutcome is the outcome of a transaction whose error is not repeatable.

@@ -116,6 +116,31 @@ func TestInTx_FastRetryEndsAfterAShortTime(t *testing.T) {
 	}
 }
 
+// The pauses between attempts are within the context's rest.
+func TestInTx_RestsBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	rests, runs, isResting := 0, 0, false
+	ctx := mongodb.WithRest(w.Ctx(), func(wait func()) {
+		rests++
+		isResting = true
+		wait()
+		isResting = false
+	})
+	err := mongodb.Do(ctx, w.DB, func(context.Context) error {
+		if runs++; isResting {
+			t.Error("an attempt begins during a rest")
+		}
+		if runs <= 3 {
+			return testenv.Conflict()
+		}
+		return nil
+	})
+	if err != nil || runs != 4 || rests != 3 {
+		t.Errorf("%v after %d attempts and %d rests, want 4 and 3", err, runs, rests)
+	}
+}
+
 func TestInTx_APanicLeavesNoTransactionOpen(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

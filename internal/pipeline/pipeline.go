@@ -93,7 +93,7 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 
 // commit carries out a batch of the queue.
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
-	ctx, end := traced(mongodb.WithFastRetry(withReadTime(ctx, b), b.RetryDelay), b)
+	ctx, end := traced(mongodb.WithRest(mongodb.WithFastRetry(withReadTime(ctx, b), b.RetryDelay), b.Rest), b)
 	defer end()
 	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
 	r.writer, r.contended = p.writer, b.Contended
