@@ -493,19 +493,25 @@ func TestLoadBalancer_HAProxyLimitsAddresses(t *testing.T) {
 	if status, _, _, err := c.send(t.Context(), http.MethodGet, "/api/events", nil); err != nil || status != 429 || asked.Load() != before {
 		t.Errorf("a further attempt: %d %v", status, err)
 	}
-	withKey, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+front+"/api/events", nil)
+	if status := statusWithKey(t, "http://"+front+"/api/events"); status != http.StatusUnauthorized || asked.Load() != before+1 {
+		t.Errorf("a request with a key: %d", status)
+	}
+}
+
+// statusWithKey asks for a page with some key.
+func statusWithKey(t *testing.T, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	withKey.Header.Set("Authorization", "Bearer k")
-	answer, err := http.DefaultClient.Do(withKey)
+	request.Header.Set("Authorization", "Bearer k")
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeQuietly(answer.Body)
-	if answer.StatusCode != http.StatusUnauthorized || asked.Load() != before+1 {
-		t.Errorf("a request with a key: %d", answer.StatusCode)
-	}
+	defer closeQuietly(answer.Body)
+	return answer.StatusCode
 }
 
 func signal(t *testing.T, p *process, s syscall.Signal) {

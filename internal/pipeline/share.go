@@ -10,8 +10,8 @@ import (
 )
 
 // mayShare reports whether a command may be in a transaction with commands of other events: one that is usually decided on
-// what is remembered, which a refusal and a repeated request are not. Behind mongos events may be on several shards, and a transaction on several
-// shards costs more than several transactions.
+// what is remembered, which a refusal and a repeated request are not. Behind mongos events may be on several shards, and a
+// transaction on several shards costs more than several transactions.
 func (p *Pipeline) mayShare(c queued) bool {
 	acquire, acquires := c.Command.(inventory.Acquire)
 	if acquires && acquire.Key != "" && p.repeats.note(acquire.UserID, acquire.Key) {
