@@ -29,7 +29,8 @@ type Canceller struct {
 var ErrOthersFirst = errors.New("another event is due to be cancelled first")
 
 // Ask stores the wish to cancel all of an event, cancels the event, and returns the ID of the run that carries it out:
-// that of an earlier wish, if one is left. It refuses with EVENT_NOT_FOUND. After OUTCOME_UNKNOWN it may be asked again.
+// that of an earlier wish, if one is left. It refuses with EVENT_NOT_FOUND. After OUTCOME_UNKNOWN it may be asked again: the
+// wish may be stored, and then it cancels the event in any case.
 func (c *Canceller) Ask(ctx context.Context, eventID holdfast.ID) (runID string, err error) {
 	s := c.Sweeper.Pipeline.Store()
 	if _, err := s.Event(ctx, eventID); err != nil {
@@ -39,7 +40,11 @@ func (c *Canceller) Ask(ctx context.Context, eventID holdfast.ID) (runID string,
 	if err != nil {
 		return "", err
 	}
-	return wish.RunID, c.close(ctx, eventID)
+	err = c.close(ctx, eventID)
+	if err != nil && !holdfast.IsNotFound(err) {
+		err = holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The wish is stored, but the event could not be changed yet; ask again.").By(err)
+	}
+	return wish.RunID, err
 }
 
 // close sets the event's status. No claim on it that begins afterwards succeeds.

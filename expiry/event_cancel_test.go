@@ -300,6 +300,37 @@ func TestEventCancel_OfNoEventIsRefused(t *testing.T) {
 	}
 }
 
+// The wish is stored before the event's status. If that can't be set, the answer does not say that nothing was changed.
+func TestEventCancel_IsUnknownOnceItsWishIsStored(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	b := paid(t, w, eventID, 2, "pay-1")
+	w.Set("events", eventID, bson.D{{Key: "internal", Value: "3-abc"}}) // the event can't be changed
+	c := canceller(w, 3)
+	for range 2 {
+		if _, err := c.Ask(w.Ctx(), eventID); !holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	stored, err := c.Next(w.Ctx())
+	if err != nil || stored == "" {
+		t.Fatalf("the wish is %q, %v", stored, err)
+	}
+	w.Set("events", eventID, bson.D{{Key: "internal", Value: bson.D{}}})
+	if again, err := c.Ask(w.Ctx(), eventID); err != nil || again != stored {
+		t.Errorf("asked again: %q, %v, want %q", again, err, stored)
+	}
+	if e, err := w.Seats.GetEvent(w.Ctx(), eventID); err != nil || e.Status != holdfast.Cancelled {
+		t.Errorf("the event is %s, %v", e.Status, err)
+	}
+	cancelAll(t, w, eventID)
+	if got := w.Booking(b.ID).Status; got != holdfast.BookingCancelled {
+		t.Errorf("the booking is %s", got)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
 // A wish whose first pass has not ended comes before one that waits for its last pass, and one that failed behind the others.
 func TestEventCancel_TakesTurns(t *testing.T) {
 	t.Parallel()
