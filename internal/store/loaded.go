@@ -32,6 +32,7 @@ type loaded struct {
 	Taken      []takenDoc
 	Payments   []paymentDoc
 	Unrecorded []unrecordedDoc
+	Recorded   []recordedDoc
 }
 
 // countable returns an error if the sum of an event's locks was read and is no number that can be relied on.

@@ -180,6 +180,13 @@ func paymentParts(n inventory.Needs) (list []part) {
 			{{Key: "$set", Value: bson.D{{Key: "bookings", Value: first}}}},
 		}, func(l *loaded) any { return &l.Unrecorded }})
 	}
+	if len(n.Recorded) > 0 { // the first and the last one: whether several have a reference
+		list = append(list, part{"recorded", paymentsName, []bson.D{
+			mongodb.Match(mongodb.In("reference", n.Recorded)),
+			mongodb.Group("$reference", bson.E{Key: "first", Value: bson.D{{Key: "$min", Value: "$bookingId"}}},
+				bson.E{Key: "last", Value: bson.D{{Key: "$max", Value: "$bookingId"}}}),
+		}, func(l *loaded) any { return &l.Recorded }})
+	}
 	return list
 }
 
@@ -192,13 +199,20 @@ type unrecordedDoc struct {
 	Bookings  []ID         `bson:"bookings"`
 }
 
+// recordedDoc are the first and the last booking that have a payment with one reference.
+type recordedDoc struct {
+	Reference mongodb.Text `bson:"_id"`
+	First     ID           `bson:"first"`
+	Last      ID           `bson:"last"`
+}
+
 // fillPayments fills in the payments, and the bookings that have none.
 func (l loaded) fillPayments(s *inventory.State, n inventory.Needs) {
 	if !n.NeedsPayments() {
 		return
 	}
 	s.Payments, s.Charged = make(map[ID]*holdfast.Payment, len(l.Payments)), make(map[inventory.PaymentKey]ID, len(n.Charged))
-	s.Unrecorded = make(map[string][]ID, len(n.Unrecorded))
+	s.Unrecorded, s.Recorded = make(map[string][]ID, len(n.Unrecorded)), make(map[string][]ID, len(n.Recorded))
 	for _, id := range n.Payments {
 		s.Payments[id] = nil
 	}
@@ -208,12 +222,18 @@ func (l loaded) fillPayments(s *inventory.State, n inventory.Needs) {
 	for _, reference := range n.Unrecorded {
 		s.Unrecorded[reference] = nil
 	}
+	for _, reference := range n.Recorded {
+		s.Recorded[reference] = nil
+	}
 	for _, d := range l.Payments {
 		p := d.payment()
 		s.Payments[p.ID], s.Charged[inventory.PaymentKey{Reference: p.Reference, Part: p.Part}] = &p, p.ID
 	}
 	for _, d := range l.Unrecorded {
 		s.Unrecorded[string(d.Reference)] = d.Bookings
+	}
+	for _, d := range l.Recorded {
+		s.Recorded[string(d.Reference)] = []ID{d.First, d.Last}
 	}
 }
 

@@ -34,6 +34,9 @@ func (c Confirm) decide(d *decision) Result {
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
+	if c.Charge, paid, paymentRead = d.asRecorded(b, c.Charge, paid); !paymentRead {
+		return Result{}
+	}
 	switch {
 	case paid != nil && !paid.Agrees(c.Charge):
 		return Result{Err: holdfast.RefuseInput("body", "The payment has another provider, amount or currency.")}

@@ -62,6 +62,9 @@ func (m *model) adopt(
 	b *holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, reason holdfast.PaymentReason, code holdfast.Code,
 ) {
 	isShared := slices.ContainsFunc(m.unpaid[c.Reference], func(id ID) bool { return id != b.ID })
+	for _, p := range m.payments {
+		isShared = isShared || p.Reference == c.Reference && p.BookingID != b.ID
+	}
 	if c.Part == "" && (isShared || m.payments[keyOf(c)] != nil) {
 		c.Part = b.ID.String()
 	}
@@ -79,12 +82,30 @@ func (m *model) isPaidWith(b *holdfast.Booking, c holdfast.Charge) bool {
 	if p := m.payments[keyOf(c)]; p != nil {
 		return p.BookingID == b.ID && p.Status == "ACCEPTED"
 	}
-	if b.PaymentReference != c.Reference || c.Part != "" && c.Part != b.ID.String() {
-		return false
+	isPart := c.Part == "" || c.Part == b.ID.String()
+	return b.PaymentReference == c.Reference && isPart && b.PaymentID.IsZero()
+}
+
+// meant is a charge with the part under which its booking has it: a booking of an earlier version may have got its ID.
+func (m *model) meant(b *holdfast.Booking, c holdfast.Charge) holdfast.Charge {
+	p := m.payments[keyOf(c)]
+	if c.Part != "" || b.PaymentReference != c.Reference || p != nil && p.BookingID == b.ID {
+		return c
 	}
-	own := m.payments[inventory.PaymentKey{Reference: c.Reference, Part: b.ID.String()}]
-	isOwn := own != nil && own.BookingID == b.ID && own.Status == "ACCEPTED"
-	return b.PaymentID.IsZero() || isOwn && !differs(own, holdfast.Charge{Provider: c.Provider})
+	withPart := c
+	withPart.Part = b.ID.String()
+	own := m.payments[keyOf(withPart)]
+	if b.Status == "CONFIRMED" && b.PaymentID.IsZero() { // it is not recorded yet
+		if p == nil || own != nil {
+			return c
+		}
+		return withPart
+	}
+	if own == nil || own.BookingID != b.ID || !b.PaymentID.IsZero() && b.PaymentID != own.ID {
+		return c
+	}
+	withPart.Amount, withPart.Currency = nil, ""
+	return withPart
 }
 
 // isOfAnother reports whether another booking has the reference and part.
@@ -105,6 +126,7 @@ func (m *model) confirm(c inventory.Confirm) outcome {
 	said := c.Charge.Reference != ""
 	var paid *holdfast.Payment
 	if said {
+		c.Charge = m.meant(b, c.Charge)
 		paid = m.payments[keyOf(c.Charge)]
 	}
 	if paid != nil && differs(paid, c.Charge) {

@@ -11,7 +11,7 @@ import (
 // loadPayments reads payments, and bookings that have none.
 func (s *store) loadPayments(n inventory.Needs, state *inventory.State) {
 	state.Payments, state.Charged = map[ID]*holdfast.Payment{}, map[inventory.PaymentKey]ID{}
-	state.Unrecorded = map[string][]ID{}
+	state.Unrecorded, state.Recorded = map[string][]ID{}, map[string][]ID{}
 	for _, id := range n.Payments {
 		state.Payments[id] = copyOf(s.payments[id])
 	}
@@ -30,6 +30,19 @@ func (s *store) loadPayments(n inventory.Needs, state *inventory.State) {
 		}
 		slices.SortFunc(state.Unrecorded[reference], func(a, b ID) int { return slices.Compare(a[:], b[:]) })
 		state.Unrecorded[reference] = state.Unrecorded[reference][:min(2, len(state.Unrecorded[reference]))]
+	}
+	for _, reference := range n.Recorded {
+		var bookings []ID
+		for _, p := range s.payments {
+			if p.Reference == reference {
+				bookings = append(bookings, p.BookingID)
+			}
+		}
+		slices.SortFunc(bookings, func(a, b ID) int { return slices.Compare(a[:], b[:]) })
+		state.Recorded[reference] = nil
+		if len(bookings) > 0 {
+			state.Recorded[reference] = []ID{bookings[0], bookings[len(bookings)-1]}
+		}
 	}
 }
 

@@ -108,18 +108,41 @@ func errRefundDue(p holdfast.Payment) error {
 		With(p.Refused())
 }
 
-// isPaidBy reports whether a CONFIRMED booking was paid by a charge. The payment of a booking that an earlier version
-// has confirmed may have got the booking's ID as its part, of which the shop knows nothing.
+// asRecorded returns a charge and its payment as they are recorded. Where several bookings of an earlier version have one
+// reference, the booking's ID is the part, of which the shop knows nothing: a charge without a part means the booking's
+// own payment, also if another booking has the one without a part. read is false if that has to be read first.
+func (d *decision) asRecorded(
+	b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment,
+) (recorded holdfast.Charge, payment *holdfast.Payment, read bool) {
+	isUnrecorded := b.Status == holdfast.BookingConfirmed && b.PaymentID.IsZero()
+	isOwn := paid != nil && paid.BookingID == b.ID
+	if c.IsZero() || c.Part != "" || b.PaymentReference != c.Reference || isOwn || isUnrecorded && paid == nil {
+		return c, paid, true
+	}
+	part := b.ID.String()
+	own, read := d.paymentOf(PaymentKey{c.Reference, part})
+	switch {
+	case !read:
+	case isUnrecorded && own == nil:
+		c.Part, paid = part, nil
+	case !isUnrecorded && own != nil && own.BookingID == b.ID && (b.PaymentID.IsZero() || b.PaymentID == own.ID):
+		c.Part, paid = part, own
+		c.Amount, c.Currency = nil, "" // they may not have been known when it was recorded
+	}
+	return c, paid, read
+}
+
+// isPaidBy reports whether a CONFIRMED booking was paid by a charge.
 func isPaidBy(b holdfast.Booking, c holdfast.Charge, paid *holdfast.Payment) bool {
+	own := c
+	own.Part = b.ID.String()
 	switch {
 	case b.PaymentID == c.PaymentID():
 		return true
-	case paid != nil || b.PaymentReference != c.Reference || !isPartOf(b.ID, c):
+	case b.PaymentReference != c.Reference || !isPartOf(b.ID, c):
 		return false
 	}
-	adopted := c
-	adopted.Part = b.ID.String()
-	return b.PaymentID.IsZero() || b.PaymentID == adopted.PaymentID()
+	return b.PaymentID == own.PaymentID() || b.PaymentID.IsZero() && paid == nil
 }
 
 // refuseCharge refuses a confirmation. Its charge has to go back: the payment says so.
@@ -221,7 +244,12 @@ func (d *decision) adopt(b holdfast.Booking, c holdfast.Charge, status holdfast.
 	if !read {
 		return false
 	}
-	isShared := first != nil || slices.ContainsFunc(unrecorded, func(id ID) bool { return id != b.ID })
+	isShared := first != nil
+	if c.Part == "" && !isShared {
+		if isShared, read = d.isShared(b, unrecorded); !read {
+			return false
+		}
+	}
 	if c.Part == "" && isShared {
 		c.Part = b.ID.String()
 		if own, ownRead := d.paymentOf(PaymentKey{c.Reference, c.Part}); !ownRead || own != nil { // a shop has used the ID as a part
@@ -238,6 +266,21 @@ func (d *decision) adopt(b holdfast.Booking, c holdfast.Charge, status holdfast.
 	})
 	d.bookings[b.ID] = b
 	return true
+}
+
+// isShared reports whether other bookings have the reference of a booking that an earlier version has confirmed: some that
+// have no payment yet, or any that has one, whatever its part. read is false if they have to be read first.
+func (d *decision) isShared(b holdfast.Booking, unrecorded []ID) (shared, read bool) {
+	isOther := func(id ID) bool { return id != b.ID }
+	ofBatch := func(p seenPayment) bool { return p.after.Reference == b.PaymentReference && isOther(p.after.BookingID) }
+	if slices.ContainsFunc(unrecorded, isOther) || slices.ContainsFunc(d.paid, ofBatch) {
+		return true, true
+	}
+	recorded, read := d.state.Recorded[b.PaymentReference]
+	if !read {
+		d.needs.Recorded = append(d.needs.Recorded, b.PaymentReference)
+	}
+	return slices.ContainsFunc(recorded, isOther), read
 }
 
 // messageOf is what a refusal says.

@@ -140,6 +140,7 @@ func TestComplete_FillsInTheClockAndTheEvent(t *testing.T) {
 var needs = []inventory.Needs{
 	{Event: true}, {Fence: true}, {Taken: true}, {Due: 3}, {Locks: locksOf(1)}, {LiveOf: locksOf(2)}, {Bookings: []ID{bookingID(1)}},
 	{Holdings: []ID{alice}}, {Keys: []inventory.UserKey{{User: alice, Key: "k"}}}, {DueAmong: locksOf(3)}, {Sold: locksOf(5)},
+	{Payments: locksOf(6)}, {Charged: []inventory.PaymentKey{{Reference: "r"}}}, {Unrecorded: []string{"r"}}, {Recorded: []string{"s"}},
 }
 
 func TestNeeds_NoneWhereNothingIsNeeded(t *testing.T) {
@@ -167,6 +168,7 @@ func TestNeeds_AndJoinsWithoutRepeating(t *testing.T) {
 		Event: true, Fence: true, Taken: true, Due: 3, Locks: locksOf(1, 4), LiveOf: locksOf(2), Bookings: []ID{bookingID(1)},
 		Holdings: []ID{alice}, Keys: []inventory.UserKey{{User: alice, Key: "k"}}, DueAmong: locksOf(3), Sold: locksOf(5),
 		Events: []ID{eventID}, Everywhere: true,
+		Payments: locksOf(6), Charged: []inventory.PaymentKey{{Reference: "r"}}, Unrecorded: []string{"r"}, Recorded: []string{"s"},
 	}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("got %+v, want %+v", all, want)

@@ -47,7 +47,9 @@ type State struct {
 	// Unrecorded are CONFIRMED bookings with a reference that have no payment: an earlier version confirmed them.
 	// There are two at most, which says that there are several.
 	Unrecorded map[string][]ID
-	Unknown    map[ID]*holdfast.Error // users that do not exist, with the refusal
+	// Recorded are bookings that have a payment with a reference: two at most, which says that there are several.
+	Recorded map[string][]ID
+	Unknown  map[ID]*holdfast.Error // users that do not exist, with the refusal
 }
 
 // Union is what the ACTIVE, CONSUMED and BLOCKED locks of a seated event take.
@@ -157,6 +159,7 @@ type Needs struct {
 	Payments   []ID
 	Charged    []PaymentKey // whose payments are needed
 	Unrecorded []string     // references
+	Recorded   []string     // references
 
 	// Events are the events of these locks and bookings, in addition to the event of the
 	// commands. It is no need by itself: the reads name them, because an event's documents are
@@ -180,7 +183,9 @@ func (n Needs) IsMap() bool {
 }
 
 // NeedsPayments reports whether payments are needed, or bookings without one.
-func (n Needs) NeedsPayments() bool { return len(n.Payments)+len(n.Charged)+len(n.Unrecorded) > 0 }
+func (n Needs) NeedsPayments() bool {
+	return len(n.Payments)+len(n.Charged)+len(n.Unrecorded)+len(n.Recorded) > 0
+}
 
 // NeedsDue reports whether due locks are needed.
 func (n Needs) NeedsDue() bool { return n.Due > 0 || len(n.DueAmong) > 0 }
@@ -196,6 +201,7 @@ func (n Needs) And(o Needs) Needs {
 		UnionIn: cmp.Or(n.UnionIn, o.UnionIn), Sold: union(n.Sold, o.Sold), Events: union(n.Events, o.Events),
 		Everywhere: n.Everywhere || o.Everywhere,
 		Payments:   union(n.Payments, o.Payments), Charged: union(n.Charged, o.Charged), Unrecorded: union(n.Unrecorded, o.Unrecorded),
+		Recorded: union(n.Recorded, o.Recorded),
 	}
 }
 
