@@ -21,7 +21,19 @@ type paymentsCmd struct {
 	Provider  *string        `help:"Only of this provider."`
 	OlderThan *time.Duration `help:"Only those that got their status longer ago, such as 4h, longest ago first."`
 	Totals    bool           `help:"Sum up by event, status, reason and currency."`
-	Limit     limit          `default:"50" help:"Maximum number of items; 0 for all."`
+	Limit     *limit         `help:"Maximum number of items; 0 for all. The default is 50, and all with --totals."`
+}
+
+// most is the maximum number of items; 0 is no limit. A sum is of no use if some of it is left out.
+func (c *paymentsCmd) most() limit {
+	const listed = 50
+	switch {
+	case c.Limit != nil:
+		return *c.Limit
+	case c.Totals:
+		return 0
+	}
+	return listed
 }
 
 // Validate is called by the parser.
@@ -80,7 +92,7 @@ func (c *paymentsCmd) run(ctx context.Context, s *session) (int, error) {
 	if c.Totals {
 		return c.sumUp(ctx, s, f)
 	}
-	most := c.Limit
+	most := c.most()
 	if c.OlderThan != nil { // the oldest are known when all were read
 		most = 0
 	}
@@ -92,8 +104,8 @@ func (c *paymentsCmd) run(ctx context.Context, s *session) (int, error) {
 		before := clock.System().Add(-*c.OlderThan)
 		all = slices.DeleteFunc(all, func(p holdfast.Payment) bool { return p.UpdatedAt.After(before) })
 		slices.SortFunc(all, func(a, b holdfast.Payment) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
-		if c.Limit > 0 && len(all) > int(c.Limit) {
-			all = all[:c.Limit]
+		if most := int(c.most()); most > 0 && len(all) > most {
+			all = all[:most]
 		}
 	}
 	return exitOK, printPayments(s, all)
@@ -156,12 +168,17 @@ func (c *paymentsCmd) sumUp(ctx context.Context, s *session, f holdfast.PaymentF
 			Amount: t.Amount, Currency: t.Currency,
 		})
 	}
-	if c.Limit > 0 && len(lines) > int(c.Limit) {
-		lines = lines[:c.Limit]
+	left := 0
+	if most := int(c.most()); most > 0 && len(lines) > most {
+		lines, left = lines[:most], len(lines)-most
 	}
-	return exitOK, printRows(s.out, lines, []any{"event", "status", "reason", "payments", "amount"}, func(l line) []any {
+	err = printRows(s.out, lines, []any{"event", "status", "reason", "payments", "amount"}, func(l line) []any {
 		return []any{l.EventID, l.Status, l.Reason, l.Payments, formatAmount(l.Amount, l.Currency)}
 	})
+	if err == nil && left > 0 {
+		_, err = fmt.Fprintf(s.errs, "Totals that are left out: %d. To see all, omit --limit.\n", left)
+	}
+	return exitOK, err
 }
 
 // idOrNone is "" for an ID that other software has left out.

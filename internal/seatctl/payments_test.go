@@ -2,6 +2,7 @@ package seatctl_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -135,5 +136,50 @@ func TestPayments_ArePrintedAndSummedUp(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// No total is left out, unless --limit asks for that. Then a line says so.
+func TestPayments_TotalsAreAllOfThem(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	event := env.Event(1)
+	const number = 60
+	for i := range number {
+		env.Insert("payments", bson.D{
+			{Key: "_id", Value: ids.New()}, {Key: "provider", Value: "default"}, {Key: "reference", Value: fmt.Sprint(i)},
+			{Key: "part", Value: ""}, {Key: "bookingId", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "status", Value: "ACCEPTED"},
+			{Key: "amount", Value: int64(1)}, {Key: "currency", Value: fmt.Sprintf("A%c%c", 'A'+i/26, 'A'+i%26)},
+		})
+	}
+	for _, c := range []struct {
+		args []string
+		want int
+		says string
+	}{
+		{nil, number, ""},
+		{[]string{"--limit", "0"}, number, ""},
+		{[]string{"--limit", "60"}, number, ""},
+		{[]string{"--limit", "59"}, 59, "left out: 1."},
+		{[]string{"--limit", "50"}, 50, "left out: 10."},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			code, out, errs := ctl(env, "", append([]string{"-o", "json", "payments", "--totals"}, c.args...)...)
+			var totals []struct{ Payments int }
+			if err := json.Unmarshal([]byte(out), &totals); err != nil || code != 0 || len(totals) != c.want {
+				t.Errorf("%d, %d totals, %s", code, len(totals), errs)
+			}
+			if strings.Contains(errs, "left out") != (c.says != "") || !strings.Contains(errs, c.says) {
+				t.Errorf("it says %q, want %q", errs, c.says)
+			}
+		})
+	}
+	code, out, errs := ctl(env, "", "-o", "json", "payments")
+	var listed []struct{ ID string }
+	if err := json.Unmarshal([]byte(out), &listed); err != nil || code != 0 || len(listed) != 50 {
+		t.Errorf("%d, %d payments are listed, %s", code, len(listed), errs)
+	}
+	if code, _, errs := ctl(env, "", "payments", "--totals", "--limit=-1"); code != 2 || !strings.Contains(errs, "--limit") {
+		t.Errorf("%d %s", code, errs)
 	}
 }
