@@ -19,21 +19,12 @@ type Service struct {
 	pipeline *pipeline.Pipeline
 	store    *store.Store
 	maxTTL   time.Duration // of a payment window
-	observe  Observer
-}
-
-// Observer has callbacks for metrics; each may be nil.
-type Observer struct {
-	// Late: a late payment was decided where the event accepts them.
-	Late func(accepted bool)
-	// Duplicate: a payment was refused because its booking is confirmed.
-	Duplicate func()
 }
 
 // New returns the bookings of a pipeline's database. maxTTL is the maximum time of a
 // payment window.
-func New(p *pipeline.Pipeline, maxTTL time.Duration, observe Observer) *Service {
-	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL, observe: observe}
+func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
+	return &Service{pipeline: p, store: p.Store(), maxTTL: maxTTL}
 }
 
 // CreateBooking makes the booking of a live lock, and moves the lock's expiry to the end of
@@ -95,11 +86,7 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, charge holdfast.Cha
 		if eventID, err = s.eventOf(ctx, id); err == nil {
 			command.LockID, command.EventID = ids.New(), eventID
 			result, err = s.pipeline.Submit(ctx, eventID, command)
-			s.observeLate(result, err)
 		}
-	}
-	if holdfast.HasCode(err, holdfast.CodeBookingConfirmed) && s.observe.Duplicate != nil && !charge.IsZero() {
-		s.observe.Duplicate()
 	}
 	return answer(result, err)
 }
@@ -115,16 +102,6 @@ func (s *Service) eventOf(ctx context.Context, id ID) (ID, error) {
 		return b.EventID, nil
 	}
 	return lock.EventID, err
-}
-
-func (s *Service) observeLate(result inventory.Result, err error) {
-	switch {
-	case s.observe.Late == nil:
-	case err == nil && result.Booking != nil:
-		s.observe.Late(true)
-	case holdfast.HasCode(err, holdfast.CodeBookingExpired):
-		s.observe.Late(false)
-	}
 }
 
 // RefundPayment notes that the shop has given back a payment that is REFUND_DUE; a void counts as a refund. A repeat

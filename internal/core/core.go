@@ -111,9 +111,11 @@ func New(db *mongodb.DB, o Options) *Core {
 	if lookup == nil {
 		lookup = c.Users.Unknown
 	}
-	c.Pipeline = pipeline.New(c.Store, pipeline.Options{Rules: o.rules(), Users: lookup, WithoutMemory: o.WithoutMemory})
+	c.Pipeline = pipeline.New(c.Store, pipeline.Options{
+		Rules: o.rules(), Users: lookup, Paid: o.Observe.Bookings.Paid, WithoutMemory: o.WithoutMemory,
+	})
 	c.Seats = seats.New(c.Pipeline, c.Plans, o.LockMaxTTL)
-	c.Bookings = booking.New(c.Pipeline, o.PaymentMaxTTL, o.Observe.Bookings)
+	c.Bookings = booking.New(c.Pipeline, o.PaymentMaxTTL)
 	c.Sweeper = &expiry.Sweeper{Pipeline: c.Pipeline, Batch: o.SweepBatch}
 	c.Retention = &expiry.Retention{Store: c.Store, Batch: o.SweepBatch}
 	c.Sealer = &expiry.Sealer{Store: c.Store}

@@ -27,6 +27,7 @@ type Pipeline struct {
 	memory  memory
 	repeats *repeats
 	writer  int32 // of this process; random
+	paid    func(inventory.Plan)
 	queue   *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
@@ -34,6 +35,8 @@ type Pipeline struct {
 type Options struct {
 	Rules inventory.Rules
 	Users UserLookup // nil: every user exists
+	// Paid is called with each plan that makes payments, after its commit; nil: it is not.
+	Paid func(inventory.Plan)
 	// WithoutMemory reads every event anew, like a process that has just started. For
 	// tests: memory must not change an answer.
 	WithoutMemory bool
@@ -46,7 +49,7 @@ type Options struct {
 func New(s *store.Store, o Options) *Pipeline {
 	p := &Pipeline{
 		store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}, repeats: newRepeats(),
-		writer: 1 + rand.Int32N(math.MaxInt32),
+		writer: 1 + rand.Int32N(math.MaxInt32), paid: o.Paid,
 	}
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:     p.commit,

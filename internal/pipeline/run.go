@@ -112,6 +112,7 @@ func (r *run) do(ctx context.Context) error {
 		switch {
 		case err == nil:
 			r.remember()
+			r.tellPaid()
 			return nil
 		case errors.Is(err, store.ErrStale):
 			if r.hold {
@@ -214,6 +215,15 @@ func (r *run) remember() {
 		}
 		if event != nil {
 			r.pipeline.memory.keep(*event, seats)
+		}
+	}
+}
+
+// tellPaid tells the observer of the payments that were made.
+func (r *run) tellPaid() {
+	for _, t := range r.tasks {
+		if paid := r.pipeline.paid; paid != nil && len(t.plan.NewPayments) > 0 {
+			paid(t.plan)
 		}
 	}
 }
