@@ -34,9 +34,10 @@ type App struct {
 	Jobs    *jobs.Runner
 	Rates   *ratelimit.Limiter
 
-	leases func() error // closes the store of leases
-	rates  func() error // closes the store of rates
-	boot   boot
+	leases   func() error // closes the store of leases
+	rates    func() error // closes the store of rates
+	boot     boot
+	findings *keptFindings
 
 	retention time.Duration // of ended locks; 0: for ever
 	stopping  atomic.Bool
@@ -73,6 +74,7 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 		return nil, err
 	}
 	a := &App{Core: engine, Config: c, Log: log, Metrics: metrics}
+	a.findings = newKeptFindings(now, a.find)
 	metrics.RegisterMongoDB(a.mongoDBIsUp)
 	if telemetry.IsTerminal(os.Stderr) {
 		a.Recovery.OnProgress, a.Recovery.ProgressInterval = drawProgress, time.Second

@@ -57,14 +57,14 @@ const maxChangesAge = 10 * time.Second
 func (a *App) changesState(ctx context.Context) (state string, isGood bool) {
 	oldest, err := a.Changes.WaitingSince(ctx)
 	if err != nil {
-		return "unknown", false
+		return unknown, false
 	}
 	if oldest.IsZero() {
 		return "ok", true
 	}
 	now, err := a.DB.Now(ctx)
 	if err != nil {
-		return "unknown", false
+		return unknown, false
 	}
 	age := now.Sub(oldest)
 	if age < maxChangesAge {

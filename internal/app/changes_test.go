@@ -19,11 +19,11 @@ func TestChanges_AreNumberedByTheProcessThatLeads(t *testing.T) {
 	a := connect(t, w)
 	a.Boot(t.Context())
 	w.Event(10)
-	if state := a.Ready(t.Context()).Checks["changes"]; state != "ok" {
+	if state := readyNow(t, a).Checks["changes"]; state != "ok" {
 		t.Errorf("at first: %s", state)
 	}
 	setRecord(t, w, 0, bson.E{Key: "t", Value: bson.Timestamp{T: uint32(time.Now().Unix() - 60)}})
-	if ready := a.Ready(t.Context()); !ready.Degraded || !strings.HasPrefix(ready.Checks["changes"], "waiting for 1m") {
+	if ready := readyNow(t, a); !ready.Degraded || !strings.HasPrefix(ready.Checks["changes"], "waiting for 1m") {
 		t.Errorf("a minute later: %+v", ready)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -38,7 +38,7 @@ func TestChanges_AreNumberedByTheProcessThatLeads(t *testing.T) {
 		list, _, err := a.Changes.List(t.Context(), nil, changes.Filter{}, 10)
 		return err == nil && len(list) == 2
 	})
-	if ready := a.Ready(t.Context()); ready.Degraded {
+	if ready := readyNow(t, a); ready.Degraded {
 		t.Errorf("then: %+v", ready)
 	}
 	stop()

@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
@@ -36,43 +34,17 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 	return ready
 }
 
+// checkMongo asks MongoDB each time whether it can write, which decides. What else the check tells may be some seconds old.
 func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 	if err := a.DB.Ping(ctx); err != nil {
 		ready.Ready = false
 		ready.Checks["mongo"] = "no writable primary answers"
-		ready.Checks["oversold"], ready.Checks["changes"] = "unknown", "unknown"
+		ready.Checks["oversold"], ready.Checks["changes"] = unknown, unknown
 		return
 	}
-	changes, isGood := a.changesState(ctx)
-	ready.Checks["changes"], ready.Degraded = changes, ready.Degraded || !isGood
-	a.measureRefunds(ctx)
-	n, err := a.Store.OversoldEvents(ctx)
-	if err != nil {
-		ready.Checks["oversold"] = "unknown"
-		return
-	}
-	a.Metrics.OversoldEvents.Set(float64(n))
-	if n > 0 {
-		ready.Degraded = true
-		ready.Checks["oversold"] = strconv.FormatInt(n, 10) + " events"
-	}
-}
-
-// refundsCounted bounds the count of refunds that are due, so that a cancelled event does not slow each check.
-const refundsCounted = 10_000
-
-// measureRefunds sets the gauges of the payments that have to go back. If they can't be read, the gauges keep their values.
-func (a *App) measureRefunds(ctx context.Context) {
-	due, err := a.Store.RefundsDue(ctx, refundsCounted)
-	if err != nil {
-		return
-	}
-	age := time.Duration(0)
-	if !due.Oldest.IsZero() {
-		age = max(clock.System().Sub(due.Oldest), 0)
-	}
-	a.Metrics.RefundsDue.Set(float64(due.Count))
-	a.Metrics.RefundsDueAge.Set(age.Seconds())
+	found := a.findings.get(ctx)
+	ready.Checks["changes"], ready.Checks["oversold"] = found.changes, found.oversold
+	ready.Degraded = ready.Degraded || found.isDegraded
 }
 
 // mongoDBIsUp reports whether MongoDB accepts writes, for the metrics.

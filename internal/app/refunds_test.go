@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// Each check of readiness measures the payments that have to go back.
+// A check of readiness measures the payments that have to go back.
 func TestReady_MeasuresRefundsDue(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -19,7 +19,7 @@ func TestReady_MeasuresRefundsDue(t *testing.T) {
 	a.Boot(t.Context())
 	want := func(count, minimum, maximum float64) {
 		t.Helper()
-		a.Ready(t.Context())
+		readyNow(t, a)
 		n, age := testutil.ToFloat64(a.Metrics.RefundsDue), testutil.ToFloat64(a.Metrics.RefundsDueAge)
 		if n != count || age < minimum || age > maximum {
 			t.Errorf("%v are due, the oldest for %v s; want %v and %v to %v", n, age, count, minimum, maximum)

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
+)
+
+const (
+	// findingsInterval is how long findings are kept: several load balancers ask each process several times a second.
+	findingsInterval = 5 * time.Second
+	// failedInterval is the same for findings whose read has failed.
+	failedInterval = time.Second
+)
+
+// unknown is the state of what could not be read.
+const unknown = "unknown"
+
+// findings are the states that a check of readiness finds in the database. They don't decide whether a process is ready.
+type findings struct {
+	changes, oversold string
+	isDegraded        bool
+	hasFailed         bool // some of them could not be read
+}
+
+// keptFindings has the findings of the last read. Concurrent checks share one read.
+type keptFindings struct {
+	clock clock.Clock
+	read  func(context.Context) findings
+	turn  chan struct{} // full while a check looks or reads
+	last  findings
+	until time.Time
+}
+
+func newKeptFindings(now clock.Clock, read func(context.Context) findings) *keptFindings {
+	return &keptFindings{clock: now, read: read, turn: make(chan struct{}, 1)}
+}
+
+// get returns the findings of the last read, or of a new one if they are too old. The context has a deadline. If the
+// caller leaves, the read goes on for the other checks, until that deadline.
+func (k *keptFindings) get(ctx context.Context) findings {
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return findings{changes: unknown, oversold: unknown, isDegraded: true}
+	}
+	if k.clock().Before(k.until) {
+		return k.last
+	}
+	deadline, _ := ctx.Deadline()
+	reading, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
+	k.last = k.read(reading)
+	interval := findingsInterval
+	if k.last.hasFailed {
+		interval = failedInterval
+	}
+	k.until = k.clock().Add(interval)
+	return k.last
+}
+
+// find reads the findings, and sets the gauges of what it counts.
+func (a *App) find(ctx context.Context) findings {
+	changes, isGood := a.changesState(ctx)
+	areMeasured := a.measureRefunds(ctx)
+	f := findings{changes: changes, oversold: "none", isDegraded: !isGood, hasFailed: changes == unknown || !areMeasured}
+	n, err := a.Store.OversoldEvents(ctx)
+	if err != nil {
+		f.oversold, f.hasFailed = unknown, true
+		return f
+	}
+	a.Metrics.OversoldEvents.Set(float64(n))
+	if n > 0 {
+		f.oversold, f.isDegraded = strconv.FormatInt(n, 10)+" events", true
+	}
+	return f
+}
+
+// refundsCounted bounds the count of refunds that are due, so that a cancelled event does not slow each check.
+const refundsCounted = 10_000
+
+// measureRefunds sets the gauges of the payments that have to go back. If they can't be read, the gauges keep their
+// values, and the result is false.
+func (a *App) measureRefunds(ctx context.Context) bool {
+	due, err := a.Store.RefundsDue(ctx, refundsCounted)
+	if err != nil {
+		return false
+	}
+	age := time.Duration(0)
+	if !due.Oldest.IsZero() {
+		age = max(clock.System().Sub(due.Oldest), 0)
+	}
+	a.Metrics.RefundsDue.Set(float64(due.Count))
+	a.Metrics.RefundsDueAge.Set(age.Seconds())
+	return true
+}
