@@ -37,8 +37,9 @@ func TestFindings_AreKeptForAWhile(t *testing.T) {
 		fails bool
 		want  int
 	}{
-		{0, false, 1}, {0, false, 1}, {5*time.Second - 1, false, 1}, {1, true, 2}, {time.Second - 1, true, 2}, {1, true, 3}, {time.Second, false, 4},
-		{5*time.Second - 1, false, 4}, {1, false, 5},
+		{0, false, 1}, {0, false, 1}, {5*time.Second - 1, false, 1},
+		{1, true, 2}, {time.Second - 1, true, 2}, {1, true, 3},
+		{time.Second, false, 4}, {5*time.Second - 1, false, 4}, {1, false, 5},
 	} {
 		now, fails = now.Add(step.after), step.fails
 		if found := k.get(t.Context()); reads != step.want || found.oversold != "none" {
