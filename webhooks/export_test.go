@@ -58,16 +58,21 @@ func (s *Service) Due(ctx context.Context, id ID) (subjects []string, later int,
 }
 
 // Plan makes changes PENDING, as a part of a replay does.
-func (s *Service) Plan(ctx context.Context, id ID) (int, error) {
+func (s *Service) Plan(ctx context.Context, id ID) (planned int, err error) {
 	e, err := s.Get(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	past, err := s.pastChanges(ctx, e, Replay{})
-	if err != nil {
-		return 0, err
+	for past, err := range s.pastChanges(ctx, e, Replay{}) {
+		if err != nil {
+			return planned, err
+		}
+		more, err := s.plan(ctx, id, past, MaxReplayed)
+		if planned += more; err != nil {
+			return planned, err
+		}
 	}
-	return s.plan(ctx, id, past)
+	return planned, nil
 }
 
 // MaxInFlight is the bound of tries at one endpoint.

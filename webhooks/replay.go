@@ -2,6 +2,8 @@ package webhooks
 
 import (
 	"context"
+	"iter"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -27,7 +29,8 @@ func (r Replay) has(t holdfast.ChangeType, at time.Time) bool {
 }
 
 // Replay plans deliveries of changes that the endpoint has passed, with the same IDs as before, and returns how many.
-// Changes that are PENDING are left as they are. If it returns MaxReplayed, there may be more.
+// Changes that are PENDING are left as they are, and don't count. If it returns MaxReplayed, there may be more. After an error
+// some may be planned.
 func (s *Service) Replay(ctx context.Context, id ID, r Replay) (planned int, err error) {
 	if r.Types != nil {
 		if err := checkTypes(r.Types); err != nil {
@@ -41,84 +44,130 @@ func (s *Service) Replay(ctx context.Context, id ID, r Replay) (planned int, err
 	if err != nil {
 		return 0, err
 	}
-	var found []*record
-	if r.State == "" {
-		found, err = s.pastChanges(ctx, e, r)
-	} else {
-		found, err = s.pastDeliveries(ctx, e, r)
+	past := s.pastChanges
+	if r.State != "" {
+		past = s.pastDeliveries
 	}
-	if err != nil {
-		return 0, err
-	}
-	for len(found) > 0 {
-		n := min(len(found), maxStatements)
-		more, err := s.plan(ctx, id, found[:n])
+	for found, err := range past(ctx, e, r) {
 		if err != nil {
 			return planned, err
 		}
-		planned += more
-		found = found[n:]
+		more, err := s.plan(ctx, id, found, MaxReplayed-planned)
+		if planned += more; err != nil || planned == MaxReplayed {
+			return planned, err
+		}
 	}
 	return planned, nil
 }
 
-// pastChanges are changes that the endpoint was told of, or is not told of because it was disabled.
-func (s *Service) pastChanges(ctx context.Context, e Endpoint, r Replay) (found []*record, err error) {
-	filter := changes.Filter{EventID: e.EventID, Since: r.Since, Until: r.Until}
-	var from *changes.Position
-	for {
-		list, next, err := s.changes.Read(ctx, from, filter, page)
-		if err != nil {
-			return nil, err
+// selected are the known types that each list of patterns selects; nil is no list. all: these are all known types, so the
+// patterns select those of later versions too.
+func selected(lists ...[]string) (types []holdfast.ChangeType, all bool) {
+	known := holdfast.ChangeTypes()
+	for _, t := range known {
+		if !slices.ContainsFunc(lists, func(patterns []string) bool { return patterns != nil && !isOfTypes(patterns, t) }) {
+			types = append(types, t)
 		}
-		for _, p := range list {
-			if e.isPast(p.Position) && e.wants(&p.Change) && r.has(p.Type, p.At) {
-				found = append(found, recordOf(newEntry(p)))
+	}
+	return types, len(types) == len(known)
+}
+
+// pastChanges are changes that the endpoint was told of, or is not told of because it was disabled; oldest first, in pages of at
+// most maxStatements.
+func (s *Service) pastChanges(ctx context.Context, e Endpoint, r Replay) iter.Seq2[[]*record, error] {
+	return func(yield func([]*record, error) bool) {
+		types, all := selected(e.Types, r.Types)
+		if len(types) == 0 {
+			return
+		}
+		filter := changes.Filter{EventID: e.EventID, Since: r.Since, Until: r.Until}
+		if !all {
+			filter.Types = types
+		}
+		var from *changes.Position
+		for {
+			list, next, err := s.changes.Read(ctx, from, filter, maxStatements)
+			if err != nil {
+				yield(nil, err)
+				return
 			}
-			if len(found) == MaxReplayed {
-				return found, nil
+			var found []*record
+			for _, p := range list {
+				if e.isPast(p.Position) && e.wants(&p.Change) && r.has(p.Type, p.At) {
+					found = append(found, recordOf(newEntry(p)))
+				}
 			}
+			if len(found) > 0 && !yield(found, nil) {
+				return
+			}
+			if from != nil && next == *from || e.isAhead(next) {
+				return
+			}
+			from = &next
 		}
-		if from != nil && next == *from || e.isAhead(next) {
-			return found, nil
-		}
-		from = &next
 	}
 }
 
-// pastDeliveries are deliveries that ended.
-func (s *Service) pastDeliveries(ctx context.Context, e Endpoint, r Replay) (found []*record, err error) {
-	cursor, err := s.deliveries().Aggregate(ctx, mongo.Pipeline{
-		mongodb.Match(mongodb.Is("webhookId", e.ID), mongodb.Is("state", r.State)), mongodb.Sort("webhookId", "state", "_id"),
-	})
-	if err != nil {
-		return nil, mongodb.Translate(err)
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
-	for cursor.Next(ctx) {
-		var d deliveryDoc
-		if err := mongodb.Unmarshal(cursor.Current, &d); err != nil {
-			return nil, err
-		}
-		all := d.Items
-		if r.State != Delivered {
-			all = []deliveryDoc{d}
-		}
-		for i := range all {
-			if r.has(holdfast.ChangeType(all[i].Type), all[i].ChangedAt.Time) {
-				found = append(found, all[i].record())
+// pastDeliveries are deliveries that ended, those of the oldest changes first, in pages of at most maxStatements.
+func (s *Service) pastDeliveries(ctx context.Context, e Endpoint, r Replay) iter.Seq2[[]*record, error] {
+	return func(yield func([]*record, error) bool) {
+		var behind bson.D
+		for {
+			docs, err := mongodb.All[deliveryDoc](ctx, s.deliveries(), r.ended(e.ID, behind))
+			if err != nil {
+				yield(nil, mongodb.Translate(err))
+				return
 			}
-			if len(found) == MaxReplayed {
-				return found, nil
+			var found []*record
+			for i := range docs {
+				isRepeat := i > 0 && docs[i].position() == docs[i-1].position() // it was delivered twice
+				if !isRepeat && r.has(holdfast.ChangeType(docs[i].Type), docs[i].ChangedAt.Time) {
+					found = append(found, docs[i].record())
+				}
 			}
+			for part := range slices.Chunk(found, maxStatements) {
+				if !yield(part, nil) {
+					return
+				}
+			}
+			if len(docs) < MaxReplayed {
+				return
+			}
+			last := docs[len(docs)-1].position()
+			behind = bson.D{{Key: "$or", Value: bson.A{
+				mongodb.Is("seq", bson.D{{Key: "$gt", Value: last.Seq}}),
+				mongodb.And(mongodb.Is("seq", last.Seq), mongodb.Is("item", bson.D{{Key: "$gt", Value: last.Item}})),
+			}}}
 		}
 	}
-	return found, mongodb.Translate(cursor.Err())
 }
 
-// plan makes deliveries PENDING, in one transaction, and returns how many were not. The transaction wakes the runner, and
-// conflicts with its flushes: each sees the documents of the other.
-func (s *Service) plan(ctx context.Context, id ID, records []*record) (int, error) {
+// ended reads the first MaxReplayed deliveries that ended, in the order of their changes. Those that were delivered are in batches,
+// in the order of the deliveries: a change that was told late is in a late one.
+func (r Replay) ended(id ID, behind bson.D) mongo.Pipeline {
+	which := []bson.D{exists("changeId"), behind}
+	if types, all := selected(r.Types); !all {
+		which = append(which, mongodb.In("type", types))
+	}
+	if !r.Since.IsZero() {
+		which = append(which, mongodb.Is("changedAt", bson.D{{Key: "$gte", Value: r.Since}}))
+	}
+	if !r.Until.IsZero() { // MongoDB has whole milliseconds; has checks it exactly
+		which = append(which, mongodb.Is("changedAt", bson.D{{Key: "$lte", Value: r.Until}}))
+	}
+	stages := mongo.Pipeline{mongodb.Match(mongodb.Is("webhookId", id), mongodb.Is("state", r.State))}
+	if r.State == Delivered {
+		stages = append(stages,
+			mongodb.Match(mongodb.Is("items", bson.D{{Key: "$elemMatch", Value: mongodb.And(which...)}})),
+			bson.D{{Key: "$unwind", Value: "$items"}}, mongodb.Match(exists("items.changeId")),
+			bson.D{{Key: "$replaceRoot", Value: bson.D{{Key: "newRoot", Value: "$items"}}}})
+	}
+	return append(stages, mongodb.Match(which...), mongodb.Sort("seq", "item"), mongodb.Limit(MaxReplayed))
+}
+
+// plan makes deliveries PENDING that are not, the first ones up to a number, in one transaction, and returns how many. The transaction
+// wakes the runner, and conflicts with its flushes: each sees the documents of the other.
+func (s *Service) plan(ctx context.Context, id ID, records []*record, most int) (int, error) {
 	now, err := s.now(ctx)
 	if err != nil {
 		return 0, err
@@ -144,7 +193,7 @@ func (s *Service) plan(ctx context.Context, id ID, records []*record) (int, erro
 		}
 		var updates []bson.D
 		for _, r := range records {
-			if isPending[r.changeID] {
+			if isPending[r.changeID] || len(updates) == most {
 				continue
 			}
 			isPending[r.changeID] = true
