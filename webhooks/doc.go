@@ -14,6 +14,7 @@
 //	     │
 //	try.go          what is tried next, and what becomes of a result; up to maxInFlight of different subjects
 //	     │          schedule.go: when a try is repeated, when an endpoint is probed or disabled
+//	     │          fault.go: what becomes of a change whose event can't be made
 //	sender.go       signs the CloudEvent (secret.go) and posts it: 15 s, public addresses only (address.go), no redirect, no proxy
 //	     │
 //	     ├── 2xx: settled; its subject's next change is sent
@@ -47,6 +48,10 @@
 // are sent at once. A try of a document before its time that fails does not use up a step of its schedule; the time to the
 // next one doubles, because an endpoint that refuses one change and accepts the others recovers all the time. The schedule
 // of a change begins with its first try, so what waits behind a failing endpoint is not given up before it was tried.
+//
+// A change whose event can't be made, because its seating plan can't be read, is made again after faultDelay, and fails as a try does
+// after maxFaults times (fault.go). So it is settled as a document, and holds up its subject alone. It says nothing of the endpoint's
+// health.
 //
 // Limits. An endpoint with documents of maxSubjects subjects, or with maxDocuments documents, gets no new changes until some
 // are settled or DEAD. The changes in memory, the tries at a time, and the bytes that are read of an answer are bounded too.

@@ -75,6 +75,9 @@ func (s *Service) Plan(ctx context.Context, id ID) (planned int, err error) {
 	return planned, nil
 }
 
+// IsFailing reports whether the last try of the endpoint has failed.
+func (e *Endpoint) IsFailing() bool { return e.health.isFailing() }
+
 // MaxInFlight is the bound of tries at one endpoint.
 const MaxInFlight = maxInFlight
 

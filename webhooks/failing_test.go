@@ -2,10 +2,13 @@ package webhooks_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -167,6 +170,46 @@ func TestDispatcher_DocumentsAreBounded(t *testing.T) {
 	b.run()
 	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) && len(b.deliveries(id, webhooks.Pending)) == 0 })
 	r.checkOrder()
+}
+
+// Changes whose events can't be made, as of an event whose seating plan is damaged, hold up their subjects alone: others are told,
+// however many there are, and no process tells them again from the beginning. They are tried as if the endpoint refused them.
+func TestDispatcher_WhatCantBeMadeHoldsUpItsSubjectAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r)
+	const many = 2500 // more than an endpoint has in memory
+	damaged := b.record(many, holdfast.ChangeLockCreated)
+	good := b.encoder
+	b.encoder = func(ctx context.Context, c holdfast.Change) ([]byte, error) {
+		if c.EventID == damaged {
+			return nil, errors.New("the plan can't be read")
+		}
+		return good(ctx, c)
+	}
+	b.sell(b.Event(10), 3)
+	readable := b.changeIDs()[many:]
+	b.run()
+	testenv.WaitFor(t, func() bool { return r.hasAccepted(readable) && b.pending(id, "") == many })
+	testenv.WaitFor(t, func() bool {
+		begun, err := b.hooks.Position(t.Context(), id)
+		_, end, ended := b.Changes.Ends(t.Context())
+		return err == nil && ended == nil && begun == end.Seq
+	})
+	if e, err := b.hooks.Get(t.Context(), id); err != nil || e.IsFailing() {
+		t.Errorf("the endpoint counts as failing: %v", err)
+	}
+	list, _, err := b.hooks.Deliveries(t.Context(), id, webhooks.Pending, holdfast.Page{Size: 1})
+	if err != nil || len(list) != 1 || list[0].Attempts < 1 || list[0].LastStatus != 0 || list[0].NextAttemptAt.IsZero() {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	waiting := bson.D{{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Pending}}
+	last := bson.D{{Key: "step", Value: 9}, {Key: "nextAttemptAt", Value: time.Now().Add(-time.Hour)}}
+	if _, err := b.DB.Collection("webhookdeliveries").UpdateMany(t.Context(), waiting, bson.D{{Key: "$set", Value: last}}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Dead)) > 0 })
 }
 
 // A fault of ours in the making of an event stops neither the process nor the other changes.

@@ -57,7 +57,7 @@ func (r *runner) pollDue(ctx context.Context) {
 	for _, d := range found.first {
 		subject := string(d.Subject)
 		r.blocked[subject] = true
-		if r.dueSubjects[subject] || r.track.isBusy(subject) || r.isUnwritten(&d) {
+		if r.dueSubjects[subject] || r.track.isBusy(subject) || r.isUnwritten(&d) || r.isHeld(string(d.ChangeID), now) {
 			continue
 		}
 		r.due = append(r.due, &try{key: d.Key, record: d.record(), isEarly: d.NextAttemptAt.After(now)})

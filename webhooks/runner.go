@@ -63,11 +63,14 @@ type runner struct {
 	pollAgain   bool      // the last poll failed
 	hasReplay   bool      // there are more documents than the runner knows of
 
+	faults   map[string]fault // of changes whose event could not be made, by their IDs
+	held     []*item          // those of them that are no documents, in the order of their times
+	warnedAt time.Time
+
 	written   flush // what is not written yet
 	stored    changes.Position
 	flushAt   time.Time // zero: nothing is to be written
 	hasFailed bool      // the last flush
-	backoff   time.Time // nothing is sent before it, because an event could not be made
 
 	isPartOfPage bool
 	moved        <-chan struct{}
@@ -144,7 +147,9 @@ func (r *runner) nextWake() time.Duration {
 		}
 	}
 	soonest(r.flushAt)
-	soonest(r.backoff)
+	if len(r.held) > 0 {
+		soonest(r.faults[r.held[0].entry.id].until)
+	}
 	soonest(r.pollAt(now))
 	if r.health.isFailing() && r.inFlight == 0 && len(r.track.ready) > 0 {
 		soonest(r.health.nextProbe)
@@ -153,7 +158,7 @@ func (r *runner) nextWake() time.Duration {
 }
 
 func (r *runner) noteState() {
-	waits := !r.health.isFailing() && (len(r.track.ready) > 0 || r.isPartOfPage)
+	waits := len(r.held) > 0 || !r.health.isFailing() && (len(r.track.ready) > 0 || r.isPartOfPage)
 	r.idle.Store(r.inFlight == 0 && !waits && len(r.due) == 0 && r.flushAt.IsZero() && !r.polledAt.IsZero())
 	r.behind.Store(max(0, r.feed.last().Seq-r.stored.Seq))
 }

@@ -40,6 +40,7 @@ const (
 	outcomeTimeout   = "timeout"   // no status within tryTimeout
 	outcomePrivate   = "private"   // the address is not public
 	outcomeUnreached = "unreached" // no connection, or it broke
+	outcomeNotMade   = "not_made"  // the event could not be made, so nothing was sent
 )
 
 // failures are told to operators. They have nothing of what the endpoint or DNS said.
@@ -54,7 +55,7 @@ var failures = map[string]string{
 
 // Outcomes are the values of a try's outcome, for labels of metrics.
 func Outcomes() []string {
-	return []string{outcomeDelivered, outcomeRefused, outcomeRedirect, outcomeTimeout, outcomePrivate, outcomeUnreached}
+	return []string{outcomeDelivered, outcomeRefused, outcomeRedirect, outcomeTimeout, outcomePrivate, outcomeUnreached, outcomeNotMade}
 }
 
 // result is how a try ended.

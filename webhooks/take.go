@@ -54,7 +54,7 @@ func (r *runner) takeOne(e *entry) {
 // room is how many changes may be taken: at most a page. An endpoint that fails is not told of more than the next one, so
 // its backlog stays where it is. What is taken may become documents, all of it.
 func (r *runner) room() int {
-	isBusy := r.health.isFailing() && r.track.unsettled > 0
+	isBusy := r.health.isFailing() && r.track.unsettled > len(r.held)
 	if isBusy || len(r.track.items) >= maxTracked || len(r.blocked) >= maxSubjects {
 		return 0
 	}

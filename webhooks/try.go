@@ -27,16 +27,14 @@ type try struct {
 type tried struct {
 	*try
 	result
-	failure error // the event could not be made: it counts as no try
+	failure error // the event could not be made; see hold
 	isLost  bool  // the change is past retention
 }
 
 // start starts as many tries as there is room for.
 func (r *runner) start(ctx context.Context, senders *sync.WaitGroup) {
 	now := r.now()
-	if now.Before(r.backoff) {
-		return
-	}
+	r.resume(now)
 	for room, mayProbe := r.health.room(now, r.inFlight); room > 0; room-- {
 		t := r.nextTry(mayProbe)
 		if t == nil {
@@ -44,10 +42,11 @@ func (r *runner) start(ctx context.Context, senders *sync.WaitGroup) {
 		}
 		r.inFlight++
 		t.begunAt = now
-		if t.item != nil {
-			r.observe.firstTry(now.Sub(t.item.entry.change.At))
-		} else {
+		switch {
+		case t.item == nil:
 			r.dueSubjects[t.record.subject] = true
+		case r.faults[t.record.changeID].n == 0:
+			r.observe.firstTry(now.Sub(t.item.entry.change.At))
 		}
 		url, secrets := r.endpoint.URL, *r.endpoint.secrets
 		senders.Go(func() { r.results <- r.try(ctx, t, url, secrets) })
@@ -132,17 +131,20 @@ func (r *runner) ended(t tried) {
 	if t.item == nil {
 		delete(r.dueSubjects, t.record.subject)
 	}
-	switch {
-	case t.failure != nil, t.aborted:
-		if t.failure != nil && !errors.Is(t.failure, context.Canceled) {
-			r.backoff = now.Add(readDelay)
-			r.log.Warn("[WEBHOOKS JOB] An event could not be made; trying again", slog.Any("error", t.failure))
-		}
+	if t.aborted || errors.Is(t.failure, context.Canceled) { // the dispatcher ends
 		if t.item != nil {
 			r.track.again(t.item)
 		}
 		return
-	case t.isLost:
+	}
+	if t.failure != nil {
+		if r.hold(t, now) {
+			return
+		}
+		t.outcome = outcomeNotMade
+	}
+	delete(r.faults, t.record.changeID)
+	if t.isLost {
 		t.record.isDead = true
 		r.retried(t, false)
 		return
@@ -167,15 +169,8 @@ func (r *runner) ended(t tried) {
 
 func (r *runner) failed(t tried, now time.Time) {
 	r.counts.failed.Add(1)
-	if !r.health.isFailing() {
-		r.log.Debug("[WEBHOOKS JOB] The endpoint fails; it is probed", slog.String("outcome", t.outcome), slog.Int("status", t.status))
-	}
-	r.health.failed(now, t.retryAfter, t.item != nil || t.isEarly)
-	switch {
-	case t.isGone():
-		r.written.disabled = ReasonGone
-	case r.health.disables(now):
-		r.written.disabled = ReasonFailures
+	if t.outcome != outcomeNotMade { // which says nothing of the endpoint
+		r.noteFailure(t, now)
 	}
 	t.record.earlyAt = earlyAt(now, t.record.attempts, t.retryAfter)
 	if !t.isEarly {
@@ -192,6 +187,20 @@ func (r *runner) failed(t tried, now time.Time) {
 		r.written.stored = append(r.written.stored, recordOf(later))
 	}
 	r.flushSoon(flushInterval)
+}
+
+// noteFailure takes over what a failed try says of the endpoint.
+func (r *runner) noteFailure(t tried, now time.Time) {
+	if !r.health.isFailing() {
+		r.log.Debug("[WEBHOOKS JOB] The endpoint fails; it is probed", slog.String("outcome", t.outcome), slog.Int("status", t.status))
+	}
+	r.health.failed(now, t.retryAfter, t.item != nil || t.isEarly)
+	switch {
+	case t.isGone():
+		r.written.disabled = ReasonGone
+	case r.health.disables(now):
+		r.written.disabled = ReasonFailures
+	}
 }
 
 // retried takes over the result of a document.

@@ -112,7 +112,7 @@ func NewMetrics() *Metrics {
 		WebhookLag: histogram("webhook_lag_seconds",
 			"Time from the commit of a change to its first try at an endpoint.", lagBuckets).WithLabelValues(),
 		WebhookTries: counter("webhook_tries_total",
-			"Tries of deliveries by outcome: delivered, refused, redirect, timeout, private, unreached.", "outcome"),
+			"Tries of deliveries by outcome: delivered, refused, redirect, timeout, private, unreached, not_made.", "outcome"),
 		WebhookEndpoints: gauges("webhook_endpoints",
 			"Endpoints by state: enabled, disabled; and by the reason of the latter: operator, gone, failures.", "state", "reason"),
 		WebhookDeliveries: gauges("webhook_deliveries", "Deliveries by state: pending, dead.", "state"),
