@@ -56,7 +56,8 @@
 // Limits. An endpoint with documents of maxSubjects subjects, or with maxDocuments documents, gets no new changes until some
 // are settled or DEAD. The changes in memory, the tries at a time, and the bytes that are read of an answer are bounded too.
 //
-// An endpoint that answers 410, or only fails for five days, is disabled. When it is enabled again it gets what was
+// An endpoint that answers 410, or only fails for five days, is disabled, behind the last change that is committed then: so all of them
+// must have their numbers first. When it is enabled again it gets what was
 // committed before it was disabled and it had not got, its documents, and new changes; the changes between are for a
 // replay. A runner notices within reloadInterval that its endpoint was changed or disabled.
 package webhooks

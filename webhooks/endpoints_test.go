@@ -86,6 +86,54 @@ func TestUpdate_ADisabledEndpointMissesItsTimeAlone(t *testing.T) {
 	}
 }
 
+// An endpoint is disabled only behind changes that have their numbers: those that get one later count as committed while it was
+// disabled, and it would miss them.
+func TestUpdate_DisablesNoEndpointInFrontOfChangesWithoutNumbers(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{webhooks.ReasonOperator, webhooks.ReasonGone} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			r := newReceiver(t)
+			id := b.endpoint(r, "holdfast.event.created")
+			r.answersAlways(http.StatusGone)
+			before := []holdfast.ID{b.Event(1)}
+			b.number()
+			accept := func(only bson.D) {
+				b.Command(bson.D{{Key: "collMod", Value: "changes"}, {Key: "validator", Value: only}})
+			}
+			accept(bson.D{{Key: "seq", Value: 0}}) // no number can be given
+			before = append(before, b.Event(1))
+			state, stop := webhooks.Disabled, func() {}
+			if by == webhooks.ReasonOperator {
+				if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{State: &state}); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
+					t.Errorf("disabled: %v", err)
+				}
+			} else {
+				stop = b.dispatcher()
+				testenv.WaitFor(t, func() bool { return len(b.Log.Lines("Results can't be written")) > 0 })
+			}
+			isDisabled := func() bool {
+				e, err := b.hooks.Get(t.Context(), id)
+				return err == nil && e.State == webhooks.Disabled
+			}
+			if isDisabled() {
+				t.Error("it is disabled")
+			}
+			accept(bson.D{})
+			if by == webhooks.ReasonOperator {
+				b.set(id, webhooks.Disabled)
+			}
+			testenv.WaitFor(t, isDisabled)
+			stop()
+			b.set(id, webhooks.Enabled)
+			r.answers(nil)
+			b.run()
+			testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{created(before[0]), created(before[1])}) })
+		})
+	}
+}
+
 // A replay reaches what a disabled endpoint misses, also while it is disabled.
 func TestReplay_OfADisabledEndpoint(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,7 @@ func (r *runner) flush(ctx context.Context) error {
 		f.batches = append(f.batches, ids.New())
 	}
 	if f.disabled != "" {
-		end, err := r.end(ctx)
+		end, err := r.end(ctx, true)
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (s *Service) Create(
 	if err != nil {
 		return e, "", false, err
 	}
-	end, err := s.end(ctx)
+	end, err := s.end(ctx, false) // what has no number yet is told too
 	if err != nil {
 		return e, "", false, err
 	}
@@ -140,12 +140,26 @@ func (s *Service) insert(ctx context.Context, e Endpoint) error {
 	return err
 }
 
-// end is behind all changes that are committed now.
-func (s *Service) end(ctx context.Context) (changes.Position, error) {
+// end is behind all changes that are committed now. If some of them can't be numbered, it is in front of these; isExact: it fails
+// with UNAVAILABLE.
+func (s *Service) end(ctx context.Context, isExact bool) (changes.Position, error) {
+	if err := s.numberAll(ctx); err != nil && isExact {
+		return changes.Position{}, err
+	}
+	_, end, err := s.changes.Ends(ctx)
+	return end, err
+}
+
+// numberAll numbers all changes that are committed now. It fails with UNAVAILABLE.
+func (s *Service) numberAll(ctx context.Context) error {
 	const most = 100 // of the job changes, whose work this is
 	for range most {
-		if n, err := s.changes.Number(ctx); err != nil || n == 0 {
-			break // what has no number yet is told too
+		n, err := s.changes.Number(ctx)
+		switch {
+		case err != nil:
+			return holdfast.Refuse(holdfast.CodeUnavailable, "Changes can't be numbered, and the endpoint was not changed; try again.").By(err)
+		case n < changes.MaxNumbered: // these were all
+			return nil
 		}
 	}
 	_, end, err := s.changes.Ends(ctx)
@@ -190,7 +204,8 @@ type Update struct {
 }
 
 // Update changes an endpoint. One that is enabled again is told of what was committed before it was disabled, and then of
-// what is committed from now on; its documents stay.
+// what is committed from now on; its documents stay. An endpoint is not disabled, but UNAVAILABLE, if what was committed before can't
+// be numbered.
 func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error) {
 	if u.URL != nil {
 		if err := checkURL(*u.URL, s.allowPrivate); err != nil {
@@ -208,7 +223,7 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 	now, err := s.now(ctx)
 	var end changes.Position
 	if err == nil && u.State != nil {
-		end, err = s.end(ctx)
+		end, err = s.end(ctx, *u.State == Disabled) // when it is enabled again, it is not told of what gets its number later
 	}
 	if err != nil {
 		return Endpoint{}, err
