@@ -74,8 +74,8 @@ func (c *Client) DeleteWebhook(ctx context.Context, id string) error {
 }
 
 // RotateWebhookSecret makes a new secret and returns it. The former ones are in force too until the overlap, in whole seconds, ends; 0
-// ends them at once. After an error without a code, and after OutcomeUnknown, there may be a secret that was not told:
-// call it again.
+// ends them at once. It fails with WebhookLimitReached while 5 are in force, unless the overlap is 0. After an error without a code,
+// and after OutcomeUnknown, there may be a secret that was not told: call it again.
 func (c *Client) RotateWebhookSecret(ctx context.Context, id string, overlap time.Duration) (secret string, err error) {
 	var rotated struct {
 		Secret string `json:"secret"`

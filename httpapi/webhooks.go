@@ -159,7 +159,9 @@ func (a *api) registerWebhookRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "rotate-webhook-secret", Method: http.MethodPost, Path: "/api/webhooks/{id}/rotate-secret", Tags: tags,
-		Summary: "Make a new secret", Description: "The former secrets sign too until the overlap ends; 0 ends them at once.", Errors: notFound,
+		Summary: "Make a new secret",
+		Description: "The former secrets sign too until the overlap ends; 0 ends them at once. At most 5 are in force: one more is " +
+			"refused unless the overlap is 0.", Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, config.ScopeAdmin, a.rotateWebhookSecret)
 	a.registerDeliveryRoutes(tags, notFound)
 }

@@ -47,6 +47,13 @@ func TestWebhooks_EndpointIsManaged(t *testing.T) {
 		t.Errorf("%s", rotated.raw)
 	}
 	s.want(s.call("POST", path+"/rotate-secret", fields{"overlapSeconds": 0}), 200, "")
+	for range 4 {
+		s.want(s.call("POST", path+"/rotate-secret", nil), 200, "")
+	}
+	if a := s.want(s.call("POST", path+"/rotate-secret", nil), 409, "WEBHOOK_LIMIT_REACHED"); a.body["limit"] != 5.0 {
+		t.Errorf("%s", a.raw)
+	}
+	s.want(s.call("POST", path+"/rotate-secret", fields{"overlapSeconds": 0}), 200, "")
 	s.want(s.call("POST", path+"/rotate-secret", fields{"overlapSeconds": -1}), 422, "VALIDATION_FAILED")
 	changed := s.want(s.call("PATCH", path, fields{"url": "https://example.com:8443/", "types": []string{"*"}, "state": "DISABLED"}), 200, "")
 	if changed.text("reason") != "operator" || changed.text("url") != "https://example.com:8443/" ||

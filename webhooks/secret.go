@@ -7,13 +7,14 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 // secretBytes: the specification asks for 24 to 64.
 const secretBytes = 32
 
-// maxSecrets bounds the secrets in force, and with them the header of the signatures: of more rotations within their
-// overlap the oldest secrets end early.
+// maxSecrets bounds the secrets in force, and with them the header of the signatures.
 const maxSecrets = 5
 
 // secret signs deliveries until a time; zero: it has no end.
@@ -35,18 +36,22 @@ func newSecret() string {
 }
 
 // rotated are the secrets after a rotation, the new one first. Those before it end after the overlap, or earlier if they
-// would anyway.
-func rotated(before []secret, text string, now time.Time, overlap time.Duration) []secret {
+// would anyway. It refuses to make more than maxSecrets: the receiver may still use any of them.
+func rotated(before []secret, text string, now time.Time, overlap time.Duration) ([]secret, error) {
 	after := []secret{{Text: text}}
 	for _, s := range inForce(before, now) {
 		if end := now.Add(overlap); s.Until.IsZero() || s.Until.After(end) {
 			s.Until = end
 		}
-		if s.Until.After(now) && len(after) < maxSecrets {
+		if s.Until.After(now) {
 			after = append(after, s)
 		}
 	}
-	return after
+	if len(after) > maxSecrets {
+		return nil, holdfast.Refuse(holdfast.CodeWebhookLimitReached, "There are %d secrets in force, the limit. Wait until the overlap of one "+
+			"ends, or rotate with an overlap of 0, which ends all former ones at once.", maxSecrets).With(holdfast.LimitReached{Limit: maxSecrets})
+	}
+	return after, nil
 }
 
 func inForce(all []secret, now time.Time) (current []secret) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 func texts(all []secret) (list []string) {
@@ -20,35 +22,60 @@ func texts(all []secret) (list []string) {
 	return list
 }
 
+// rotate is a rotation that is not refused.
+func rotate(t *testing.T, before []secret, text string, now time.Time, overlap time.Duration) []secret {
+	t.Helper()
+	after, err := rotated(before, text, now, overlap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
 func TestSecrets_OverlapAfterARotation(t *testing.T) {
 	t.Parallel()
 	secrets := []secret{{Text: "a"}}
-	secrets = rotated(secrets, "b", noon, time.Hour)
+	secrets = rotate(t, secrets, "b", noon, time.Hour)
 	if got := texts(inForce(secrets, noon.Add(time.Hour-1))); !slices.Equal(got, []string{"b", "a"}) {
 		t.Errorf("within the overlap: %v", got)
 	}
 	if got := texts(inForce(secrets, noon.Add(time.Hour))); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("after it: %v", got)
 	}
-	longer := rotated(secrets, "c", noon, 2*time.Hour)
+	longer := rotate(t, secrets, "c", noon, 2*time.Hour)
 	if got := texts(inForce(longer, noon.Add(time.Hour))); !slices.Equal(got, []string{"c", "b"}) {
 		t.Errorf("a second rotation keeps a longer: %v", got)
 	}
-	if got := texts(rotated(longer, "d", noon, 0)); !slices.Equal(got, []string{"d"}) {
+	if got := texts(rotate(t, longer, "d", noon, 0)); !slices.Equal(got, []string{"d"}) {
 		t.Errorf("without an overlap: %v", got)
 	}
-	for n := range 20 {
-		secrets = rotated(secrets, strconv.Itoa(n), noon, time.Hour)
+}
+
+// A rotation ends no secret early that is in force, of which the receiver may use any: one more is refused.
+func TestSecrets_InForceAreLimited(t *testing.T) {
+	t.Parallel()
+	secrets := []secret{{Text: "a"}}
+	for n := range maxSecrets - 1 {
+		secrets = rotate(t, secrets, strconv.Itoa(n), noon.Add(time.Duration(n)*time.Minute), time.Hour)
 	}
-	if got := texts(secrets); !slices.Equal(got, []string{"19", "18", "17", "16", "15"}) {
-		t.Errorf("after many rotations: %v", got)
+	if got := texts(inForce(secrets, noon.Add(time.Hour-1))); !slices.Equal(got, []string{"3", "2", "1", "0", "a"}) {
+		t.Errorf("in force: %v", got)
+	}
+	if _, err := rotated(secrets, "more", noon.Add(time.Hour-1), time.Hour); !holdfast.HasCode(err, holdfast.CodeWebhookLimitReached) {
+		t.Errorf("one more: %v", err)
+	}
+	if got := texts(rotate(t, secrets, "next", noon.Add(time.Hour), time.Hour)); !slices.Equal(got, []string{"next", "3", "2", "1", "0"}) {
+		t.Errorf("after the end of the oldest: %v", got)
+	}
+	if got := texts(rotate(t, secrets, "only", noon, 0)); !slices.Equal(got, []string{"only"}) {
+		t.Errorf("without an overlap: %v", got)
 	}
 }
 
 func TestSign_IsAcceptedByThePublishedVerifierWithEachSecret(t *testing.T) {
 	t.Parallel()
 	old, now := newSecret(), time.Now()
-	secrets := rotated([]secret{{Text: old}}, newSecret(), now, time.Hour)
+	secrets := rotate(t, []secret{{Text: old}}, newSecret(), now, time.Hour)
 	body, h := []byte(`{"a":1}`), http.Header{}
 	h.Set("webhook-id", "locks-1")
 	h.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))

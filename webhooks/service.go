@@ -162,8 +162,7 @@ func (s *Service) numberAll(ctx context.Context) error {
 			return nil
 		}
 	}
-	_, end, err := s.changes.Ends(ctx)
-	return end, err
+	return holdfast.Refuse(holdfast.CodeUnavailable, "Too many changes wait for their numbers, and the endpoint was not changed; try again.")
 }
 
 var place = mongodb.Place{Collection: name, Filter: mongodb.Is("_id", ID{})}
@@ -298,7 +297,8 @@ func (s *Service) Delete(ctx context.Context, id ID) error {
 	return mongodb.UnknownOutcome(err)
 }
 
-// RotateSecret makes a new secret, which is returned this once. The former ones sign too until the overlap ends.
+// RotateSecret makes a new secret, which is returned this once. The former ones sign too until the overlap ends. It refuses with
+// WEBHOOK_LIMIT_REACHED while maxSecrets are in force, unless the overlap is 0.
 func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration) (string, error) {
 	if _, err := s.Get(ctx, id); err != nil {
 		return "", err
@@ -313,8 +313,12 @@ func (s *Service) RotateSecret(ctx context.Context, id ID, overlap time.Duration
 		if err != nil {
 			return err
 		}
+		secrets, err := rotated(*e.secrets, text, now, overlap)
+		if err != nil {
+			return err
+		}
 		return s.updateOne(ctx, id, bson.D{{Key: "$set", Value: bson.D{
-			{Key: "secrets", Value: secretsDoc(rotated(*e.secrets, text, now, overlap))}, {Key: "updatedAt", Value: now},
+			{Key: "secrets", Value: secretsDoc(secrets)}, {Key: "updatedAt", Value: now},
 		}}})
 	})
 }
