@@ -67,7 +67,7 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"upgrade status": upgrade,
 		"upgrade finish": upgrade,
 	}
-	for name := range strings.SplitSeq(", list, show, create, enable, disable, delete, rotate, test, deliveries, replay", ",") {
+	for name := range strings.SplitSeq(", list, show, create, change, enable, disable, delete, rotate, test, deliveries, replay", ",") {
 		table["webhooks"+name] = with(database, "WEBHOOK_ALLOW_PRIVATE")
 	}
 	commands := commandPattern.FindAllStringSubmatch(help(t), -1)

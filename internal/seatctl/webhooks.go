@@ -2,6 +2,7 @@ package seatctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ type webhooksCmd struct {
 	List       listWebhooksCmd   `cmd:"" help:"List the endpoints, with how many of their deliveries are pending and dead."`
 	Show       showWebhookCmd    `cmd:"" help:"Print an endpoint."`
 	Create     createWebhookCmd  `cmd:"" help:"Create an endpoint, and print its ID and its secret, which is told this once."`
+	Change     changeWebhookCmd  `cmd:"" help:"Change the URL or the types of an endpoint."`
 	Enable     enableWebhookCmd  `cmd:"" help:"Enable an endpoint: it gets what waited when it was disabled, and the changes from now on."`
 	Disable    disableWebhookCmd `cmd:"" help:"Disable an endpoint: it is told nothing."`
 	Delete     deleteWebhookCmd  `cmd:"" help:"Delete an endpoint with its deliveries."`
@@ -166,12 +168,30 @@ func (c *createWebhookCmd) run(ctx context.Context, s *session) (int, error) {
 	})
 }
 
+type changeWebhookCmd struct {
+	endpointArg `embed:""`
+	URL         *string  `name:"url" help:"https, port 443 or 8443, a public address; see WEBHOOK_ALLOW_PRIVATE."`
+	Types       []string `name:"type" help:"All its types from now on, as for create."`
+}
+
+// Validate is called by the parser.
+func (c *changeWebhookCmd) Validate() error {
+	if c.URL == nil && c.Types == nil {
+		return errors.New("there is nothing to change: use --url or --type")
+	}
+	return nil
+}
+
+func (c *changeWebhookCmd) run(ctx context.Context, s *session) (int, error) {
+	return s.updateWebhook(ctx, c.endpointArg, webhooks.Update{URL: c.URL, Types: c.Types})
+}
+
 type enableWebhookCmd struct {
 	endpointArg `embed:""`
 }
 
 func (c *enableWebhookCmd) run(ctx context.Context, s *session) (int, error) {
-	return s.setWebhook(ctx, c.endpointArg, webhooks.Enabled)
+	return s.updateWebhook(ctx, c.endpointArg, webhooks.Update{State: new(webhooks.Enabled)})
 }
 
 type disableWebhookCmd struct {
@@ -179,17 +199,17 @@ type disableWebhookCmd struct {
 }
 
 func (c *disableWebhookCmd) run(ctx context.Context, s *session) (int, error) {
-	return s.setWebhook(ctx, c.endpointArg, webhooks.Disabled)
+	return s.updateWebhook(ctx, c.endpointArg, webhooks.Update{State: new(webhooks.Disabled)})
 }
 
-func (s *session) setWebhook(ctx context.Context, endpoint endpointArg, state webhooks.State) (int, error) {
+func (s *session) updateWebhook(ctx context.Context, endpoint endpointArg, change webhooks.Update) (int, error) {
 	id, err := endpoint.parse()
 	if err != nil {
 		return exitUsage, err
 	}
-	e, err := s.Webhooks.Update(ctx, id, webhooks.Update{State: &state})
+	e, err := s.Webhooks.Update(ctx, id, change)
 	if err != nil {
-		return exitFailed, err
+		return exitOf(err), err
 	}
 	return s.printWebhooks(ctx, e)
 }

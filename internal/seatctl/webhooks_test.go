@@ -113,6 +113,14 @@ func TestWebhooks_AreManaged(t *testing.T) {
 	if strings.Contains(table, "whsec_") {
 		t.Error(table)
 	}
+	changed := h.row(0, "change", id, "--type", "holdfast.event.*,holdfast.lock.created")
+	if types := changed["types"].([]any); len(types) != 2 || types[0] != "holdfast.event.*" || changed["url"] != server.URL {
+		t.Errorf("%v", changed)
+	}
+	changed = h.row(0, "change", id, "--url", server.URL+"/hook")
+	if types := changed["types"].([]any); len(types) != 2 || changed["url"] != server.URL+"/hook" || changed["eventId"] != event {
+		t.Errorf("%v", changed)
+	}
 	server.Close()
 	if out, _ := h.run(3, "test", id); !strings.Contains(out, "no answer") || !strings.Contains(out, "No connection to the endpoint") {
 		t.Error(out)
@@ -222,6 +230,11 @@ func TestWebhooks_WrongArgumentsAreRefused(t *testing.T) {
 		{[]string{"create", url, "--type", "*", "--event", id}, 1, "EVENT_NOT_FOUND"},
 		{[]string{"show", "x"}, 2, `the endpoint "x" is not a valid ID`},
 		{[]string{"show", id}, 1, "WEBHOOK_NOT_FOUND"},
+		{[]string{"change", id, "--url", url}, 1, "WEBHOOK_NOT_FOUND"},
+		{[]string{"change", "x", "--url", url}, 2, "is not a valid ID"},
+		{[]string{"change", id}, 2, "use --url or --type"},
+		{[]string{"change", id, "--url", "http://shop.example/"}, 2, "https"},
+		{[]string{"change", id, "--type", "holdfast.lock.made"}, 2, "No change has one of the types"},
 		{[]string{"enable", id}, 1, "WEBHOOK_NOT_FOUND"},
 		{[]string{"disable", "x"}, 2, "is not a valid ID"},
 		{[]string{"delete", id, "--yes"}, 1, "WEBHOOK_NOT_FOUND"},
