@@ -148,9 +148,9 @@ func NewChangeEncoder(s Services) func(context.Context, holdfast.Change) ([]byte
 func (a *api) canTellPlaces(ctx context.Context, c holdfast.Change) (err error) {
 	switch {
 	case c.Lock != nil:
-		_, err = a.Seats.PlacesIn(ctx, c.PlanID, c.Lock.SeatIDs, c.Lock.Section)
+		_, err = a.readPlaces(ctx, c.EventID, c.PlanID, c.Lock.SeatIDs, c.Lock.Section)
 	case c.Booking != nil:
-		_, err = a.Seats.PlacesIn(ctx, c.PlanID, c.Booking.SeatIDs, c.Booking.Section)
+		_, err = a.readPlaces(ctx, c.EventID, c.PlanID, c.Booking.SeatIDs, c.Booking.Section)
 	}
 	if holdfast.IsNotFound(err) { // other software removed it
 		return nil

@@ -190,17 +190,26 @@ func TestWebhooks_DeliverNoSeatsWithoutTheirPlaces(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	other := testenv.Open(t, s.w.URI, s.w.DB.Name()) // a process that has not read the plan
-	encode := httpapi.NewChangeEncoder(httpapi.Services{
-		Seats: other.Seats, Plans: other.Plans, Changes: other.Changes, Log: slog.New(other.Log),
-	})
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if body, err := encode(ended, list[0]); err == nil {
-		t.Errorf("%s", body)
-	}
-	if body, err := encode(t.Context(), list[0]); err != nil || !strings.Contains(string(body), `"row"`) {
-		t.Errorf("%s, %v", body, err)
+	lock := list[0]
+	booking := holdfast.Booking{ID: ids.New(), EventID: lock.EventID, LockID: lock.Lock.ID, SeatIDs: lock.Lock.SeatIDs}
+	for name, c := range map[string]holdfast.Change{
+		"in the plan of its record": lock,
+		"in the present plan":       {Type: holdfast.ChangeBookingExpired, EventID: lock.EventID, Booking: &booking}, // its lock ended first
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := testenv.Open(t, s.w.URI, s.w.DB.Name()) // a process that has not read the plan
+			encode := httpapi.NewChangeEncoder(httpapi.Services{
+				Seats: other.Seats, Plans: other.Plans, Changes: other.Changes, Log: slog.New(other.Log),
+			})
+			if body, err := encode(ended, c); err == nil {
+				t.Errorf("%s", body)
+			}
+			if body, err := encode(t.Context(), c); err != nil || !strings.Contains(string(body), `"row"`) {
+				t.Errorf("%s, %v", body, err)
+			}
+		})
 	}
 }
 

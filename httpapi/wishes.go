@@ -66,24 +66,25 @@ type placeBody struct {
 // places says where seats are. The answer of a command that was carried out must not fail: if the plan
 // can't be read, it has their IDs alone.
 func (a *api) places(ctx context.Context, eventID holdfast.ID, seatIDs []string, section string) []placeBody {
+	return a.placesIn(ctx, eventID, holdfast.ID{}, seatIDs, section)
+}
+
+// placesIn is places in the plan that an event had.
+func (a *api) placesIn(ctx context.Context, eventID, planID holdfast.ID, seatIDs []string, section string) []placeBody {
 	if len(seatIDs) == 0 && section == "" {
 		return nil
 	}
-	places, err := a.Seats.Places(ctx, eventID, seatIDs, section)
+	places, err := a.readPlaces(ctx, eventID, planID, seatIDs, section)
 	return a.placeBodies(ctx, seatIDs, places, err)
 }
 
-// placesIn is places in the plan that an event had. The end of a booking whose lock ended before does not read its
+// readPlaces reads where seats are, in the plan that an event had. The end of a booking whose lock ended before does not read its
 // event, so the record does not say which plan: it counts as the present one.
-func (a *api) placesIn(ctx context.Context, eventID, planID holdfast.ID, seatIDs []string, section string) []placeBody {
+func (a *api) readPlaces(ctx context.Context, eventID, planID holdfast.ID, seatIDs []string, section string) ([]holdfast.Place, error) {
 	if planID.IsZero() {
-		return a.places(ctx, eventID, seatIDs, section)
+		return a.Seats.Places(ctx, eventID, seatIDs, section)
 	}
-	if len(seatIDs) == 0 && section == "" {
-		return nil
-	}
-	places, err := a.Seats.PlacesIn(ctx, planID, seatIDs, section)
-	return a.placeBodies(ctx, seatIDs, places, err)
+	return a.Seats.PlacesIn(ctx, planID, seatIDs, section)
 }
 
 // placeBodies are the places of seats or, if they can't be read, the seats' IDs.
