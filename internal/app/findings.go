@@ -8,12 +8,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
-const (
-	// findingsInterval is how long findings are kept: several load balancers ask each process several times a second.
-	findingsInterval = 5 * time.Second
-	// failedInterval is the same for findings whose read has failed.
-	failedInterval = time.Second
-)
+// findingsInterval is how long findings are kept: several load balancers ask each process several times a second.
+const findingsInterval = time.Second
 
 // unknown is the state of what could not be read.
 const unknown = "unknown"
@@ -22,7 +18,6 @@ const unknown = "unknown"
 type findings struct {
 	changes, oversold string
 	isDegraded        bool
-	hasFailed         bool // some of them could not be read
 }
 
 // keptFindings has the findings of the last read. Concurrent checks share one read.
@@ -54,22 +49,18 @@ func (k *keptFindings) get(ctx context.Context) findings {
 	reading, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 	k.last = k.read(reading)
-	interval := findingsInterval
-	if k.last.hasFailed {
-		interval = failedInterval
-	}
-	k.until = k.clock().Add(interval)
+	k.until = k.clock().Add(findingsInterval)
 	return k.last
 }
 
 // find reads the findings, and sets the gauges of what it counts.
 func (a *App) find(ctx context.Context) findings {
 	changes, isGood := a.changesState(ctx)
-	areMeasured := a.measureRefunds(ctx)
-	f := findings{changes: changes, oversold: "none", isDegraded: !isGood, hasFailed: changes == unknown || !areMeasured}
+	a.measureRefunds(ctx)
+	f := findings{changes: changes, oversold: "none", isDegraded: !isGood}
 	n, err := a.Store.OversoldEvents(ctx)
 	if err != nil {
-		f.oversold, f.hasFailed = unknown, true
+		f.oversold = unknown
 		return f
 	}
 	a.Metrics.OversoldEvents.Set(float64(n))
@@ -82,12 +73,11 @@ func (a *App) find(ctx context.Context) findings {
 // refundsCounted bounds the count of refunds that are due, so that a cancelled event does not slow each check.
 const refundsCounted = 10_000
 
-// measureRefunds sets the gauges of the payments that have to go back. If they can't be read, the gauges keep their
-// values, and the result is false.
-func (a *App) measureRefunds(ctx context.Context) bool {
+// measureRefunds sets the gauges of the payments that have to go back. If they can't be read, the gauges keep their values.
+func (a *App) measureRefunds(ctx context.Context) {
 	due, err := a.Store.RefundsDue(ctx, refundsCounted)
 	if err != nil {
-		return false
+		return
 	}
 	age := time.Duration(0)
 	if !due.Oldest.IsZero() {
@@ -95,5 +85,4 @@ func (a *App) measureRefunds(ctx context.Context) bool {
 	}
 	a.Metrics.RefundsDue.Set(float64(due.Count))
 	a.Metrics.RefundsDueAge.Set(age.Seconds())
-	return true
 }

@@ -34,7 +34,7 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 	return ready
 }
 
-// checkMongo asks MongoDB each time whether it can write, which decides. What else the check tells may be some seconds old.
+// checkMongo asks MongoDB each time whether it can write, which decides. What else the check tells may be a second old.
 func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 	if err := a.DB.Ping(ctx); err != nil {
 		ready.Ready = false

@@ -24,24 +24,19 @@ func readyNow(t *testing.T, a *App) httpapi.Readiness {
 	return a.Ready(t.Context())
 }
 
-// What was found is kept for a while, and a failure for a second.
+// What was found is kept for a second.
 func TestFindings_AreKeptForAWhile(t *testing.T) {
 	t.Parallel()
-	now, reads, fails := time.Now(), 0, false
+	now, reads := time.Now(), 0
 	k := newKeptFindings(func() time.Time { return now }, func(context.Context) findings {
 		reads++
-		return findings{oversold: "none", hasFailed: fails}
+		return findings{oversold: "none"}
 	})
 	for _, step := range []struct {
 		after time.Duration
-		fails bool
 		want  int
-	}{
-		{0, false, 1}, {0, false, 1}, {5*time.Second - 1, false, 1},
-		{1, true, 2}, {time.Second - 1, true, 2}, {1, true, 3},
-		{time.Second, false, 4}, {5*time.Second - 1, false, 4}, {1, false, 5},
-	} {
-		now, fails = now.Add(step.after), step.fails
+	}{{0, 1}, {0, 1}, {time.Second - 1, 1}, {1, 2}, {time.Second, 3}} {
+		now = now.Add(step.after)
 		if found := k.get(t.Context()); reads != step.want || found.oversold != "none" {
 			t.Fatalf("%+v: %d reads, found %+v", step, reads, found)
 		}
@@ -56,13 +51,13 @@ func TestFindings_AreReadOnceForConcurrentChecks(t *testing.T) {
 		k := newKeptFindings(clock.System, func(ctx context.Context) findings {
 			reads++
 			<-proceed
-			return findings{oversold: "none", hasFailed: ctx.Err() != nil}
+			return findings{oversold: "none", isDegraded: ctx.Err() != nil}
 		})
 		leaving, leave := context.WithTimeout(t.Context(), checkTimeout)
 		var checks sync.WaitGroup
 		check := func(ctx context.Context) {
 			checks.Go(func() {
-				if found := k.get(ctx); found.oversold != "none" || found.hasFailed {
+				if found := k.get(ctx); found.oversold != "none" || found.isDegraded {
 					t.Errorf("found %+v", found)
 				}
 			})
