@@ -8,6 +8,9 @@ const viewDelay = 250; // ms, until a moving view has settled
 const rereadInterval = 1500; // ms
 const mostRead = 100; // sections of one read
 const maxRefusals = 5; // one after the other, of a token that may be renewed
+const firstDelay = 500; // ms, before a second attempt to connect
+const maxDelay = 15_000; // ms
+const steadyTime = 5000; // ms; a proxy may end each stream sooner: then it is not asked for again and again
 
 export class Feed {
   #view = []; // keys of sections, the most wanted first
@@ -96,19 +99,21 @@ export class Feed {
   #rereadDelay = rereadInterval;
 
   async #run() {
-    let delay = 500;
+    let [delay, retry] = [firstDelay, 2000];
     let refusals = 0;
     while (!this.#stop.signal.aborted) {
       this.#connection = new AbortController();
       const query = followed(this.#view);
       if (query !== this.#followed) this.#lastID = ""; // an ID is of the same sections
       this.#followed = query;
-      let wasConnected = false;
+      let since; // the first message: not undefined if the server was reached
       try {
         for await (const message of this.api.stream(`${this.path}/seats/stream${query && `?${query}`}`, this.#lastID,
           AbortSignal.any([this.#stop.signal, this.#connection.signal]))) {
           this.on.connected(true);
-          [delay, refusals, wasConnected] = [500, 0, true];
+          [delay, refusals] = [firstDelay, 0];
+          since ??= performance.now();
+          if (message.retry > 0) retry = Math.min(Number(message.retry), maxDelay);
           this.#take(message);
           if (message.id !== undefined) this.#lastID = message.id;
         }
@@ -120,10 +125,15 @@ export class Feed {
       }
       if (this.#stop.signal.aborted) return;
       if (this.#connection.signal.aborted) continue; // for other sections
-      if (wasConnected) continue; // a proxy ends long answers: the next attempt shows whether the server is there
+      if (since !== undefined) { // a proxy ends long answers: the next attempt shows whether the server is there
+        const isSteady = performance.now() - since >= steadyTime;
+        // Not at once: a server that restarts has ended the streams of all its listeners.
+        await pause(retry * (isSteady ? Math.random() : 1 + Math.random() / 2), this.#stop.signal);
+        continue;
+      }
       this.on.connected(false);
-      await pause(Math.max(delay, 0) * (1 + Math.random() / 2), this.#stop.signal);
-      delay = Math.min(delay * 2, 15_000);
+      await pause(delay * (1 + Math.random() / 2), this.#stop.signal);
+      delay = Math.min(delay * 2, maxDelay);
     }
   }
 

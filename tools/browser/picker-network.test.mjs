@@ -116,6 +116,22 @@ test("a slow network: a click is shown at once, and held when the answer comes",
   expectNoErrors(page);
 });
 
+test("a stream that ends after its first bytes is asked for again after the time that it names, not at once", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  let asked = 0;
+  await page.route("**/seats/stream*", (route) => {
+    asked++;
+    return route.fulfill({ contentType: "text/event-stream", body: "retry: 1000\n: live updates\n\n" });
+  });
+  await page.evaluate(() => dispatchEvent(new Event("offline"))); // the map connects anew
+  await until("it is asked for", () => asked > 0);
+  await page.waitForTimeout(3500);
+  assert.ok(asked >= 3 && asked <= 5, `${asked} times`);
+  assert.equal(await map.locator(".notice").isVisible(), false);
+  expectNoErrors(page);
+});
+
 test("memory stays flat over 10,000 changes of 20,000 seats", async () => {
   const { hall } = await import("./frames.mjs");
   const event = await sell(hall(20_000));
