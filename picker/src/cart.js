@@ -22,8 +22,9 @@ export class Cart {
   constructor(api, hall, seats, options, words, on) {
     Object.assign(this, { api, hall, seats, options, words, on });
     this.hold = new Hold(api, () => this.#request(), {
-      changed: () => this.#takeLock(),
-      refused: (refusal) => this.#refused(refusal),
+      changed: (wish) => this.#takeLock(wish),
+      changedElsewhere: () => this.#takeLock(),
+      refused: (refusal, wish) => this.#refused(refusal, wish),
       ended: (refusal, lock) => this.#ended(refusal, lock),
       sold: () => on.said(words.sold),
       waiting: on.waiting,
@@ -39,7 +40,8 @@ export class Cart {
   /** resume takes over a lock, and returns whether it still holds. */
   async resume(lockID, signal) {
     const lock = await this.#read(lockID, signal);
-    if (lock?.status !== "ACTIVE" || lock.eventId !== this.options.event.id || Date.parse(lock.expiresAt) <= this.api.now()) return false;
+    if (lock?.status !== "ACTIVE" || lock.eventId !== this.options.event.id) return lock?.status;
+    if (Date.parse(lock.expiresAt) <= this.api.now()) return "EXPIRED";
     const [place] = lock.places ?? [];
     const area = place !== undefined && place.seatId === undefined ? this.hall.sectionByKey.get(place.section) : undefined;
     if (area === undefined) {
@@ -97,6 +99,9 @@ export class Cart {
   isMine(seat) { return this.held.has(seat); }
 
   /** canHave reports whether a seat is free for this customer. */
+  /** isPicking: the server is asked for the best available seats, which replace the chosen ones. */
+  get isPicking() { return this.hold.wanted?.bestAvailable !== undefined; }
+
   canHave(seat) { return !this.seats.taken[seat] || this.held.has(seat); }
 
   /** orphansOf are the seats that a choice would leave single, where the event refuses that. */
@@ -144,11 +149,15 @@ export class Cart {
   }
 
   // #wish asks for what is chosen, unless the server would refuse it for a single seat: then the customer is told, and
-  // the lock stays as it is. After a click that is said again: it was not held, even if its row has no single seat.
+  // the lock stays as it is. After a click that is said again: it was not held, even if its row has no single seat. It
+  // promises the refusal, the server's or that one.
   #wish(isClick = false) {
-    if (this.#hint(isClick)) return Promise.resolve();
-    this.hold.isForced = false;
-    return this.hold.want(this.chosen.size === 0 ? null : this.#named(this.chosen));
+    const single = this.orphansOf(this.chosen);
+    if (!this.#hintAt(single, isClick)) return this.hold.want(this.chosen.size === 0 ? null : this.#named(this.chosen));
+    const isHeld = this.chosen.size === this.held.size && [...this.chosen].every((i) => this.held.has(i));
+    return Promise.resolve(isHeld ? undefined : new Refusal(0, {
+      code: "SEAT_ORPHANED", detail: this.words.orphan(this.on.named(single)), orphans: single.map((i) => this.hall.ids[i]),
+    }));
   }
 
   #named(places) {
@@ -189,11 +198,19 @@ export class Cart {
   #areaHold(section) {
     let hold = this.#areaHolds.get(section.number);
     if (hold !== undefined) return hold;
-    const restore = () => this.#place(section, hold.wanted?.seats ?? 0); // if it can be had: there may have been further clicks
+    const show = () => { this.on.held(); this.on.changed(); };
     hold = new Hold(this.api, () => this.#request(), {
-      changed: () => { restore(); this.on.held(); this.on.changed(); },
-      refused: (refusal) => { restore(); this.#tell(refusal); this.on.changed(); },
-      ended: (refusal, lock) => { restore(); this.on.ended(refusal, lock); this.on.held(); this.on.changed(); },
+      changed: show,
+      changedElsewhere: ({ seats }) => {
+        if (hold.isSettled) this.#place(section, Math.max(0, (this.areas.get(section.number) ?? 0) + hold.lock.seats - seats));
+        show();
+      },
+      refused: (refusal) => {
+        if (this.options.holdsAtOnce) this.#place(section, hold.wanted?.seats ?? 0); // there may have been further clicks
+        this.#tell(refusal);
+        this.on.changed();
+      },
+      ended: (refusal, lock) => { this.#place(section, 0); this.on.ended(refusal, lock); show(); },
       sold: () => this.on.said(this.words.sold),
       waiting: this.on.waiting,
       wishOf: (lock) => ({ section: section.key, seats: lock.seats }),
@@ -212,26 +229,19 @@ export class Cart {
       this.on.said(this.words.most(this.options.most));
       throw new Refusal(0, { code: "TOO_MANY", detail: this.words.most(this.options.most) });
     }
-    this.isPicking = true;
-    this.refusal = undefined;
-    await this.hold.want({ bestAvailable: { seats: n, ...options } }).finally(() => { this.isPicking = false; });
-    if (this.refusal !== undefined) throw this.refusal;
+    const refusal = await this.hold.want({ bestAvailable: { seats: n, ...options } });
+    if (refusal !== undefined) throw refusal;
   }
 
   /**
-   * holdAll holds what is chosen, for a shop that holds on check-out, and returns the locks. It throws if they are not what
-   * is chosen: the refusal of the server, or SEAT_ORPHANED.
+   * holdAll holds what is chosen, for a shop that holds on check-out, and returns the locks. It throws the refusal of the
+   * server, or SEAT_ORPHANED.
    */
   async holdAll() {
-    this.refusal = undefined;
     const areas = new Set([...this.areas.keys(), ...this.#areaHolds.keys()]);
-    await Promise.all([this.#wish(true), ...[...areas].map((n) => this.#wishPlaces(this.hall.sections[n]))]);
-    if (this.refusal !== undefined) throw this.refusal;
-    const isHeld = this.chosen.size === this.held.size && [...this.chosen].every((i) => this.held.has(i));
-    if (!isHeld) {
-      const single = this.orphansOf(this.chosen);
-      throw new Refusal(0, { code: "SEAT_ORPHANED", detail: this.words.orphan(this.on.named(single)), orphans: single.map((i) => this.hall.ids[i]) });
-    }
+    const refusals = await Promise.all([this.#wish(true), ...[...areas].map((n) => this.#wishPlaces(this.hall.sections[n]))]);
+    const refusal = refusals.find((r) => r !== undefined);
+    if (refusal !== undefined) throw refusal;
     return this.locks;
   }
 
@@ -239,10 +249,7 @@ export class Cart {
   async clear() {
     this.#placeNone();
     this.#drop([...this.chosen]);
-    await Promise.all(this.#holds().map((h) => {
-      h.isForced = true;
-      return h.want(null);
-    }));
+    await Promise.all(this.#holds().map((h) => h.want(null, true)));
   }
 
   /** poll looks whether the shop has sold the locks, or another tab or device changed them. */
@@ -282,7 +289,7 @@ export class Cart {
   #lose(gone) {
     this.#drop(gone);
     this.on.gone(gone);
-    if (this.options.holdsAtOnce && !this.isPicking && this.chosen.size > 0) this.#wish(); // of what is left
+    if (this.options.holdsAtOnce && !this.isPicking && this.chosen.size + this.held.size > 0) this.#wish(); // of what is left
   }
 
   #seatsOf(lock) { return new Set((lock?.places ?? []).flatMap((p) => this.hall.byID.get(p.seatId) ?? [])); }
@@ -295,16 +302,22 @@ export class Cart {
     for (const i of this.chosen) if (!before.has(i)) this.on.selected(i, true);
   }
 
-  #takeLock() {
+  // #takeLock shows what the lock has. The choice stays as it is if the lock is what was asked for, because there may have been
+  // further clicks. Seats that the server has picked replace it; a change elsewhere, without a wish, changes it by as much.
+  #takeLock(wish) {
+    const before = this.held;
     this.held = this.#seatsOf(this.hold.lock);
-    if (this.isPicking || this.hold.isSettled) this.#choose(this.held);
+    if (this.hold.isSettled && wish?.bestAvailable !== undefined) this.#choose(this.held);
+    else if (this.hold.isSettled && wish === undefined) {
+      const stay = [...this.chosen].filter((i) => !before.has(i) || this.held.has(i));
+      this.#choose([...stay, ...[...this.held].filter((i) => !before.has(i))]);
+    }
     this.#hint();
     this.on.held();
     this.on.changed();
   }
 
-  #refused(refusal) {
-    this.refusal = refusal;
+  #refused(refusal, wish) {
     const gone = (refusal.problem.unavailable ?? []).flatMap((id) => this.hall.byID.get(id) ?? []);
     if (gone.length > 0) {
       for (const i of gone) this.seats.taken[i] = 1;
@@ -320,13 +333,13 @@ export class Cart {
       this.on.refused(refusal);
       return;
     }
-    if (!this.isPicking && this.options.holdsAtOnce && this.hold.isSettled) this.#choose(this.held);
+    const wasAsked = wish !== undefined && wish?.bestAvailable === undefined; // for what is chosen
+    if (wasAsked && this.options.holdsAtOnce && this.hold.isSettled) this.#choose(this.held);
     this.#tell(refusal);
     this.on.changed();
   }
 
   #tell(refusal) {
-    this.refusal = refusal;
     const { code, problem } = refusal;
     const w = this.words;
     if (code === "SEATS_UNAVAILABLE") this.on.said(w.tooFew(problem.available));

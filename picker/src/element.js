@@ -254,7 +254,7 @@ export class HoldfastSeats extends HTMLElement {
       },
       said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
       refused: (refusal) => this.#fail(refusal),
-      waiting: (refusal) => this.#wait(refusal),
+      waiting: (refusal) => this.#parts === parts && this.#wait(refusal),
     });
     parts.feed = new Feed(api, event.id, seats, {
       changed: (list, sections) => this.#changed(list, sections),

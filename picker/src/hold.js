@@ -11,6 +11,8 @@ export class Hold {
   lock = null; // as the server answered it last
   #held = null; // the wish that the lock has
   #wanted = null;
+  #isForced = false; // nothing is wanted, even if that cancels a booking
+  #refusal = undefined; // of what was wanted last
   #epoch = 0; // raised when the lock has ended or is forgotten: what is in flight is of the past then
   #running = undefined;
   #stop = new AbortController();
@@ -18,8 +20,9 @@ export class Hold {
 
   /**
    * @param request returns `eventId`, `userId` and, optionally, `ttlSeconds`
-   * @param on has `changed()`, `refused(refusal)` (the lock stays as it is), `ended(refusal, lock)` (the lock is gone),
-   * `sold()` (the lock was bought, and is not changed any more), `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
+   * @param on has `changed(wish)` (that is held now), `changedElsewhere(former lock)`, `refused(refusal, wish)` (the lock stays as it is, and
+   * nothing is tried again; without a wish: a look at the lock failed), `ended(refusal, lock)` (the lock is gone), `sold()` (the lock was
+   * bought, and is not changed any more), `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
    */
   constructor(api, request, on) {
     Object.assign(this, { api, request, on });
@@ -30,10 +33,15 @@ export class Hold {
     this.#wanted = this.#take(lock, this.on.wishOf(lock));
   }
 
-  /** want changes the wish: the part of a request that says which seats; null: none. The promise ends when it is decided. */
-  want(wish) {
+  /**
+   * want changes the wish: the part of a request that says which seats; null: none. It promises the refusal of what was wanted last;
+   * undefined: it is held. A lock whose booking is being paid for is released only if that is forced, because it cancels the booking.
+   */
+  want(wish, isForced = false) {
     this.#wanted = wish;
-    this.#running ??= this.#run().finally(() => { this.#running = undefined; });
+    this.#isForced = isForced;
+    this.#refusal = undefined;
+    this.#running ??= this.#run();
     return this.#running;
   }
 
@@ -50,39 +58,52 @@ export class Hold {
     this.lock = this.#held = this.#wanted = null;
   }
 
+  /** stop leaves the lock as it is. A request in flight comes to its end: a lock that it makes is released. */
   stop() {
+    this.#epoch++;
+    this.#refusal = new Refusal(0, { code: "NO_ANSWER", detail: "The map was removed, or loaded anew." });
     this.#stop.abort();
     clearTimeout(this.#timer);
   }
 
   async #run() {
     await Promise.resolve(); // clicks at the same moment are one wish
-    while (!this.isSettled && !this.#stop.signal.aborted) {
-      const [wish, epoch] = [this.#wanted, this.#epoch];
-      try {
-        if (await this.#change(wish, epoch)) this.on.changed();
-      } catch (error) {
-        if (this.#stop.signal.aborted) return;
-        if (!(error instanceof Refusal)) throw error;
-        if (epoch !== this.#epoch) continue;
-        if (ended.has(error.code)) {
-          this.#end(error);
-          continue;
-        }
-        if (isSame(this.#wanted, wish)) this.#wanted = this.#held; // the listener may wish for something else
-        this.on.refused(error);
-        if (error.code === "LOCK_CONSUMED" && this.lock?.status === "ACTIVE") await this.check(true); // bought elsewhere
+    try {
+      while (!this.isSettled && !this.#stop.signal.aborted) await this.#step();
+      return this.#refusal;
+    } finally {
+      this.#running = undefined; // at once: what is wanted next is another run
+    }
+  }
+
+  async #step() {
+    const [wish, isForced, epoch] = [this.#wanted, this.#isForced, this.#epoch];
+    try {
+      if (!(await this.#change(wish, isForced, epoch))) return;
+      this.#refusal = undefined;
+      this.on.changed(wish);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (epoch !== this.#epoch) return;
+      if (ended.has(error.code)) {
+        this.#end(error);
+        return;
       }
+      const isLast = isSame(this.#wanted, wish) && this.#isForced === isForced;
+      this.#refusal = isLast ? error : undefined;
+      if (isLast) this.#wanted = this.#held; // the listener may wish for something else
+      this.on.refused(error, wish);
+      if (error.code === "LOCK_CONSUMED" && this.lock?.status === "ACTIVE") await this.check(true); // bought elsewhere
     }
   }
 
   // #change carries out a wish. It returns false if the lock has ended meanwhile.
-  async #change(wish, epoch) {
+  async #change(wish, isForced, epoch) {
     const { lock } = this;
-    const send = (method, path, body) => this.#repeat(epoch, () => this.api.call(method, path, body, this.#stop.signal));
+    const send = (method, path, body) => this.#repeat(epoch, () => this.api.call(method, path, body));
     if (wish === null) {
       // A lock whose booking is being paid can't be changed, but released: that would cancel the booking.
-      if (!this.isForced) await send("PUT", `${pathOf(lock)}/seats`, this.on.wishOf(lock));
+      if (!isForced) await send("PUT", `${pathOf(lock)}/seats`, this.on.wishOf(lock));
       await send("DELETE", pathOf(lock));
       if (epoch !== this.#epoch) return false;
       clearTimeout(this.#timer);
@@ -144,6 +165,7 @@ export class Hold {
   #end(refusal) {
     const { lock } = this;
     this.forget();
+    this.#refusal = refusal;
     this.on.ended(refusal, lock);
   }
 
@@ -177,7 +199,7 @@ export class Hold {
       clearTimeout(this.#timer);
       this.lock = present;
       if (!isKnownAsSold) this.on.sold();
-      return this.on.changed();
+      return this.on.changedElsewhere(lock);
     }
     if (present.status !== "ACTIVE" || Date.parse(present.expiresAt) <= this.api.now()) {
       return this.#end(new Refusal(410, { code: present.status === "RELEASED" ? "LOCK_RELEASED" : "LOCK_EXPIRED" }));
@@ -185,7 +207,7 @@ export class Hold {
     const isIdle = this.isSettled;
     const held = this.#take(present, this.on.wishOf(present));
     if (isIdle) this.#wanted = held;
-    return said(present) === said(lock) ? undefined : this.on.changed();
+    return said(present) === said(lock) ? undefined : this.on.changedElsewhere(lock);
   }
 }
 
