@@ -219,7 +219,7 @@ export class HoldfastSeats extends HTMLElement {
         if (signal.aborted) return undefined;
         const isRefusal = error instanceof Refusal;
         this.#isGone = true;
-        if (isRefusal) this.#fail(error);
+        if (isRefusal) this.#fail(error, error.mayPass);
         this.notice.hidden = false;
         setText(this.notice, isRefusal && error.mayPass ? this.words.lost : isRefusal && error.code === "NO_MAP" ? error.message : this.#ending(error));
         this.root.replaceChildren(this.notice);
@@ -573,8 +573,8 @@ export class HoldfastSeats extends HTMLElement {
   // #ending is the notice of a refusal after which the map shows nothing new.
   #ending({ status }) { return status === 401 ? this.words.signedOut : this.words.notLoaded; }
 
-  #fail(refusal, isRetried = false) {
-    this.#tell("error", { code: refusal.code, status: refusal.status, message: refusal.message, problem: refusal.problem, retrying: isRetried || refusal.mayPass });
+  #fail(refusal, retrying = false) {
+    this.#tell("error", { code: refusal.code, status: refusal.status, message: refusal.message, problem: refusal.problem, retrying });
   }
 
   #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true })); }

@@ -132,6 +132,20 @@ test("a stream that ends after its first bytes is asked for again after the time
   expectNoErrors(page);
 });
 
+test("a request that is given up is told so", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await page.clock.install();
+  await page.route("**/locks", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: '{"code":"UNAVAILABLE"}' }));
+  await click(map, "A-1-1");
+  await until("it is told", async () => {
+    await page.clock.fastForward(13_000);
+    return (await told(map, "error")).some((e) => !e.retrying);
+  });
+  assert.equal((await told(map, "error")).filter((e) => e.retrying).length, 59);
+  assert.deepEqual(await chosen(map), []);
+});
+
 test("memory stays flat over 10,000 changes of 20,000 seats", async () => {
   const { hall } = await import("./frames.mjs");
   const event = await sell(hall(20_000));
