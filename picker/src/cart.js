@@ -37,7 +37,7 @@ export class Cart {
     return { eventId: event.id, userId, ...(ttlSeconds > 0 && { ttlSeconds }) };
   }
 
-  /** resume takes over a lock, and returns whether it still holds. */
+  /** resume takes over a lock of the event that is ACTIVE, and returns its status; undefined if it can't be read. */
   async resume(lockID, signal) {
     const lock = await this.#read(lockID, signal);
     if (lock?.status !== "ACTIVE" || lock.eventId !== this.options.event.id) return lock?.status;
@@ -52,7 +52,7 @@ export class Cart {
       this.#areaHold(area).adopt(lock);
       this.areas.set(area.number, lock.seats);
     }
-    return true;
+    return lock.status;
   }
 
   async #read(lockID, signal) {
@@ -61,6 +61,7 @@ export class Cart {
         return await this.api.call("GET", `/api/locks/${encodeURIComponent(lockID)}`, undefined, signal);
       } catch (error) {
         if (!(error instanceof Refusal) || signal.aborted) throw error;
+        if (error.status === 404) return { status: "EXPIRED" };
         if (!error.mayPass || attempt === maxReads) return undefined;
         await pause(Math.max(500 * attempt, error.retryAfter * 1000), signal);
       }
@@ -98,10 +99,10 @@ export class Cart {
 
   isMine(seat) { return this.held.has(seat); }
 
-  /** canHave reports whether a seat is free for this customer. */
   /** isPicking: the server is asked for the best available seats, which replace the chosen ones. */
   get isPicking() { return this.hold.wanted?.bestAvailable !== undefined; }
 
+  /** canHave reports whether a seat is free for this customer. */
   canHave(seat) { return !this.seats.taken[seat] || this.held.has(seat); }
 
   /** orphansOf are the seats that a choice would leave single, where the event refuses that. */

@@ -31,7 +31,8 @@ export class HoldfastSeats extends HTMLElement {
   #prices = undefined;
   #parts = undefined; // what exists while an event is shown
   #load = undefined; // ends what the last load began
-  #kept = []; // IDs of the locks of the last load
+  #kept = new Map(); // IDs of the locks of the last load, by event
+  #mustTell = false; // the page was told of locks, or of the end of one: it is told even if nothing is held any more
   #hinted = [];
   #tip = -1;
   #isOffline = false;
@@ -186,7 +187,7 @@ export class HoldfastSeats extends HTMLElement {
     });
   }
 
-  // #end ends what an event needs. Its locks stay, for the next load of the same event.
+  // #end ends what an event needs. Its locks stay, for the next load of the same event. The load's end stops the cart.
   #end() {
     this.#load?.abort();
     const p = this.#parts;
@@ -194,10 +195,9 @@ export class HoldfastSeats extends HTMLElement {
     [this.#hinted, this.#tip, this.#shown, this.#left, this.#isGone] = [[], -1, new Set(), Infinity, false];
     clearTimeout(this.#toastTimer);
     if (p === undefined) return;
-    this.#kept = p.cart.locks.map((l) => l.id);
+    this.#kept.set(p.event.id, p.cart.locks.map((l) => l.id));
     clearInterval(p.clock);
     p.feed.stop();
-    p.cart.stop();
     p.map.stop();
   }
 
@@ -238,9 +238,9 @@ export class HoldfastSeats extends HTMLElement {
     const parts = { api, event, hall, seats };
     parts.cart = new Cart(api, hall, seats, { event, userId, ...this.#options() }, w, {
       changed: () => this.#showAll(),
-      selected: (seat, isChosen) => this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
+      selected: (seat, isChosen) => this.#parts === parts && this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
       placed: (section) => this.#parts === parts && this.#tell("placesselected", { places: this.#places(section), selection: this.selection }),
-      held: () => this.#parts === parts && this.#tell("holdchanged", { locks: this.locks, selection: this.selection, expiresAt: this.#deadline() }),
+      held: () => this.#parts === parts && this.#tellHeld(),
       ended: (refusal, lock) => {
         this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired);
         this.#tell("holdexpired", { lock });
@@ -267,12 +267,16 @@ export class HoldfastSeats extends HTMLElement {
         this.#isOffline = this.#isGone = true;
         this.notice.hidden = false;
         setText(this.notice, this.#ending(refusal));
+    signal.addEventListener("abort", () => parts.cart.stop());
       },
     });
-    for (const id of new Set([...(this.getAttribute("lock") ?? "").split(/\s+/).filter(Boolean), ...this.#kept])) {
-      const holds = await parts.cart.resume(id, signal);
+    const kept = this.#kept.get(event.id) ?? [];
+    for (const id of new Set([...(this.getAttribute("lock") ?? "").split(/\s+/).filter(Boolean), ...kept])) {
+      const status = await parts.cart.resume(id, signal);
       if (signal.aborted) return;
-      if (!holds && this.#kept.includes(id)) this.#tell("holdexpired", { lock: null });
+      if (!kept.includes(id) || (status !== "EXPIRED" && status !== "RELEASED")) continue;
+      this.#mustTell = true;
+      this.#tell("holdexpired", { lock: null });
     }
     this.#parts = parts;
     const look = {
@@ -327,7 +331,7 @@ export class HoldfastSeats extends HTMLElement {
     }
     if (event.status !== "ON_SALE") this.#say(w.notOnSale);
     this.#tell("ready", { event: event.id, seats: hall.seats });
-    if (this.locks.length > 0) this.#tell("holdchanged", { locks: this.locks, selection: this.selection, expiresAt: this.#deadline() });
+    if (this.locks.length > 0 || this.#mustTell) this.#tellHeld();
   }
 
   #tipNode;
@@ -522,9 +526,11 @@ export class HoldfastSeats extends HTMLElement {
     this.#tipNode.replaceChildren(this.#describe(seat).text, ...(warning === undefined ? [] : [el("span", { className: "warn", textContent: warning })]));
   }
 
-  #deadline() {
+  #tellHeld() {
+    const { locks, selection } = this;
     const time = this.#parts.cart.deadline;
-    return time === undefined ? undefined : new Date(time).toISOString();
+    this.#mustTell = locks.length > 0;
+    this.#tell("holdchanged", { locks, selection, expiresAt: time === undefined ? undefined : new Date(time).toISOString() });
   }
 
   #tick({ cart, api, panel }) {

@@ -418,6 +418,62 @@ test("a lock that is made while the map is removed is released", async () => {
   expectNoErrors(page);
 });
 
+test("a map that was removed while it took over its locks tells nothing of them", async () => {
+  const event = await sell(studio());
+  const user = await holdfast.user();
+  const lock = (wish) => holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, ttlSeconds: 6, ...wish });
+  const [first, second] = [await lock({ section: "pit", seats: 2 }), await lock({ seatIds: ["A-1-1"] })];
+  const { page, map } = await show(event, {}, { user });
+  const [done, asked] = gate();
+  await page.route(`**/api/locks/${second.id}`, done); // it is not answered
+  await map.evaluate((e, ids) => {
+    e.setAttribute("lock", ids);
+    e.setAttribute("src", "/");
+  }, `${first.id} ${second.id}`);
+  await asked;
+  await map.evaluate((e) => e.removeAttribute("event"));
+  await until("the locks have expired", async () => (await locksOf(event)).length === 0);
+  await page.waitForTimeout(500);
+  assert.deepEqual(await told(map, "holdexpired"), []);
+  expectNoErrors(page);
+});
+
+test("another event, and back: no lock is told as expired, and the first event's is gone on with", async () => {
+  const [event, other] = [await sell(studio()), await sell(studio())];
+  const { page, map } = await show(event);
+  const ready = (n) => until("the map is ready", async () => (await told(map, "ready")).length === n);
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  await map.evaluate((e, id) => e.setAttribute("event", id), other.id);
+  await ready(2);
+  await until("the page is told that nothing is held", async () => (await told(map, "holdchanged")).at(-1).locks.length === 0);
+  await map.evaluate((e, id) => e.setAttribute("event", id), event.id);
+  await ready(3);
+  await holds(map, "A-1-1");
+  assert.deepEqual(await told(map, "holdexpired"), []);
+  expectNoErrors(page);
+});
+
+test("a map that is loaded anew: a sold lock is not told as expired, an ended one is, and then what is held", async () => {
+  for (const isSold of [true, false]) {
+    const event = await sell(studio());
+    const { page, map, user } = await show(event);
+    await click(map, "A-1-1");
+    await holds(map, "A-1-1");
+    await map.evaluate((e) => e.removeAttribute("event"));
+    if (isSold) await buy(event, user);
+    else for (const lock of await locksOf(event)) await release(lock);
+    await map.evaluate((e, id) => {
+      e.told.length = 0;
+      e.setAttribute("event", id);
+    }, event.id);
+    await until("the page is told what is held", async () => (await told(map, "holdchanged")).length === 1);
+    const events = await map.evaluate((e) => e.told.map(({ type, locks }) => type + (locks?.length ?? "")));
+    assert.deepEqual(events, [...(isSold ? [] : ["holdexpired"]), "ready", "holdchanged0"]);
+    expectNoErrors(page);
+  }
+});
+
 test("a lock is taken over although the first answers are lost", async () => {
   const event = await sell(studio());
   const user = await holdfast.user();
