@@ -28,7 +28,7 @@ export class Api {
     this.token = token;
   }
 
-  async #token() { return typeof this.token === "function" ? this.token() : this.token; }
+  async #token() { return typeof this.token === "function" ? inTime(this.token()) : this.token; }
 
   async #headers(more = {}) {
     const token = await this.#token();
@@ -110,6 +110,15 @@ export class Api {
       broken.abort(); // a consumer that stops ends the connection
     }
   }
+}
+
+// inTime is the value of a page's promise, if that comes as soon as an answer must.
+function inTime(promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Refusal(0, { code: "NO_ANSWER", detail: "There is no token." })), answerTimeout);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 function parseJSON(text) {

@@ -76,7 +76,10 @@ export class HoldfastSeats extends HTMLElement {
   set token(token) {
     this.#token = token;
     if (this.#parts === undefined || this.#isGone) this.#reload();
-    else this.#parts.api.token = token; // from the next request on
+    else {
+      this.#parts.api.token = token; // from the next request on
+      this.#checkUser(this.#parts);
+    }
   }
 
   /** prices are by category key: numbers (see currency) or texts. */
@@ -130,6 +133,14 @@ export class HoldfastSeats extends HTMLElement {
     if (seat === undefined) return;
     this.#showFloorOf(seat);
     this.#parts.map.focusSeat(seat);
+  }
+
+  // #checkUser notices the token of another customer. It loads anew if there are locks, which that one can't change.
+  async #checkUser({ api, cart }) {
+    const userId = await api.user();
+    if (this.#parts?.cart !== cart || this.getAttribute("user") || userId === undefined || userId === cart.options.userId) return;
+    cart.options.userId = userId;
+    if (cart.locks.length > 0 || (cart.options.holdsAtOnce && cart.size > 0)) this.#reload();
   }
 
   #showFloorOf(seat) {
@@ -256,6 +267,7 @@ export class HoldfastSeats extends HTMLElement {
       refused: (refusal) => this.#fail(refusal),
       waiting: (refusal) => this.#parts === parts && this.#wait(refusal),
     });
+    signal.addEventListener("abort", () => parts.cart.stop());
     parts.feed = new Feed(api, event.id, seats, {
       changed: (list, sections) => this.#changed(list, sections),
       read: (section) => parts.cart.sectionRead(section),
@@ -267,7 +279,6 @@ export class HoldfastSeats extends HTMLElement {
         this.#isOffline = this.#isGone = true;
         this.notice.hidden = false;
         setText(this.notice, this.#ending(refusal));
-    signal.addEventListener("abort", () => parts.cart.stop());
       },
     });
     const kept = this.#kept.get(event.id) ?? [];

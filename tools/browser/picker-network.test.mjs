@@ -132,6 +132,24 @@ test("a stream that ends after its first bytes is asked for again after the time
   expectNoErrors(page);
 });
 
+test("a token that does not come is no answer, and is asked for again", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await page.clock.install();
+  await map.evaluate((e) => { e.token = () => new Promise(() => {}); });
+  await click(map, "A-1-1");
+  await until("it is told", async () => {
+    await page.clock.fastForward(16_000);
+    return (await told(map, "error")).some((e) => e.code === "NO_ANSWER" && e.retrying);
+  });
+  await map.evaluate((e) => { e.token = ""; });
+  await until("the seat is held", async () => {
+    await page.clock.fastForward(16_000);
+    return (await held(map)).join() === "A-1-1";
+  });
+  expectNoErrors(page);
+});
+
 test("a request that is given up is told so", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);

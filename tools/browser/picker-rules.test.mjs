@@ -474,6 +474,30 @@ test("a map that is loaded anew: a sold lock is not told as expired, an ended on
   }
 });
 
+test("a token of another customer: what is held from then on is that one's, and locks of the first are not gone on with", async () => {
+  const event = await sell(studio());
+  const [guest, ada] = [await holdfast.user(), await holdfast.user()];
+  const { page, map } = await show(event, {}, { user: guest });
+  const ready = (n) => until("the map is ready", async () => (await told(map, "ready")).length === n);
+  const setToken = (user) => map.evaluate((e, sub) => { e.token = `e30.${btoa(JSON.stringify({ sub }))}.x`; }, user.id);
+  await setToken(guest);
+  await map.evaluate((e) => e.removeAttribute("user"));
+  await ready(2);
+  await setToken(ada);
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  assert.deepEqual((await locksOf(event)).map((l) => l.userId), [ada.id]);
+  assert.equal((await told(map, "ready")).length, 2, "nothing was held: the map stays");
+  await page.route("**/api/locks/*", (route) => route.fulfill(problem(404, { code: "LOCK_NOT_FOUND" }))); // as a server with keys answers another customer
+  await setToken(guest);
+  await ready(3);
+  await until("the page is told that nothing is held", async () => (await told(map, "holdchanged")).at(-1).locks.length === 0);
+  await click(map, "A-1-2");
+  await holds(map, "A-1-2");
+  assert.deepEqual((await locksOf(event)).map((l) => l.userId).sort(), [ada.id, guest.id].sort());
+  expectNoErrors(page);
+});
+
 test("a lock is taken over although the first answers are lost", async () => {
   const event = await sell(studio());
   const user = await holdfast.user();
