@@ -71,19 +71,19 @@ export interface HoldfastSeatsEventMap extends Omit<HTMLElementEventMap, "error"
 
 /** Detail of the event `error`; hold() and best() reject with an Error that has code, status and problem. */
 export interface HoldfastSeatsError {
-  /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_MAP. */
+  /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_MAP. With status 0, hold() also has SEAT_ORPHANED, and best() TOO_MANY. */
   code: string;
   /** HTTP status; 0 without an answer. */
   status: number;
   message: string;
   problem: Record<string, unknown>;
-  /** The element tries again by itself. */
+  /** The element tries again by itself; false: it does not, or no longer. */
   retrying: boolean;
 }
 
 /** The element `<holdfast-seats>`. */
 export class HoldfastSeats extends HTMLElement {
-  /** The customer's token, or a function that returns or promises one: it is called before each request. */
+  /** The customer's token, or a function that returns or promises one: it is called before each request. Set it anew for another customer. */
   token: string | (() => string | Promise<string>);
   /** By category key: numbers (see the attribute currency) or texts. */
   prices: Record<string, number | string>;
@@ -91,9 +91,9 @@ export class HoldfastSeats extends HTMLElement {
   words: Record<string, string | ((...values: never[]) => string)>;
   readonly selection: Selected[];
   readonly locks: Lock[];
-  /** Holds what is chosen, for hold="checkout". */
+  /** Holds what is chosen, for hold="checkout". It rejects if not all of it can be held. */
   hold(): Promise<Lock[]>;
-  /** Holds the best available seats in place of those that are chosen. */
+  /** Holds the best available seats in place of those that are chosen. It rejects if they can't be held. */
   best(seats: number, options?: BestOptions): Promise<void>;
   /** Gives up everything that is chosen or held. */
   release(): Promise<void>;
