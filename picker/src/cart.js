@@ -335,7 +335,7 @@ export class Cart {
       return;
     }
     const wasAsked = wish !== undefined && wish?.bestAvailable === undefined; // for what is chosen
-    if (wasAsked && this.options.holdsAtOnce && this.hold.isSettled) this.#choose(this.held);
+    if (wasAsked && this.options.holdsAtOnce && (this.hold.isSettled || this.isPicking)) this.#choose(this.held);
     this.#tell(refusal);
     this.on.changed();
   }

@@ -388,6 +388,24 @@ test("best() does not reject for a click before it that was refused", async () =
   await holds(map, "A-1-4", "A-1-5");
 });
 
+test("… and if it is refused too, what is held is what is chosen", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await click(map, "A-2-6");
+  await holds(map, "A-2-6");
+  const [go, asked] = gate();
+  const codes = ["SEAT_LIMIT_REACHED", "SEATS_NOT_ADJACENT"];
+  await page.route("**/locks/*/seats", async (route) => {
+    await asked;
+    await route.fulfill(problem(409, { code: codes.shift(), longest: 1 }));
+  });
+  await click(map, "A-2-5");
+  await map.evaluate((e) => { e.found = e.best(2).then(() => "held", (error) => error.code); });
+  go();
+  assert.equal(await map.evaluate((e) => e.found), "SEATS_NOT_ADJACENT");
+  assert.deepEqual(await chosen(map), ["A-2-6"]);
+});
+
 test("what a page asks for right after holdchanged is not lost", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);
