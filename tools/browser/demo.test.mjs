@@ -109,6 +109,27 @@ test("the shop is always ready: two tabs on the map of a theatre, and an arena w
   expectNoErrors(ada);
 });
 
+test("the samples are first however many other events there are, and none is made twice", async (t) => {
+  const own = await Holdfast.start(t);
+  for (let n = 1; n <= 60; n++) await own.event(`Other ${n}`, 6);
+  const names = (page) => page.locator("#events [data-part=name]").allTextContents();
+  const samples = ["The Tempest, City theatre", "Summer concert, Arena", "Opening night, unnumbered"];
+  for (const canFind of [true, true, false]) {
+    const page = await open(browser, `${own.url}/console`);
+    // As with so many events that the search for the samples ends before them.
+    if (!canFind) await page.route("**/api/events?pageSize=200*", (route) => route.fulfill({ json: { items: [], nextPageToken: "" } }));
+    await page.goto(`${own.url}/demo`);
+    await choose(page, /^The Tempest/);
+    await page.locator("holdfast-seats .map").waitFor();
+    assert.deepEqual(await names(page), [...samples, ...Array.from({ length: 50 }, (_, n) => `Other ${n + 1}`)]);
+    await page.getByRole("button", { name: "More events" }).click();
+    await until("all events are listed", async () => (await names(page)).length === 63);
+    assert.deepEqual((await names(page)).slice(0, 4), [...samples, "Other 1"]);
+    expectNoErrors(page);
+    await page.context().close();
+  }
+});
+
 test("on a phone the chosen event comes into view", async () => {
   const page = await open(browser, `${holdfast.url}/demo`, { viewport: { width: 390, height: 844 }, hasTouch: true });
   await choose(page, /^Summer concert/);

@@ -4,7 +4,7 @@ import { ApiError, call, callWithRetry, key } from "./api.js";
 import * as clock from "./clock.js";
 import { byID, el, part, poll, setNumber, setText, updateList, whileOff } from "./dom.js";
 import { showErrors, showToast } from "./feedback.js";
-import { sampleOf, samples, sellSamples } from "./samples.js";
+import { findSamples, sampleOf, samples, sellSamples } from "./samples.js";
 import { subscribe } from "./stream.js";
 
 const sessionName = "holdfast.demo";
@@ -63,6 +63,7 @@ async function ensureCustomer() {
 
 const pageSize = 50;
 let maxEvents = pageSize;
+let sampleIDs = []; // of the samples on sale: they are first, and may be newer than all events that are listed
 
 async function loadEvents() {
   const items = [];
@@ -73,11 +74,22 @@ async function loadEvents() {
     token = page.nextPageToken;
   } while (token !== "" && items.length < maxEvents);
   byID("more").hidden = token === "";
-  const rank = (e) => (samples.indexOf(sampleOf(e)) + samples.length + 1) % (samples.length + 1); // other events are last
-  items.sort((a, b) => rank(a) - rank(b));
-  updateList(byID("events"), items, (e) => e.id, createEventItem, updateEventItem);
-  const restored = items.find((e) => e.id === session.eventID);
+  const listed = new Map(items.map((e) => [e.id, e]));
+  const first = await Promise.all(sampleIDs.map((id) => listed.get(id) ?? readEvent(id)));
+  const shown = [...first.filter((e) => e !== null), ...items.filter((e) => !sampleIDs.includes(e.id))];
+  updateList(byID("events"), shown, (e) => e.id, createEventItem, updateEventItem);
+  const restored = shown.find((e) => e.id === session.eventID);
   if (selected === null && restored !== undefined) selectEvent(restored);
+}
+
+// readEvent returns an event; null if the server has another database now.
+async function readEvent(id) {
+  try {
+    return await call("GET", `/api/events/${id}`);
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return null;
+  }
 }
 
 function createEventItem(e) {
@@ -336,12 +348,14 @@ byID("more").addEventListener("click", () => {
 
 // prepare puts the samples on sale, unless the page's key may not: then the shop sells what there is.
 async function prepare() {
+  const sale = await findSamples();
   try {
-    await sellSamples(request);
+    await sellSamples(request, sale);
   } catch (error) {
     if (error.status !== 401 && error.status !== 403) throw error;
     setText(byID("no-samples"), "The example events are put on sale with a key of the scope admin.");
   }
+  sampleIDs = samples.flatMap((sample) => sale.found.get(sample)?.id ?? []);
 }
 
 let isReady = false;

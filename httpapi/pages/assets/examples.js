@@ -24,8 +24,7 @@ function show(id, event, user) {
 
 async function start() {
   if (query.has("event")) return query.get("event") && show("first", query.get("event"), query.get("user") ?? "");
-  await sellSamples(call);
-  const { found } = await findSamples();
+  const found = await sellSamples(call, await findSamples());
   const [theatre, arena] = samples.map((sample) => found.get(sample));
   const guest = `guest-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const user = await call("POST", "/api/users", { name: "Guest", email: `${guest}@example.com` });

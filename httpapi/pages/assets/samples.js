@@ -19,7 +19,7 @@ const isOpen = (event) => event.status === "ON_SALE" && event.availableSeats > 0
 
 const maxPages = 20;
 
-/** findSamples looks for the open samples among all events: the newest of each. */
+/** findSamples looks for the open samples among the events: the newest of each, and how many of it are over. */
 export async function findSamples() {
   const found = new Map();
   const sold = new Map(); // how many of each are sold out or closed
@@ -38,9 +38,11 @@ export async function findSamples() {
   return { found, sold };
 }
 
-/** sellSamples puts the samples on sale that are not. Two tabs at the same time make each of them once. */
-export async function sellSamples(request) {
-  const { found, sold } = await findSamples();
+/**
+ * sellSamples puts the samples on sale that were not found, adds them to those that were, and returns all. Two tabs at the
+ * same time make each of them once.
+ */
+export async function sellSamples(request, { found, sold }) {
   const date = new Date(Date.now() + 30 * 86_400_000);
   date.setUTCHours(19, 0, 0, 0);
   const eventDate = date.toISOString();
@@ -54,6 +56,7 @@ export async function sellSamples(request) {
       body.seatingPlanId = (await request("POST", "/api/seating-plans", { ...plan, idempotencyKey: `demo ${sample.plan}` })).id;
       if (sample.orphanRule !== undefined) body.orphanRule = sample.orphanRule;
     }
-    await request("POST", "/api/events", body, { idempotent: true });
+    found.set(sample, await request("POST", "/api/events", body, { idempotent: true }));
   }
+  return found;
 }
