@@ -59,6 +59,22 @@ test("a click runs a job and shows its result", async () => {
   expectNoErrors(page);
 });
 
+test("the counts of the jobs are in the singular too", async () => {
+  const page = await open(browser, `${holdfast.url}/console`);
+  let n = 1;
+  await page.route("**/api/admin/jobs", async (route) => {
+    const { items } = await (await route.fetch()).json();
+    const lastRun = { outcome: "completed", startedAt: new Date().toISOString(), found: n, applied: n, errors: 0, contended: 0, seatsRestored: n };
+    return route.fulfill({ json: { items: items.map((job) => ({ ...job, lastRun })) } });
+  });
+  const run = page.locator("#jobs tr", { hasText: "lock-expiry" }).locator('[data-part="run"]');
+  for (const [of, counters, seats] of [[1, /, 1 counter corrected\.$/, /, 1 seat restored$/], [0, /, 0 counters corrected\.$/, /, applied 0$/], [2, /, 2 counters corrected\.$/, /, 2 seats restored$/]]) {
+    n = of;
+    await until(`${n} are counted`, async () => counters.test(await page.locator("#audit").textContent()) && seats.test(await run.textContent()));
+  }
+  expectNoErrors(page);
+});
+
 test("the leader is shown, and its lease is freed after a confirmation", async () => {
   const page = await open(browser, `${holdfast.url}/console`);
   await until("the worker leads", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));

@@ -130,6 +130,19 @@ test("the samples are first however many other events there are, and none is mad
   }
 });
 
+test("what is left is said in the singular too, and that nothing is", async () => {
+  const event = await holdfast.event("Few left", 3);
+  await holdfast.lock(event, 2);
+  const page = await open(browser, `${holdfast.url}/demo`);
+  await choose(page, /^Few left/);
+  await holdSeats(page, 2);
+  await said(page, "Only 1 seat is available.");
+  await holdfast.lock(event, 1);
+  await holdSeats(page, 1);
+  await said(page, "No seats are available any more.");
+  expectNoErrors(page);
+});
+
 test("on a phone the chosen event comes into view", async () => {
   const page = await open(browser, `${holdfast.url}/demo`, { viewport: { width: 390, height: 844 }, hasTouch: true });
   await choose(page, /^Summer concert/);

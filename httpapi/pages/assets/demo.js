@@ -150,6 +150,7 @@ function showSeats(e) {
 }
 
 const seatCount = (n) => `${n.toLocaleString("en")} ${n === 1 ? "seat" : "seats"}`;
+const tooFew = (n) => (n === 0 ? "No seats are available any more." : `Only ${seatCount(n)} ${n === 1 ? "is" : "are"} available.`);
 
 const sectionNames = new Map(); // of the map, by their keys: locks have keys
 
@@ -264,7 +265,7 @@ const runAction = (button, work) => whileOff(button, async () => {
       await work();
     } catch (error) {
       if (!(error instanceof ApiError) || error.status === 401 || error.status === 403) throw error;
-      showToast(error.code === "SEATS_UNAVAILABLE" ? `Only ${error.problem.available} seats are available.` : `${error.code}: ${error.message}`);
+      showToast(error.code === "SEATS_UNAVAILABLE" ? tooFew(error.problem.available) : `${error.code}: ${error.message}`);
       if (error.status === 410) await refresh();
     }
   });

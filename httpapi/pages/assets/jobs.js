@@ -2,6 +2,7 @@
 
 import { ApiError, call } from "./api.js";
 import * as clock from "./clock.js";
+import { count } from "./console/format.js";
 import { byID, el, isOff, part, setOff, setText, updateList, whileOff } from "./dom.js";
 import { confirmAction, showErrors, showToast } from "./feedback.js";
 
@@ -15,7 +16,7 @@ export async function showJobs() {
   byID("free-leader").hidden = leader.state !== "held";
   const reconcile = items.find((job) => job.name === "reconcile")?.lastRun;
   setText(byID("audit"), reconcile === undefined ? "The job reconcile has not run yet."
-    : `Last check ${clock.formatAgo(reconcile.startedAt)}: ${reconcile.outcome}, ${reconcile.applied} counters corrected.`);
+    : `Last check ${clock.formatAgo(reconcile.startedAt)}: ${reconcile.outcome}, ${count(reconcile.applied, "counter")} corrected.`);
 }
 
 // describeHolder returns the holder of a lease, or free if no process holds it.
@@ -54,7 +55,7 @@ function describeInterval(job) {
 }
 
 const describeCounts = (run) => `found ${run.found}, applied ${run.applied}` + (run.errors > 0 ? `, errors ${run.errors}` : "") +
-  (run.seatsRestored > 0 ? `, ${run.seatsRestored} seats restored` : "");
+  (run.seatsRestored > 0 ? `, ${count(run.seatsRestored, "seat")} restored` : "");
 
 async function showRuns(name, list) {
   const { items } = await call("GET", `/api/admin/jobs/${name}/runs?pageSize=8`);
