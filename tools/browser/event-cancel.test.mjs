@@ -58,6 +58,41 @@ test("an event is cancelled with all that it has sold, and its page says how far
   for (const p of [page, other]) expectNoErrors(p);
 });
 
+test("a question that is open does not become that of the cancellation", async (t) => {
+  const holdfast = await Holdfast.start(t);
+  const hall = { name: "Small", categories: [{ key: "a", name: "First" }], sections: [{ key: "A", name: "Left", category: "a", rows: [{ key: "1", seats: 3 }] }] };
+  const plan = await holdfast.ask("POST", "/api/seating-plans", hall);
+  const event = await holdfast.ask("POST", "/api/events", { name: "Two questions", seatingPlanId: plan.id, eventDate: "2027-06-15T19:00:00Z" });
+  let [answer, isLate] = [undefined, false];
+  const mayAnswer = new Promise((resolve) => { answer = resolve; });
+  const page = await open(browser, `${holdfast.url}/console`);
+  await page.route(`**/api/admin/events/${event.id}`, async (route) => { // its summary
+    if (isLate) await mayAnswer;
+    await route.continue();
+  });
+  await page.goto(`${holdfast.url}/console#/events/${event.id}?seat=A-1-1`);
+  const block = card(page, "Seats").getByRole("button", { name: "Block the seat" });
+  const cancel = page.locator("section.card button", { hasText: /^Cancel the event$/ });
+  await block.waitFor();
+  isLate = true;
+  await cancel.click();
+  await block.click();
+  const dialog = page.getByRole("dialog", { name: "Block seat A-1-1?" });
+  await dialog.waitFor();
+  assert.ok(await cancel.isDisabled(), "the summary is being read");
+  answer();
+  await until("the summary is read", () => cancel.isEnabled());
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))); // the page has worked on it
+  assert.ok(await dialog.isVisible());
+  await dialog.getByRole("button", { name: "Block the seat" }).click();
+  await card(page, "Seats").getByText("BLOCKED", { exact: true }).waitFor();
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).status, "ON_SALE");
+  await cancel.click(); // asked again, it has its own question
+  await page.getByRole("dialog", { name: "Cancel Two questions?" }).getByRole("button", { name: "Keep the event" }).click();
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`)).status, "ON_SALE");
+  expectNoErrors(page);
+});
+
 test("an event with the status CANCELLED alone says so, and the rest can be cancelled", async (t) => {
   const holdfast = await Holdfast.start(t);
   const event = await holdfast.event("Status alone", 10);

@@ -77,17 +77,22 @@ export function showToast(text) {
 }
 
 // confirmAction asks the user before an action; yes and no are the texts of the buttons. With a no of its own, that has
-// the focus: Enter, which opened the dialog and may still be held down, does not do what can't be undone.
+// the focus: Enter, which opened the dialog and may still be held down, does not do what can't be undone. While another
+// question is open, the answer is no: that question must not become this one under the user's hand.
 export function confirmAction(title, text, yes, no = "") {
+  const dialog = byID("confirm");
+  if (dialog.onclose !== null) return Promise.resolve(false);
   byID("confirm-title").textContent = title;
   byID("confirm-text").textContent = text;
   byID("confirm-yes").textContent = yes;
-  const dialog = byID("confirm");
   byID("confirm-no").textContent = no || "Cancel";
   dialog.returnValue = "no";
   dialog.showModal();
   if (no !== "") byID("confirm-no").focus();
   return new Promise((resolve) => {
-    dialog.onclose = () => resolve(dialog.returnValue === "yes");
+    dialog.onclose = () => {
+      dialog.onclose = null;
+      resolve(dialog.returnValue === "yes");
+    };
   });
 }
