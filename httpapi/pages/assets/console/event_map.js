@@ -88,8 +88,12 @@ export function eventMap(page, event, plan, onSeat) {
     root.replaceChildren(el("p", { className: "wrong", textContent: "The event has another seating plan now. Load the page again." }));
   }
 
+  let [asked, answered] = [0, 0]; // refreshes, by their numbers
   async function refresh() {
+    const number = ++asked;
     const { sections } = await call("GET", `/api/admin/events/${event.id}/seats`);
+    if (number < answered) return; // a later one, such as that after a block, was answered before
+    answered = number;
     const changed = [];
     const total = { available: 0, locked: 0, sold: 0, blocked: 0 };
     for (const s of sections) {
