@@ -86,6 +86,7 @@ export class HoldfastSeats extends HTMLElement {
   get prices() { return this.#prices ?? parsePrices(this.getAttribute("prices")); }
   set prices(prices) {
     this.#prices = prices;
+    this.#parts?.list?.all();
     this.#showAll();
   }
 
@@ -179,6 +180,7 @@ export class HoldfastSeats extends HTMLElement {
     if (before === after || !this.isConnected) return;
     if (name === "prices" || name === "currency" || name === "lang") {
       this.#money = undefined;
+      this.#parts?.list?.all();
       this.#showAll();
     } else if (name === "theme") this.#setColors();
     else if (["max-seats", "hold", "ttl-seconds"].includes(name)) {

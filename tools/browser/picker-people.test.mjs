@@ -138,6 +138,27 @@ test("the prices of a section are a range, the lowest first", async () => {
   assert.match(await map.locator(".list .area").textContent(), /^Pit, 20 free, from €5$/);
 });
 
+test("the list has the prices that a page sets later, in the currency and the language that it sets later", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await map.getByRole("button", { name: "List of seats" }).click();
+  const head = map.locator("summary").first();
+  await head.click();
+  const seat = map.locator(".list .row button").first();
+  const shows = async (price) => {
+    assert.equal(await head.textContent(), ["Stalls", "12 free", price].filter(Boolean).join(", "));
+    assert.equal(await seat.getAttribute("aria-label"), ["Stalls", "row 1", "seat 1", "Seats", price, "available"].filter(Boolean).join(", "));
+  };
+  await shows("");
+  await map.evaluate((e) => { e.prices = { seats: 20 }; });
+  await shows("20");
+  for (const [name, value, price] of [["currency", "EUR", "€20.00"], ["lang", "de", "20,00\u00a0€"]]) {
+    await map.evaluate((e, of) => e.setAttribute(...of), [name, value]);
+    await shows(price);
+  }
+  expectNoErrors(page);
+});
+
 test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider than the screen", async () => {
   const event = await sell(JSON.parse(file("docs/plans/arena.json")));
   const { page, map } = await show(event, {}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
