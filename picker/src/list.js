@@ -9,8 +9,9 @@ export class SeatList {
   #buttons = new Map(); // by seat
   #summaries = new Map(); // by section
   #open = new Set();
+  #focused; // the seat that has the focus, or had it last: its name has its warning
 
-  /** @param look has `describe(seat)`, `describeSection(section)`; @param on has `seat(seat)`, `area(section)`, `moved(sections)`, `left()` */
+  /** @param look has `describe(seat)`, `warning(seat)`, `describeSection(section)`; @param on has `seat(seat)`, `area(section)`, `moved(sections)`, `left()` */
   constructor(hall, look, on, words) {
     Object.assign(this, { hall, look, on, words });
     this.node = el("div", { className: "list", part: "list", hidden: true, role: "group", "aria-label": words.list, "aria-describedby": "help",
@@ -23,6 +24,7 @@ export class SeatList {
 
   changed(seats, sections) {
     for (const i of seats) this.#show(i);
+    if (this.#focused !== undefined) this.#show(this.#focused); // its neighbours decide on its warning
     for (const s of sections) setText(this.#summaries.get(s), this.look.describeSection(s));
   }
 
@@ -109,17 +111,25 @@ export class SeatList {
   }
 
   #seat(i) {
-    const button = el("button", { type: "button", textContent: this.hall.labels[i], tabIndex: -1, onclick: () => this.on.seat(i) });
+    const button = el("button", { type: "button", textContent: this.hall.labels[i], tabIndex: -1, onclick: () => this.on.seat(i), onfocus: () => this.#focus(i) });
     this.#buttons.set(i, button);
     this.#show(i);
     return button;
+  }
+
+  // #focus puts the warning into the name of the seat, as on the map: it is said before the seat is chosen.
+  #focus(seat) {
+    const last = this.#focused;
+    this.#focused = seat;
+    for (const i of [last, seat]) if (i !== undefined) this.#show(i);
   }
 
   #show(i) {
     const button = this.#buttons.get(i);
     if (button === undefined) return;
     const { text, isPressed, isTaken, color } = this.look.describe(i);
-    if (button.getAttribute("aria-label") !== text) button.setAttribute("aria-label", text);
+    const name = [text, i === this.#focused && this.look.warning(i)].filter(Boolean).join(". ");
+    if (button.getAttribute("aria-label") !== name) button.setAttribute("aria-label", name);
     button.setAttribute("aria-pressed", String(isPressed ?? false));
     if (isTaken) button.setAttribute("aria-disabled", "true");
     else button.removeAttribute("aria-disabled");

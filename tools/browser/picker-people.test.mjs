@@ -159,6 +159,28 @@ test("the list has the prices that a page sets later, in the currency and the la
   expectNoErrors(page);
 });
 
+test("the list warns of a single seat before the click, as long as there would be one", async () => {
+  const event = await sell(studio(), { orphanRule: "REFUSE" });
+  const { page, map } = await show(event);
+  await map.getByRole("button", { name: "List of seats" }).click();
+  await map.locator("summary").first().click();
+  const named = (n) => map.locator(".list .row").first().getByRole("button").nth(n - 1).getAttribute("aria-label");
+  const warns = (name) => /available\. This would leave a single seat: (\d)\./.exec(name)?.[1];
+  await map.locator(".list .row button").first().focus();
+  await page.keyboard.press("ArrowRight");
+  assert.equal(warns(await named(2)), "1");
+  await page.keyboard.press("ArrowRight");
+  assert.deepEqual([warns(await named(2)), warns(await named(3))], [undefined, undefined]);
+  await page.keyboard.press("Enter");
+  await holds(map, "A-1-3");
+  await page.keyboard.press("Home");
+  assert.equal(warns(await named(1)), "2");
+  const other = await holdfast.user();
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: other.id, seatIds: ["A-1-2"] });
+  await until("no seat would be single any more", async () => /available$/.test(await named(1)));
+  expectNoErrors(page);
+});
+
 test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider than the screen", async () => {
   const event = await sell(JSON.parse(file("docs/plans/arena.json")));
   const { page, map } = await show(event, {}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
