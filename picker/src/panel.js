@@ -95,37 +95,42 @@ export class Panel {
     const focused = this.node.getRootNode().activeElement;
     for (const [number, { n }] of this.areaInputs) if (n !== focused || !this.#isTyping) n.value = String(cart.areas.get(number) ?? 0);
     const seats = [...cart.chosen].sort((a, b) => a - b);
-    const shown = new Map([...this.list.children].map((li) => [Number(li.dataset.seat), li]));
-    const hadFocus = this.list.contains(focused);
-    const areaHadFocus = this.places.contains(focused);
-    for (const [seat, li] of shown) if (!cart.chosen.has(seat)) li.remove();
-    seats.forEach((seat, at) => {
-      const li = shown.get(seat) ?? this.#item(seat);
-      if (this.list.children[at] !== li) this.list.insertBefore(li, this.list.children[at] ?? null);
-      li.classList.toggle("held", cart.held.has(seat));
-      setText(li.firstChild, this.shop.describe(seat).name);
-    });
-    if (hadFocus && !this.list.contains(this.node.getRootNode().activeElement)) (this.list.querySelector("button") ?? this.title).focus();
-    this.places.replaceChildren(...[...cart.areas].map(([n, places]) => this.#place(this.hall.sections[n], places)));
-    if (areaHadFocus) (this.places.querySelector("button") ?? this.title).focus();
+    this.#showItems(this.list, seats, (seat) => ({ name: this.shop.describe(seat).name, isHeld: cart.held.has(seat) }), (seat) => this.on.remove(seat));
+    const areas = [...cart.areas.keys()].sort((a, b) => a - b);
+    this.#showItems(this.places, areas, (n) => this.#place(n), (n) => this.on.places(this.hall.sections[n], 0));
     this.none.hidden = cart.size > 0;
     const total = this.shop.total(seats, cart.areas);
     setText(this.sum, cart.size === 0 ? "" : [words.seats(cart.size), total && words.total(total), cart.unheld > 0 && words.unheld(cart.unheld)].filter(Boolean).join(" · "));
     this.showTime();
   }
 
-  #item(seat) {
-    const { name } = this.shop.describe(seat);
-    const li = el("li", {}, el("span", { textContent: name }),
-      el("button", { type: "button", textContent: "×", "aria-label": this.words.remove(name), onclick: () => this.on.remove(seat) }));
-    li.dataset.seat = String(seat);
+  // #showItems makes the items of a list those of some numbers, in their order. An item that stays keeps its node, and with it
+  // the keyboard's focus; from one that goes, the focus moves to the first.
+  #showItems(list, numbers, describe, remove) {
+    const root = this.node.getRootNode();
+    const hadFocus = list.contains(root.activeElement);
+    const shown = new Map([...list.children].map((li) => [Number(li.dataset.number), li]));
+    for (const [number, li] of shown) if (!numbers.includes(number)) li.remove();
+    numbers.forEach((number, at) => {
+      const li = shown.get(number) ?? this.#item(number, remove);
+      if (list.children[at] !== li) list.insertBefore(li, list.children[at] ?? null);
+      const { name, isHeld } = describe(number);
+      li.classList.toggle("held", isHeld);
+      setText(li.firstChild, name);
+      li.lastChild.setAttribute("aria-label", this.words.remove(name));
+    });
+    if (hadFocus && !list.contains(root.activeElement)) (list.querySelector("button") ?? this.title).focus();
+  }
+
+  #item(number, remove) {
+    const li = el("li", {}, el("span"), el("button", { type: "button", textContent: "×", onclick: () => remove(number) }));
+    li.dataset.number = String(number);
     return li;
   }
 
-  #place(section, places) {
-    const name = this.words.area(section.name, places, this.shop.total([], [[section.number, places]]));
-    return el("li", { className: this.cart.areaIsHeld(section.number) ? "held" : "" }, el("span", { textContent: name }),
-      el("button", { type: "button", textContent: "×", "aria-label": this.words.remove(name), onclick: () => this.on.places(section, 0) }));
+  #place(n) {
+    const places = this.cart.areas.get(n);
+    return { name: this.words.area(this.hall.sections[n].name, places, this.shop.total([], [[n, places]])), isHeld: this.cart.areaIsHeld(n) };
   }
 
   showCounts() {

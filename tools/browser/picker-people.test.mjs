@@ -181,6 +181,26 @@ test("the list warns of a single seat before the click, as long as there would b
   expectNoErrors(page);
 });
 
+test("the keyboard stays on the standing places that it is on, whatever is answered meanwhile", async () => {
+  const plan = studio();
+  plan.sections.push({ key: "floor", name: "Floor", category: "standing", capacity: 20, outline: [[8, 3], [13, 3], [13, 6], [8, 6]] });
+  const event = await sell(plan);
+  const { page, map } = await show(event);
+  for (const section of ["Pit", "Floor"]) await map.getByRole("button", { name: `One more: ${section}` }).click();
+  await holds(map, "1 in pit", "1 in floor");
+  const focused = () => map.evaluate((e) => e.shadowRoot.activeElement?.getAttribute("aria-label"));
+  await map.getByRole("button", { name: /^Remove Floor/ }).focus();
+  await map.evaluate((e) => e.best(1));
+  assert.match(await focused(), /^Remove Floor/);
+  await map.evaluate((e) => { e.prices = { standing: 5 }; });
+  assert.equal(await focused(), "Remove Floor, 1 place, 5");
+  await page.keyboard.press("Enter");
+  await until("Floor is given up", async () => !(await held(map)).includes("1 in floor"));
+  assert.ok((await held(map)).includes("1 in pit"));
+  assert.match(await focused(), /^Remove Pit/);
+  expectNoErrors(page);
+});
+
 test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider than the screen", async () => {
   const event = await sell(JSON.parse(file("docs/plans/arena.json")));
   const { page, map } = await show(event, {}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
