@@ -351,6 +351,7 @@ export class SeatMap {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const { seat, section } = this.#focus;
     const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const page = { PageUp: -1, PageDown: 1 }[event.key];
     const moves = direction !== undefined || event.key === "Home" || event.key === "End";
     const anchor = this.#drawsRectangles && event.shiftKey && moves && seat !== undefined ? this.#anchor ?? seat : undefined;
     if (direction !== undefined) seat === undefined ? this.#moveSection(section, direction) : this.#moveSeat(seat, direction);
@@ -361,6 +362,7 @@ export class SeatMap {
       this.whole();
       this.#setFocus({ section: this.hall.section(seat) }, true);
     } else if (event.key === "Escape") this.on.left();
+    else if (page !== undefined && seat === undefined) this.#walkSections(section, page);
     else if (event.key === "Home" && seat !== undefined) this.focusSeat(this.hall.row(seat).first);
     else if (event.key === "End" && seat !== undefined) this.focusSeat(this.hall.row(seat).end - 1);
     else if (event.key === "+") this.zoomIn();
@@ -415,6 +417,14 @@ export class SeatMap {
       if (along > 0 && aside <= along * 2 && cost < least) [best, least] = [s, cost];
     }
     if (best !== undefined) this.#setFocus({ section: best }, true);
+  }
+
+  // #walkSections goes to the previous or the next section of the plan. Arrows don't reach all of them: a ring around a floor has
+  // the same middle.
+  #walkSections(from, by) {
+    const shown = this.hall.sections.filter((s) => this.painter.isShown(s));
+    const to = shown[shown.indexOf(from) + by];
+    if (to !== undefined) this.#setFocus({ section: to }, true);
   }
 
   #button;

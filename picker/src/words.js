@@ -4,7 +4,7 @@ const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : ma
 
 export const words = {
   map: "Seat map",
-  help: "Arrow keys move, Enter chooses, Escape goes back.",
+  help: "Arrow keys move, Page Up and Page Down go from section to section on the map, Enter chooses, Escape goes back.",
   zoomIn: "Zoom in",
   zoomOut: "Zoom out",
   whole: "Whole hall",

@@ -201,6 +201,28 @@ test("the keyboard stays on the standing places that it is on, whatever is answe
   expectNoErrors(page);
 });
 
+test("a section that is a ring around another one is reached by the keyboard", async () => {
+  const row = (key, list) => ({ key, seats: list.map(([x, y], i) => ({ id: `ring-${key}-${i + 1}`, label: String(i + 1), x, y })) });
+  const eight = Array.from({ length: 8 }, (_, i) => i + 1);
+  const sections = [
+    { key: "B", name: "Box", category: "box", rows: [{ key: "1", seats: [{ id: "B-1-1", x: -6, y: 4 }, { id: "B-1-2", x: -5, y: 4 }] }] },
+    { key: "floor", name: "Floor", category: "standing", capacity: 20, outline: [[3, 3], [6, 3], [6, 6], [3, 6]] },
+    { key: "ring", name: "Ring", category: "seats", rows: [
+      row("north", eight.map((x) => [x, 0])), row("south", eight.map((x) => [x, 9])), row("west", eight.map((y) => [0, y])), row("east", eight.map((y) => [9, y])),
+    ] },
+  ];
+  const event = await sell(studio({ sections, focalPoint: { x: 4.5, y: -6 } }));
+  const { page, map } = await show(event);
+  await map.locator(".cursor").focus();
+  const focused = () => map.evaluate((e) => e.shadowRoot.activeElement?.textContent);
+  for (const [key, to] of [["PageUp", /^Box, 2 free/], ["PageDown", /^Floor, 20 free/], ["PageDown", /^Ring, 32 free/], ["PageDown", /^Ring,/],
+    ["Enter", /^Ring, row north, seat 1,/], ["Escape", /^Ring, 32 free/], ["PageUp", /^Floor,/]]) {
+    await page.keyboard.press(key);
+    assert.match(await focused(), to, key);
+  }
+  expectNoErrors(page);
+});
+
 test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider than the screen", async () => {
   const event = await sell(JSON.parse(file("docs/plans/arena.json")));
   const { page, map } = await show(event, {}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
