@@ -8,6 +8,7 @@ const countSize = 0.85; // of the count under a name
 const leading = 1.2;
 const nameSize = 13;
 const fewest = 5; // characters of a text that is cut
+const maxWidths = 5000; // of texts that are kept: a large area has a new count with each sale
 
 // halves are a text on two lines, at the space that leaves the longer one as short as it can be; undefined without a space.
 function halves(text, width) {
@@ -43,6 +44,7 @@ function widthsOf(c, font, widths) {
   return (text, isName = true) => {
     const key = `${isName ? "n" : "c"}${text}`;
     if (!widths.has(key)) {
+      if (widths.size === maxWidths) widths.clear();
       c.font = fontOf(100, font, isName);
       widths.set(key, c.measureText(text).width / 100 * (isName ? 1 : countSize));
     }

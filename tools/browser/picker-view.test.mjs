@@ -53,6 +53,17 @@ test("captions of sections stay inside of their outlines, at any zoom, and a nam
   assert.ok(cut > 0 && shortened > 0 && turned > 0, `${cut} were cut, ${shortened} shortened, and ${turned} turned`);
 });
 
+test("a large area that sells one by one keeps the widths of few counts", async () => {
+  const hall = await hallOf(JSON.parse(file("docs/plans/arena.json")));
+  const area = hall.sections.find((s) => s.capacity > 0);
+  const view = { scale: 8, ratio: 1, font: "sans-serif", widths: new Map() };
+  const caption = (n) => captionOf(pen, area, `${n.toLocaleString("en")} free`, view);
+  const first = caption(20_000);
+  for (let n = 20_000; n > 0; n--) caption(n);
+  assert.ok(view.widths.size <= 5000, `${view.widths.size} are kept`);
+  assert.deepEqual(caption(20_000), first);
+});
+
 // writtenOn records the texts that are written on the map when it is drawn anew.
 const writtenOn = (map) => map.evaluate(async (e) => {
   const draw = CanvasRenderingContext2D.prototype;
