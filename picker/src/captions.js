@@ -1,6 +1,6 @@
 // The texts on the map: a section's caption, while seats are not drawn, and its name, while they are.
 
-import { topOf } from "./hall.js";
+import { edgesOf } from "./hall.js";
 import { roomsOf } from "./room.js";
 
 const sizes = [16, 14, 12, 10.5, 9]; // of a caption, in pixels
@@ -119,11 +119,12 @@ export function nameOf(painter, { scale }, section) {
   const text = cut(name, (t) => c.measureText(t).width <= most);
   if (text === undefined) return null;
   const [wide, high] = [Math.ceil(c.measureText(text).width + 8 * ratio), Math.ceil(1.5 * nameSize * ratio)];
-  const [top, bottom] = topOf(section);
   const away = high / 2;
   const places = [];
-  for (const [y, dy] of [[top, away], [top, -away], [box.y0, -away], [bottom, away]]) {
-    const [px, py, r] = [wide / 2 / scale, away / scale, hall.spacing * 0.4];
+  const [px, py, r] = [wide / 2 / scale, away / scale, hall.spacing * 0.4];
+  const edges = edgesOf(section, [middle.x, middle.x - px, middle.x + px]); // an edge may be at a slant
+  const [tops, bottoms] = [edges.map(([top]) => top), edges.map(([, bottom]) => bottom)];
+  for (const [y, dy] of [[Math.max(...tops), away], [Math.min(...tops), -away], [box.y0, -away], [Math.max(...bottoms), away]]) {
     let covers = 0;
     hall.grid.each(middle.x - px - r, y + dy / scale - py - r, middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
     const corners = [-px, px].flatMap((by) => [-py, py].map((down) => hall.sectionAt(middle.x + by, y + dy / scale + down, (s) => painter.isShown(s))));

@@ -277,9 +277,9 @@ export function inside(outline, y) {
   return Array.from({ length: at.length / 2 }, (_, n) => [at[2 * n], at[2 * n + 1]]);
 }
 
-/** topOf is where an outline's upper and lower edges are, above and below its middle. */
-export function topOf({ outline, middle, box }) {
+/** edgesOf are where an outline's upper and lower edges are, as [upper, lower]: at each x of some that it reaches to. */
+export function edgesOf({ outline, box }, xs) {
   const turned = Float64Array.from(outline, (_, i) => outline[i ^ 1]);
-  const stretches = inside(turned, middle.x);
-  return stretches.length === 0 ? [box.y0, box.y1] : [stretches[0][0], stretches.at(-1)[1]];
+  const edges = xs.map((x) => inside(turned, x)).filter((stretches) => stretches.length > 0).map((stretches) => [stretches[0][0], stretches.at(-1)[1]]);
+  return edges.length === 0 ? [[box.y0, box.y1]] : edges;
 }

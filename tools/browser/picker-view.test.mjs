@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { captionOf } from "../../picker/src/captions.js";
+import { captionOf, nameOf } from "../../picker/src/captions.js";
 import { Hall } from "../../picker/src/hall.js";
 import { accessible, expectNoErrors, until } from "./harness.mjs";
 import { chosen, click, file, held, holdfast, holds, positionOf, sell, show, studio } from "./picker.mjs";
@@ -132,6 +132,24 @@ test("a section's name is on the map while its seats are drawn, also when its to
     assert.ok(name.x >= 0 && name.y >= 0 && name.x + name.width <= width && name.y + name.height <= height, JSON.stringify(name));
   }
   expectNoErrors(page);
+});
+
+test("the names of sections lie on no seat and across no edge, where seats are drawn at a slant too", async () => {
+  const hall = await hallOf(JSON.parse(file("docs/plans/arena.json")));
+  for (const apart of [11, 16, 23, 32]) { // pixels between two seats
+    const scale = apart / hall.spacing;
+    const painter = { hall, ratio: 1, colors: { font: "sans-serif" }, context: pen, pictures: { get: () => ({}) }, isShown: () => true };
+    for (const s of hall.sections) {
+      const { x, y, dy } = nameOf(painter, { scale }, s);
+      pen.font = "13px sans-serif";
+      const [w, h, middle] = [pen.measureText(s.name).width / 2 / scale, pen.size / 2 / scale, y + dy / scale];
+      const corners = [-w, w].flatMap((by) => [-h, h].map((down) => isIn(s.outline, x + by, middle + down)));
+      assert.equal(new Set(corners).size, 1, `${s.name} lies across its edge at ${apart}`);
+      for (let i = 0; i < hall.seats; i++) {
+        assert.ok(Math.abs(hall.x[i] - x) > w || Math.abs(hall.y[i] - middle) > h, `${s.name} lies on the seat ${hall.ids[i]} at ${apart}`);
+      }
+    }
+  }
 });
 
 test("on a page that enlarges the map, the seat under the pointer is the one that is clicked", async () => {
