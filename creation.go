@@ -22,6 +22,9 @@ func (n NewEvent) Hash() string {
 	if l := n.LatePayments; l != nil {
 		hash = requestHash("%s|late|%s|%d", hash, l.Policy, l.Seconds)
 	}
+	if len(n.Sections) > 0 {
+		hash = requestHash("%s|sections|%q", hash, fmt.Sprint(n.Sections))
+	}
 	return hash
 }
 

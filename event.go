@@ -103,10 +103,12 @@ type NewEvent struct {
 	TotalSeats      int64
 	EventDate       time.Time
 	MaxSeatsPerUser int64 // 0: no limit
-	// Seating has the plan of a seated event, whose TotalSeats is the plan's, and its rules; zero: of an
-	// unseated event, or the defaults.
+	// Seating has the plan of a seated event, whose TotalSeats is that of the plan and of Sections, and its rules;
+	// zero: of an unseated event, or the defaults.
 	Seating      Seating
 	LatePayments *LatePayments // nil: DefaultLatePayments
+	// Sections are areas of general admission that have another capacity in this event than in its plan.
+	Sections []SectionCapacity
 }
 
 // LatePayments says whether a payment that arrives after the end of its booking may still confirm it, and until

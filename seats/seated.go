@@ -24,10 +24,12 @@ type Halls interface {
 const MaxBlockedAtOnce = 10_000
 
 // seat completes a request for an event: a seated one has the seats of its plan, and the default rules
-// where it names none. It returns the plan's general admission.
+// where it names none. It returns its general admission.
 func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.SectionCapacity, error) {
 	rules := &n.Seating
 	switch {
+	case rules.PlanID.IsZero() && len(n.Sections) > 0:
+		return nil, holdfast.RefuseInput("body.sections", "The event has no seating plan.")
 	case rules.PlanID.IsZero():
 		return nil, checkRules(*rules)
 	case n.TotalSeats != 0:
@@ -38,15 +40,23 @@ func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.Se
 	}
 	rules.OrphanRule = cmp.Or(rules.OrphanRule, holdfast.OrphansAllowed)
 	rules.AccessiblePolicy = cmp.Or(rules.AccessiblePolicy, holdfast.AccessibleReserved)
-	if err := checkRules(*rules); err != nil {
+	if err := cmp.Or(checkRules(*rules), checkSections(n.Sections)); err != nil {
 		return nil, err
 	}
 	hall, err := s.halls.Hall(ctx, rules.PlanID)
 	if err != nil {
 		return nil, err
 	}
-	n.TotalSeats = hall.TotalSeats()
-	return seating.NewOccupancy(hall).Capacities(), nil
+	free := seating.NewOccupancy(hall)
+	for i, section := range n.Sections {
+		at, found := hall.FindSection(section.Key)
+		if !found || !hall.Sections()[at].GeneralAdmission() {
+			return nil, holdfast.RefuseInput(holdfast.SectionField(i, "key"), "The plan has no such section of general admission.")
+		}
+		free.SetCapacity(at, section.Capacity)
+	}
+	n.TotalSeats = free.Total()
+	return free.Capacities(), nil
 }
 
 // checkRules refuses rules that no event has. Empty ones are the defaults.

@@ -3,6 +3,7 @@ package seatctl
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,13 +112,66 @@ type eventLine struct {
 	Status          string    `json:"status"`
 	EventDate       time.Time `json:"eventDate"`
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
+
+	SeatingPlanID    string         `json:"seatingPlanId,omitempty"`
+	Sections         []capacityLine `json:"sections,omitempty"`
+	OrphanRule       string         `json:"orphanRule,omitempty"`
+	AccessiblePolicy string         `json:"accessiblePolicy,omitempty"`
+
+	LatePayments       string `json:"latePayments,omitempty"`
+	LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty"`
+}
+
+// capacityLine is the capacity of an area of general admission.
+type capacityLine struct {
+	Key      string `json:"key"`
+	Capacity int64  `json:"capacity"`
 }
 
 func newEventLine(e holdfast.Event) eventLine {
-	return eventLine{
+	line := eventLine{
 		ID: e.ID.String(), Name: e.Name, TotalSeats: e.TotalSeats, AvailableSeats: e.AvailableSeats, Oversold: e.Oversold,
-		Status: string(e.Status), EventDate: e.EventDate, MaxSeatsPerUser: e.MaxSeatsPerUser,
+		Status: string(e.Status), EventDate: e.EventDate, MaxSeatsPerUser: e.MaxSeatsPerUser, SeatingPlanID: formatID(e.Seating.PlanID),
+		OrphanRule: string(e.Seating.OrphanRule), AccessiblePolicy: string(e.Seating.AccessiblePolicy),
+		LatePayments: string(e.LatePayments.Policy), LatePaymentSeconds: &e.LatePayments.Seconds,
 	}
+	for _, s := range e.Sections {
+		line.Sections = append(line.Sections, capacityLine(s))
+	}
+	return line
+}
+
+// newEvent is the event that a line asks for. The seats of a seated event are those of its plan and its sections.
+func (l eventLine) newEvent() (n holdfast.NewEvent, err error) {
+	n = holdfast.NewEvent{
+		Name: l.Name, TotalSeats: l.TotalSeats, EventDate: l.EventDate, MaxSeatsPerUser: l.MaxSeatsPerUser,
+		Seating: holdfast.Seating{
+			OrphanRule: holdfast.OrphanRule(l.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(l.AccessiblePolicy),
+		},
+	}
+	if l.ID != "" {
+		if n.ID, err = holdfast.ParseID(l.ID); err != nil {
+			return n, fmt.Errorf("id %q: %w", l.ID, err)
+		}
+	}
+	if l.SeatingPlanID != "" {
+		if n.Seating.PlanID, err = holdfast.ParseID(l.SeatingPlanID); err != nil {
+			return n, fmt.Errorf("seatingPlanId %q: %w", l.SeatingPlanID, err)
+		}
+		n.TotalSeats = 0
+	}
+	for _, s := range l.Sections {
+		n.Sections = append(n.Sections, holdfast.SectionCapacity(s))
+	}
+	if l.LatePayments != "" || l.LatePaymentSeconds != nil {
+		late := holdfast.DefaultLatePayments()
+		late.Policy = cmp.Or(holdfast.LatePaymentPolicy(l.LatePayments), late.Policy)
+		if seconds := l.LatePaymentSeconds; seconds != nil {
+			late.Seconds = *seconds
+		}
+		n.LatePayments = &late
+	}
+	return n, nil
 }
 
 // Validate is called by the parser.
@@ -283,15 +337,14 @@ func (s *session) importLine(ctx context.Context, text []byte) error {
 	if err := decoder.Decode(&line); err != nil {
 		return err
 	}
-	n := holdfast.NewEvent{Name: line.Name, TotalSeats: line.TotalSeats, EventDate: line.EventDate, MaxSeatsPerUser: line.MaxSeatsPerUser}
-	var err error
-	if line.ID != "" {
-		if n.ID, err = holdfast.ParseID(line.ID); err != nil {
-			return fmt.Errorf("id %q: %w", line.ID, err)
-		}
+	n, err := line.newEvent()
+	if err != nil {
+		return err
 	}
-	if n.Name == "" || n.TotalSeats < 1 || n.TotalSeats > holdfast.MaxSeats || n.MaxSeatsPerUser < 0 {
-		return fmt.Errorf("an event needs a name, 1 to %d totalSeats, and a maxSeatsPerUser that is not negative", holdfast.MaxSeats)
+	isSeated := !n.Seating.PlanID.IsZero()
+	if n.Name == "" || !isSeated && (n.TotalSeats < 1 || n.TotalSeats > holdfast.MaxSeats) || n.MaxSeatsPerUser < 0 {
+		return fmt.Errorf("an event needs a name, 1 to %d totalSeats or a seatingPlanId, and a maxSeatsPerUser that is not negative",
+			holdfast.MaxSeats)
 	}
 	status := holdfast.EventStatus(line.Status)
 	switch status {
@@ -300,6 +353,10 @@ func (s *session) importLine(ctx context.Context, text []byte) error {
 		return fmt.Errorf("invalid status %q: use ON_SALE, CLOSED or CANCELLED", line.Status)
 	}
 	e, err := s.Seats.CreateEvent(ctx, n)
+	if holdfast.HasCode(err, holdfast.CodeSeatingPlanNotFound) {
+		return fmt.Errorf("this database does not have the seating plan %s: copy it with seatctl plans export and seatctl plans import, "+
+			"and put the ID that this prints in the place of seatingPlanId", line.SeatingPlanID)
+	}
 	if err == nil && status != "" && status != holdfast.OnSale {
 		_, err = s.Seats.UpdateEvent(ctx, e.ID, holdfast.EventChange{Status: &status})
 	}

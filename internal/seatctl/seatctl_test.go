@@ -350,7 +350,8 @@ func TestLists_FilterAndFormatItems(t *testing.T) {
 	}
 }
 
-// Exported events can be imported into another database. A second import changes nothing.
+// Exported events can be imported into another database, with their seating plan, capacities and rules. A second import
+// changes nothing. A plan that is not there is no reason to make an unseated event.
 func TestExportImport_CopiesEventsOnce(t *testing.T) {
 	t.Parallel()
 	from, event := newHealthy(t)
@@ -358,12 +359,32 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 	if _, err := from.Seats.UpdateEvent(from.Ctx(), event, holdfast.EventChange{Status: &closed}); err != nil {
 		t.Fatal(err)
 	}
+	seated := newSeatedIn(t, from)
+	if _, err := from.Seats.UpdateEvent(from.Ctx(), seated, holdfast.EventChange{
+		Sections:   []holdfast.SectionCapacity{{Key: "pit", Capacity: 25}},
+		OrphanRule: new(holdfast.OrphansRefused), AccessiblePolicy: new(holdfast.AccessibleOpen),
+		LatePayments: new(holdfast.LatePaymentsAccepted), LateSeconds: new(int64(0)),
+	}); err != nil {
+		t.Fatal(err)
+	}
 	code, lines, errs := ctl(from, "", "export")
-	if code != 0 || strings.Count(lines, "\n") != 1 {
+	if code != 0 || strings.Count(lines, "\n") != 2 {
 		t.Fatal(code, lines, errs)
 	}
-	to := testenv.New(t)
-	for _, want := range []string{`"made": 1`, `"wereThere": 1`} {
+	original, err := from.Seats.GetEvent(from.Ctx(), seated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, planID := testenv.New(t), original.Seating.PlanID.String()
+	code, out, errs := ctl(to, lines, "import")
+	if code != 1 || out != "" || !strings.Contains(errs, "line 2: this database does not have the seating plan "+planID) ||
+		!strings.Contains(errs, "seatctl plans import") || !strings.Contains(errs, "1 events were created before it") {
+		t.Errorf("without the plan: %d %s %s", code, out, errs)
+	}
+	_, plan, _ := ctl(from, "", "plans", "export", planID)
+	copied := importPlan(t, to, plan, "-")
+	lines = strings.ReplaceAll(lines, planID, copied)
+	for _, want := range []string{`"made": 1,`, `"made": 0,`} {
 		if code, out, errs := ctl(to, lines+"\n", "-o", "json", "import"); code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%d %s %s", code, out, errs)
 		}
@@ -372,12 +393,29 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 	if err != nil || e.TotalSeats != 100 || e.AvailableSeats != 100 || e.Status != holdfast.Closed {
 		t.Errorf("%+v %v", e, err)
 	}
+	e, err = to.Seats.GetEvent(to.Ctx(), seated)
+	if err != nil || e.TotalSeats != 31 || e.AvailableSeats != 31 || e.Seating.PlanID.String() != copied {
+		t.Errorf("%+v %v", e, err)
+	}
+	if code, again, _ := ctl(to, "", "export"); code != 0 ||
+		!strings.Contains(again, lines[strings.Index(lines, "\n")+1:]) {
+		t.Errorf("exported again:\n%s\nwant\n%s", again, lines)
+	}
+	take(t, to, seated, testenv.Soon(), 25, holdfast.Wish{Section: "pit"})
 	for _, invalid := range []string{
 		`{"name":"x"}`,
 		`{"name":"x","totalSeats":1,"colour":"red"}`,
 		`nonsense`,
 		`{"name":"x","totalSeats":1,"status":"GONE"}`,
 		`{"id":"x","name":"x","totalSeats":1}`,
+		`{"name":"x","seatingPlanId":"x"}`,
+		`{"name":"x","seatingPlanId":"` + copied + `","sections":[{"key":"A","capacity":9}]}`,
+		`{"name":"x","seatingPlanId":"` + copied + `","sections":[{"key":"pit","capacity":0}]}`,
+		`{"name":"x","seatingPlanId":"` + copied + `","sections":[{"key":"pit","capacity":10000000}]}`,
+		`{"name":"x","totalSeats":9,"sections":[{"key":"pit","capacity":9}]}`,
+		`{"name":"x","totalSeats":9,"orphanRule":"NEVER"}`,
+		`{"name":"x","totalSeats":9,"latePayments":"PERHAPS"}`,
+		`{"name":"x","totalSeats":9,"latePaymentSeconds":-1}`,
 	} {
 		t.Run(invalid, func(t *testing.T) {
 			if code, _, errs := ctl(to, "\n"+invalid, "import"); code != 1 || !strings.Contains(errs, "line 2") {

@@ -275,7 +275,7 @@ func (k Known) mapUnless() []bson.D {
 }
 
 // seatedFields adds to a new event its rules, and what a seated one has beside an unseated one, with the map of the hall
-// without a lock. It refuses with CodeSeatingPlanNotFound.
+// without a lock. Where the event names no capacity, it is the plan's. It refuses with CodeSeatingPlanNotFound.
 func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) (bson.D, error) {
 	if rule := e.Seating.OrphanRule; rule != "" {
 		doc = append(doc, bson.E{Key: "orphanRule", Value: string(rule)})
@@ -293,13 +293,13 @@ func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) 
 	if err != nil {
 		return nil, err
 	}
+	free := seatsDoc{Sections: e.Sections}.empty(hall)
 	for n := range doc {
 		if name := doc[n].Key; name == "totalSeats" || name == "availableSeats" {
-			doc[n].Value = hall.TotalSeats()
+			doc[n].Value = free.Total()
 		}
 	}
 	doc = append(doc, bson.E{Key: planField, Value: e.Seating.PlanID}, bson.E{Key: "blockedSeats", Value: int64(0)})
-	free := seating.NewOccupancy(hall)
 	if sections := free.Capacities(); len(sections) > 0 {
 		doc = append(doc, bson.E{Key: sectionsField, Value: newSections(sections)})
 	}
