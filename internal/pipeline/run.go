@@ -142,7 +142,7 @@ func (r *run) do(ctx context.Context) error {
 			r.readProofs()
 		case errors.Is(err, errUnknownUsers):
 			r.unknown = r.lookup.unknown
-		case errors.Is(err, errUnguarded), errors.As(err, &failed) && ctx.Err() == nil:
+		case errors.Is(err, errUnguarded), errors.Is(err, errNeedsLocks), errors.As(err, &failed) && ctx.Err() == nil:
 			r.hold = true
 		default:
 			r.forget()
@@ -347,6 +347,9 @@ func (r *run) decide(ctx context.Context, t *task) error {
 		}
 		t.needs = t.needs.And(needs)
 		t.needs.Seats = t.needs.Seats || state.Seats != nil // it has undone what it did in the map
+		if needs.Union && !r.hold {
+			return errNeedsLocks
+		}
 	}
 	return errUndecidable()
 }

@@ -7,12 +7,16 @@ import (
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // What a run does for seated events besides: it repairs a map that is wrong, and holds an event that other
 // processes write too.
+
+// errNeedsLocks says that a decision needs all locks of an event. They are read in a transaction that holds it.
+const errNeedsLocks = mongodb.AbortError("all locks of the event have to be read")
 
 // maxWrongMaps is how often a map may be wrong: once as it is remembered, and once as it is stored.
 const maxWrongMaps = 2

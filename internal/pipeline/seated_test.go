@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -451,6 +452,9 @@ func TestSeated_UnionOfTheLocks(t *testing.T) {
 	if u.Seats.TakenGeneral(1) != 7 || u.Blocked != 1 || !slices.Equal(u.Doubles, []string{"a-1-2"}) || !slices.Equal(u.Unplaced, unplaced) {
 		t.Errorf("got %d, %d blocked, doubles %v, unplaced %v; want 7, 1, a-1-2 and %v",
 			u.Seats.TakenGeneral(1), u.Blocked, u.Doubles, u.Unplaced, unplaced)
+	}
+	if want := map[string]int{"a-1-2": u.Holders["a-1-2"]}; u.Holders["a-1-2"] < 2 || !maps.Equal(u.Holders, want) {
+		t.Errorf("seats are in %v locks, want a-1-2 alone in several", u.Holders)
 	}
 	plain := w.Event(10)
 	state, err = w.Store.Load(w.Ctx(), plain, inventory.Needs{Union: true, Seats: true})

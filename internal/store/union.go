@@ -139,7 +139,7 @@ func (s *Store) unionIn(ctx context.Context, planID ID, state *inventory.State, 
 // union reads the locks of an event that take seats, and takes these in an occupancy that has none. Memory does
 // not grow with the number of locks, unless they contradict.
 func (s *Store) union(ctx context.Context, eventID ID, free *seating.Occupancy) (*inventory.Union, error) {
-	u := unionMaker{Union: &inventory.Union{Seats: free}, doubles: map[string]bool{}}
+	u := unionMaker{Union: &inventory.Union{Seats: free, Holders: map[string]int{}}}
 	taking := mongodb.And(mongodb.Is("eventId", eventID), mongodb.In("status", holdfast.TakingStatuses()))
 	var lock unionLock
 	err := mongodb.EachRaw(ctx, s.locks(), taking, unionFields, unionPage, func(doc bson.Raw) error {
@@ -154,8 +154,7 @@ func (s *Store) union(ctx context.Context, eventID ID, free *seating.Occupancy) 
 type unionMaker struct {
 	*inventory.Union
 
-	doubles map[string]bool
-	last    seating.Place // that was found; the next seat of a lock is often the one behind it
+	last seating.Place // that was found; the next seat of a lock is often the one behind it
 }
 
 // add takes the seats of a lock. One that does not say where all its seats are is not placed.
@@ -173,9 +172,11 @@ func (u *unionMaker) add(lock *unionLock) {
 		case u.Seats.Take(at):
 		case lock.namesEarlier(n):
 			isPlaced = false
-		case !u.doubles[string(id)]:
-			u.doubles[string(id)] = true
+		case u.Holders[string(id)] == 0:
+			u.Holders[string(id)] = 2
 			u.Doubles = append(u.Doubles, string(id))
+		default:
+			u.Holders[string(id)]++
 		}
 	}
 	if len(lock.section) > 0 {

@@ -92,6 +92,7 @@ func (c Unblock) decide(d *decision) Result {
 		if len(rest) == 0 {
 			write = LockWrite{To: holdfast.LockReleased, Guard: AtRevision, EndedBy: holdfast.EndedByAPI}
 		}
+		d.needRivals(*block)
 		d.giveBack(block.Seats-left, ids, "")
 		d.write(*block, write)
 		d.event.Seating.BlockedSeats -= block.Seats - left

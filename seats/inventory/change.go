@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
@@ -66,13 +67,15 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	if !d.ensureCounter() {
 		return Result{}
 	}
+	d.needRivals(lock)
 	old := had{seats: lock.Seats, places: d.placesOf(lock.SeatIDs), section: d.sectionOf(lock.Lock)}
-	counter, countedBy := d.counter, d.countedBy
+	counter, countedBy, rivals := d.counter, d.countedBy, maps.Clone(d.rivals)
 	old.general = d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
 	claimed, result, ok := d.take(wish, old, UserKey{})
 	if !ok {
 		d.counter.takeAgain(lock.Seats)
 		d.takePlaces(old.places)
+		d.rivals = rivals
 		if old.general > 0 {
 			d.state.Seats.AddGeneral(old.section, old.general)
 		}

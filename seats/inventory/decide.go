@@ -23,6 +23,9 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		locks: map[ID]Lock{}, planned: map[ID]int{}, bookings: map[ID]holdfast.Booking{},
 	}
 	d.openEvent()
+	if s.Union != nil && !slices.ContainsFunc(commands, measures) {
+		d.followLocks()
+	}
 	results = make([]Result, len(commands))
 	for i, c := range commands {
 		d.command = i
@@ -73,6 +76,8 @@ type decision struct {
 	acquired map[UserKey]int // keys that this batch has used: 1 + the index in plan.Acquired
 
 	mark int // of State.Seats, at the beginning
+	// rivals is how many locks have a seat that several have, as far as that was read.
+	rivals map[string]int
 
 	command int       // the index of the command that is decided
 	made    []int     // parallel to plan.Acquired: the command

@@ -102,6 +102,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 					write.To, write.EndedBy = holdfast.LockExpired, c.By
 					ended.Seats = lock.Seats
 					locks++
+					d.needRivals(lock)
 					d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
 					d.write(lock, write)
 				}

@@ -75,6 +75,7 @@ func (w LockWrite) applyTo(lock Lock) Lock {
 // release ends a lock whose seats are taken, and restores its seats.
 func (d *decision) release(lock Lock, guard LockGuard, run Run) Lock {
 	to, _ := lock.Status.Next(holdfast.ReleaseLock)
+	d.needRivals(lock)
 	d.subtractHolding(lock.Lock)
 	d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
 	d.write(lock, LockWrite{To: to, Guard: guard, ClearBooking: true, EndedBy: run.By, RunID: run.ID})
@@ -95,6 +96,7 @@ func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expir
 		d.consume(lock, LockWrite{Guard: guard, RunID: runID})
 		return false
 	}
+	d.needRivals(lock)
 	d.giveBack(due.Seats, due.SeatIDs, due.Section)
 	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: guard, EndedBy: by, RunID: runID})
 	return true

@@ -163,7 +163,7 @@ func (s *store) loadSeats(n inventory.Needs, state *inventory.State) {
 // loadUnion is what the live locks take, as far as the hall has it: the event's or, with its own capacities, the
 // one of a plan.
 func (s *store) loadUnion(in ID) *inventory.Union {
-	u := &inventory.Union{}
+	u := &inventory.Union{Holders: map[string]int{}}
 	if s.seats == nil || s.event == nil {
 		return u
 	}
@@ -174,17 +174,23 @@ func (s *store) loadUnion(in ID) *inventory.Union {
 	}
 	made.seats.bits, made.seats.general = made.union(quiet{})
 	u.PlanID, u.Seats = cmp.Or(in, s.event.Seating.PlanID), made.seats.occupancy()
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for _, lock := range s.ofEvent(takes) {
 		u.Taken += lock.Seats
 		if lock.Status == holdfast.LockBlocked {
 			u.Blocked += lock.Seats
 		}
-		for _, id := range lock.SeatIDs {
-			if seen[id] {
+		for n, id := range lock.SeatIDs {
+			if slices.Contains(lock.SeatIDs[:n], id) {
+				continue
+			}
+			if seen[id] == 1 {
 				u.Doubles = append(u.Doubles, id)
 			}
-			if seen[id] = true; made.seats.model.ByID[id] == nil {
+			if seen[id]++; seen[id] > 1 {
+				u.Holders[id] = seen[id]
+			}
+			if made.seats.model.ByID[id] == nil {
 				u.Missing = append(u.Missing, id)
 			}
 		}

@@ -161,6 +161,8 @@ func (d *decision) holdersOf(places []seating.Place) (holders []DueLock, unavail
 			unavailable, known = append(unavailable, p), false
 		case holder == nil || holder.Sold || d.hasEnded(holder.ID):
 			unavailable = append(unavailable, p) // another command of this batch has it, if that lock has ended
+		case d.rivals[id] > 1: // other locks have it too
+			unavailable = append(unavailable, p)
 		case !slices.ContainsFunc(holders, func(h DueLock) bool { return h.ID == holder.ID }):
 			holders = append(holders, *holder)
 		}
@@ -248,8 +250,8 @@ func (d *decision) giveBack(seats int64, seatIDs []string, section string) (gene
 }
 
 func (d *decision) freePlaces(seatIDs []string) {
-	for _, id := range seatIDs {
-		if p, found := d.state.Seats.Hall().Find(id); found {
+	for n, id := range seatIDs {
+		if p, found := d.state.Seats.Hall().Find(id); found && !d.othersHave(id, seatIDs[:n]) {
 			d.state.Seats.Free(p)
 		}
 	}

@@ -65,6 +65,7 @@ type Union struct {
 	// What contradicts, which is reported and never changed: seats that several locks have, and locks that do
 	// not say where their seats are, or name places that the plan does not have.
 	Doubles  []string
+	Holders  map[string]int // of Doubles: how many locks have the seat
 	Unplaced []ID
 }
 
