@@ -183,14 +183,15 @@ func (r *reader) section() (s holdfast.Section) {
 	return s
 }
 
-// capacity reads a capacity. The plan's 0 means none, so that a written 0 is a wrong number.
+// capacity reads a capacity. The plan's 0 means none, so that the rules can't refuse a written 0.
 func (r *reader) capacity() int64 {
 	n, ok := r.Integer()
 	if !ok {
 		return 1 // for the rules: the section has a capacity
 	}
 	if n == 0 {
-		return -1
+		r.Problem("There are 1 to %d of them, not 0.", holdfast.MaxSeats)
+		return 1
 	}
 	return n
 }
