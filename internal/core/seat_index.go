@@ -16,21 +16,16 @@ const MaxDoubles = 100
 // ErrDoubleSeats says that locks have seats in common, so that the unique index of seats can't be made.
 var ErrDoubleSeats = errors.New("several locks take the same seat")
 
-// HasSeatIndex reports whether it is decided that the database has the unique index of seats.
-func (c *Core) HasSeatIndex(ctx context.Context) (bool, error) {
+// SeatIndex reports whether it is decided that the database has the unique index of seats, and whether it has it. It may
+// lack it because other software has dropped it, or doubles have kept it from being made. It may have it still because
+// a process died between the decision and the drop.
+func (c *Core) SeatIndex(ctx context.Context) (decided, exists bool, err error) {
 	v, _, err := c.DB.ReadVersion(ctx)
-	return v.SeatIndex, err
-}
-
-// LacksSeatIndex reports whether the index that was decided on is not there: other software has dropped it, or doubles
-// have kept it from being made.
-func (c *Core) LacksSeatIndex(ctx context.Context) (bool, error) {
-	decided, err := c.HasSeatIndex(ctx)
-	if err != nil || !decided {
-		return false, err
+	if err != nil {
+		return false, false, err
 	}
 	gaps, err := mongodb.SchemaGaps(ctx, c.DB, store.SeatIndex()...)
-	return len(gaps) > 0, err
+	return v.SeatIndex, len(gaps) == 0, err
 }
 
 // The steps of MakeSeatIndex.

@@ -81,9 +81,9 @@ func TestSeatIndex_IsSwitchedOnAndOff(t *testing.T) {
 	w := testenv.New(t)
 	isThere := func() bool {
 		t.Helper()
-		decided, err := w.HasSeatIndex(w.Ctx())
-		if err != nil {
-			t.Fatal(err)
+		decided, exists, err := w.SeatIndex(w.Ctx())
+		if err != nil || exists != decided {
+			t.Fatalf("decided: %t, exists: %t, %v", decided, exists, err)
 		}
 		if gaps, err := core.SchemaGaps(w.Ctx(), w.DB, core.Collections()...); err != nil || len(gaps) > 0 {
 			t.Errorf("gaps %q, %v", gaps, err)

@@ -20,13 +20,19 @@ type seatIndexCmd struct {
 
 // seatIndexLine is the state of the index.
 type seatIndexLine struct {
-	Index  string `json:"seatIndex"` // on, off or missing
+	Index  string `json:"seatIndex"` // on, off, missing or left over
 	Detail string `json:"says"`
 }
 
 var seatIndexLines = map[bool]seatIndexLine{
 	true:  {"on", "MongoDB itself refuses a second lock of a seat; this costs about a third of the locks of a busy sale"},
 	false: {"off", "Holdfast alone sees to it that a seat has one lock; software that writes locks past it is not stopped"},
+}
+
+// seatIndexGaps are for an index that is not as it was decided.
+var seatIndexGaps = map[bool]seatIndexLine{
+	true:  {"missing", "it is switched on, but MongoDB does not have it; run seatctl seat-index on"},
+	false: {"left over", "it is switched off, but MongoDB still has it; run seatctl seat-index off, or on to keep it"},
 }
 
 func (c *seatIndexCmd) run(ctx context.Context, s *session) (int, error) {
@@ -44,17 +50,13 @@ func (c *seatIndexCmd) run(ctx context.Context, s *session) (int, error) {
 			return exitFailed, err
 		}
 	}
-	decided, err := s.HasSeatIndex(ctx)
-	if err != nil {
-		return exitFailed, err
-	}
-	lacks, err := s.LacksSeatIndex(ctx)
+	decided, exists, err := s.SeatIndex(ctx)
 	if err != nil {
 		return exitFailed, err
 	}
 	line, code := seatIndexLines[decided], exitOK
-	if lacks {
-		line, code = seatIndexLine{"missing", "it is switched on, but MongoDB does not have it; run seatctl seat-index on"}, exitFindings
+	if exists != decided {
+		line, code = seatIndexGaps[decided], exitFindings
 	}
 	if s.out.format == formatJSON {
 		return code, s.out.printJSON(line, "  ")

@@ -54,6 +54,10 @@ func TestSeatIndex_OverDoubles(t *testing.T) {
 	env.Command(bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: mongodb.Keys("eventId", "seatIds")}})
 	step("dropped by other software", 3, []string{"The unique index of seats is missing", "run seatctl seat-index on"})
 	step("made again", 0, []string{"is on"}, "on")
+	if err := env.DB.ChangeSeatIndex(env.Ctx(), false); err != nil {
+		t.Fatal(err)
+	}
+	step("killed before the drop", 3, []string{"The unique index of seats is left over", "run seatctl seat-index off"})
 	step("off again", 0, []string{"is off"}, "off")
 	first := take(t, env, event, testenv.Soon(), 0, named("A-1-1", "A-1-2"))
 	other := insertSeatLock(env, event, holdfast.LockActive, "A-1-2", "A-1-3")
