@@ -63,8 +63,9 @@ func (p Plan) Findings() []Finding {
 		{Kind: Manual, What: "locks whose seats are in no place of the seating plan", Count: p.UnplacedLocks, Action: manual},
 		{
 			Kind: Manual, What: "events whose seating plan is missing or can't be read",
-			Count:  int64(len(p.UnreadSeats)),
-			Action: "set seatingPlanId to the plan that they were sold with; until then they sell nothing",
+			Count: int64(len(p.UnreadSeats)),
+			Action: "restore the plan in seatingplans and seatingsections, or set seatingPlanId to the plan that they were sold with; " +
+				"until then they sell nothing",
 			Detail: eventDetail(p.UnreadSeats),
 		},
 		{

@@ -97,6 +97,42 @@ var damages = map[string]struct {
 	"a seating plan that does not exist": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "seatingPlanId", Value: ids.New()}})
 	}, detail: "events whose seating plan is missing", action: "set seatingPlanId"},
+	"a wrong map": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		event := newSeatedIn(t, env)
+		take(t, env, event, testenv.Soon(), 0, named("A-1-2"))
+		env.Set("events", event, bson.D{{Key: "internal.map.0", Value: bson.Binary{Data: []byte{0x80}}}})
+	}, detail: "maps of seats that don't agree with their locks: 1", action: "seatctl recover"},
+	"a map without a section": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "internal.map", Value: bson.D{{Key: "1", Value: 0}}}})
+	}, detail: "maps of seats that don't agree with their locks: 1", action: "seatctl recover"},
+	"a map that is a text": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "internal.map", Value: "none"}})
+	}, detail: "maps of seats that don't agree with their locks: 1", action: "seatctl recover"},
+	"a lock without a place": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		event := newSeatedIn(t, env)
+		insertLock(env, event, 1)
+		env.Set("events", event, bson.D{{Key: "availableSeats", Value: 15}})
+	}, detail: "locks whose seats are in no place of the seating plan: 1", action: "look at them"},
+	"a wrong number of blocked seats": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Set("events", newSeatedIn(t, env), bson.D{{Key: "blockedSeats", Value: 3}})
+	}, detail: "maps of seats that don't agree with their locks: 1", action: "seatctl recover"},
+	"no index of seats": {damage: func(_ *testing.T, env *testenv.Env, _ holdfast.ID) {
+		env.Command(bson.D{{Key: "dropIndexes", Value: "seatlocks"}, {Key: "index", Value: mongodb.Keys("eventId", "seatIds")}})
+	}, detail: "seatIds", action: "createIndexes"},
+	"a seating plan without a section": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		newSeatedIn(t, env)
+		if _, err := env.DB.Collection("seatingsections").DeleteOne(env.Ctx(), mongodb.Is("key", "A")); err != nil {
+			t.Fatal(err)
+		}
+	}, detail: "events whose seating plan is missing or can't be read: 1", action: "restore the plan"},
+	"a seating plan with a section that was changed": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
+		newSeatedIn(t, env)
+		_, err := env.DB.Collection("seatingsections").UpdateOne(env.Ctx(), mongodb.Is("key", "A"),
+			bson.D{{Key: "$set", Value: bson.D{{Key: "rows.0.seats.0.id", Value: "A-1-2"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}, detail: "events whose seating plan is missing or can't be read: 1", action: "restore the plan"},
 	"a seating plan that is a text": {damage: func(t *testing.T, env *testenv.Env, _ holdfast.ID) {
 		event := newSeatedIn(t, env)
 		take(t, env, event, testenv.Soon(), 0, named("A-1-2"))

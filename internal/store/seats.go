@@ -205,14 +205,17 @@ func (d seatsDoc) orWrong(hall *seating.Hall, right *seating.Occupancy) *seating
 	return occupancy
 }
 
-// hall finds the hall of a seated event. An event of other software may name a plan that does not exist:
-// no seat of it can be moved.
+// hall finds the hall of a seated event. An event of other software may name a plan that does not exist, or one whose
+// sections it has damaged: no seat of it can be moved.
 func (s *Store) hall(ctx context.Context, planID ID) (*seating.Hall, error) {
 	hall, err := s.halls(mongodb.WithoutTx(ctx), planID)
 	if holdfast.HasCode(err, holdfast.CodeSeatingPlanNotFound) {
 		return nil, RejectedEventError{holdfast.Refuse(holdfast.CodeUnavailable,
 			"The event's seating plan is missing. Restore it, or set the event's seatingPlanId to the plan that it was sold with; "+
 				"until then no seat can be moved.").By(err)}
+	}
+	if errors.Is(err, seating.ErrDamaged) {
+		return nil, RejectedEventError{err}
 	}
 	return hall, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -263,5 +264,6 @@ var errIncomplete = errors.New("seats of the seating plan are missing or were ch
 // damaged is the failure to read a plan that is there.
 func damaged(cause error) error {
 	return holdfast.Refuse(holdfast.CodeUnavailable,
-		"The seating plan can't be read; restore its documents in seatingplans and seatingsections.").By(cause)
+		"The seating plan can't be read; restore its documents in seatingplans and seatingsections.").
+		By(fmt.Errorf("%w: %w", seating.ErrDamaged, cause))
 }

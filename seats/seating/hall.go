@@ -2,6 +2,7 @@ package seating
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
@@ -25,6 +26,9 @@ type Hall struct {
 	unitsOfRow [][]unitRef // by the row's number in the hall
 	rows       int
 }
+
+// ErrDamaged says that a plan that is stored is not the one that was stored: other software has changed it.
+var ErrDamaged = errors.New("the seating plan is damaged")
 
 // Place is where a seat is: its section's number in the plan, and its number in the section.
 type Place struct{ Section, Seat int }
