@@ -76,8 +76,9 @@ func (p Plan) Findings() []Finding {
 		},
 		{
 			Kind: Manual, What: "events whose totalSeats is not what their seating plan and capacities have",
-			Count:  int64(len(p.WrongTotals)),
-			Action: "set totalSeats, or the capacity that other software has changed",
+			Count: int64(len(p.WrongTotals)),
+			Action: "PATCH their sections with the capacities that they should have; where the plan has no general admission, " +
+				"set totalSeats in MongoDB",
 			Detail: eventDetail(p.WrongTotals),
 		},
 		{
