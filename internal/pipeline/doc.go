@@ -17,12 +17,13 @@
 //
 // # Entry points
 //
-//	Submit   commands that move seats: through the event's queue
-//	Do       commands that don't write the event (extend, book, pay, confirm): no queue
-//	Sweep    the expiry of due locks and bookings: the transaction writes the event
-//	         before it reads, so other writers can't starve it
-//	Repair   corrections of a counter
-//	Change   changes of an event: ahead of its queue
+//	Submit       commands that move seats: through the event's queue
+//	Do           commands that don't write the event (extend, book, pay, confirm): no queue
+//	Sweep        the expiry of due locks and bookings, the end of a cancelled sale: the transaction
+//	             writes the event before it reads, so other writers can't starve it
+//	Repair       corrections of a counter
+//	RepairSeats  corrections of a map of seats
+//	Change       changes of an event: ahead of its queue
 //
 // # A caller that gives up
 //

@@ -16,12 +16,15 @@
 // the write. A refusal writes nothing, so no guard checks it. It needs a state that was
 // read after its request arrived (see refuse).
 //
-// ExpireLocks, ExpireBookings, ChangeEvent and Repair are decided alone. Except for Repair,
-// their transaction writes the event before it reads (State.Held). Acquire.Abandoned marks a
-// caller that has given up; package internal/pipeline says what that caller is told.
+// ExpireLocks, ExpireBookings, CancelSale, ChangeEvent, Repair and RepairSeats are decided alone.
+// The transaction of the first four writes the event before it reads (State.Held), unless
+// ChangeEvent has another plan: that, Repair and RepairSeats are measured at a snapshot
+// first, and the plan guards what was read. Acquire.Abandoned marks a caller that has given up;
+// package internal/pipeline says what that caller is told.
 //
 // Each kind of command has a file: acquire.go, change.go (the seats of a lock), block.go,
 // release.go (releases and cancellations), claim.go (extend, book, pay), confirm.go, payments.go, expire.go,
-// event.go (changes of an event, repairs of its counter). What commands wish for is found in the
-// hall by wish.go, and taken by seats.go.
+// event.go (changes of an event, repairs of its counter and its map), hall.go (changes of its hall).
+// What commands wish for is found in the hall by wish.go, and taken by seats.go; rivals.go is about
+// locks of other software that the map did not know.
 package inventory
