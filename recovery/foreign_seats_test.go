@@ -1,0 +1,88 @@
+package recovery_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+)
+
+// Other software writes locks of seats, which neither the counter nor the map knows. A sweep ends those that are due, and
+// leaves nothing wrong; a pass takes the seats of the others out of the sale.
+func TestRecovery_LocksOfSeatsOfOtherSoftware(t *testing.T) {
+	t.Parallel()
+	hall := holdfast.SeatingPlan{Name: "Hall", Categories: []holdfast.Category{{Key: "c", Name: "C"}}, Sections: []holdfast.Section{
+		{Key: "A", Name: "A", Category: "c", Rows: []holdfast.Row{{Key: "1", Count: 3}}}, {Key: "pit", Name: "Pit", Category: "c", Capacity: 5},
+	}}
+	named, standing := holdfast.Wish{SeatIDs: []string{"A-1-2", "A-1-3"}}, holdfast.Wish{Section: "pit"}
+	for name, c := range map[string]struct {
+		status holdfast.LockStatus
+		place  bson.E
+		wish   holdfast.Wish // that it is in the way of
+		seats  int64         // of the wish
+	}{
+		"named seats":       {holdfast.LockActive, bson.E{Key: "seatIds", Value: bson.A{"A-1-1", "A-1-2"}}, named, 0},
+		"general admission": {holdfast.LockActive, bson.E{Key: "section", Value: "pit"}, standing, 4},
+		"a block":           {holdfast.LockBlocked, bson.E{Key: "seatIds", Value: bson.A{"A-1-1", "A-1-2"}}, named, 0},
+	} {
+		for _, isDue := range []bool{true, false} {
+			for _, hasIndex := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, due: %t, index: %t", name, isDue, hasIndex), func(t *testing.T) {
+					t.Parallel()
+					w := testenv.New(t)
+					if !hasIndex {
+						if err := w.DropSeatIndex(w.Ctx()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					event, lock, expires := w.SeatedEvent(hall), ids.New(), time.Now().Add(time.Hour)
+					if isDue {
+						expires = time.Now().Add(-time.Hour)
+					}
+					w.Insert("seatlocks", bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event}, {Key: "seats", Value: 2}, c.place,
+						{Key: "status", Value: string(c.status)}, {Key: "expiresAt", Value: expires}})
+					w.SweepLocks()
+					ends := isDue && c.status == holdfast.LockActive // a block has no time
+					if ends {
+						testenv.CheckInvariants(t, w.DB.Database)
+					}
+					w.Recover()
+					testenv.CheckInvariants(t, w.DB.Database)
+					want, code := c.status, holdfast.CodeSeatsUnavailable
+					if ends {
+						want, code = holdfast.LockExpired, ""
+					}
+					if got := statusOf(t, w, lock); got != want {
+						t.Errorf("the lock is %s, want %s", got, want)
+					}
+					_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{
+						EventID: event, UserID: ids.New(), Seats: c.seats, Wish: c.wish, Until: testenv.Soon(),
+					})
+					if holdfast.CodeOf(err) != code || (err == nil) != (code == "") {
+						t.Errorf("a customer got %v, want %q", err, code)
+					}
+					e, err := w.Seats.GetEvent(w.Ctx(), event)
+					if blocked := e.Seating.BlockedSeats; err != nil || (blocked == 2) != (c.status == holdfast.LockBlocked) {
+						t.Errorf("%d seats are blocked, %v", blocked, err)
+					}
+					testenv.CheckInvariants(t, w.DB.Database)
+				})
+			}
+		}
+	}
+}
+
+// statusOf reads the status of any lock, also of a block.
+func statusOf(t *testing.T, w *testenv.Env, id holdfast.ID) holdfast.LockStatus {
+	t.Helper()
+	locks, _, err := w.Store.LocksByID(w.Ctx(), []holdfast.ID{id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locks[id].Status
+}
