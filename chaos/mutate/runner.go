@@ -53,7 +53,7 @@ var runnerMutations = []mutation{
 		from: "\t\t\tr.unknown = r.lookup.unknown\n", to: "",
 		tests: "Users_UnknownOnesFailNo"},
 	{name: "an event that can't be guarded is not held", file: "internal/pipeline/run.go",
-		from: "case errors.Is(err, errUnguarded), errors.As(err, &failed)", to: "case errors.As(err, &failed)",
+		from: "case errors.Is(err, errUnguarded), errors.Is(err, errNeedsLocks)", to: "case errors.Is(err, errNeedsLocks)",
 		tests: "Unguarded_"},
 	{name: "a read that failed ends the request", file: "internal/pipeline/run.go",
 		from: "errors.As(err, &failed) && ctx.Err() == nil:", to: "errors.As(err, &failed) && ctx.Err() != nil:",

@@ -391,8 +391,7 @@ func TestLists_FilterAndFormatItems(t *testing.T) {
 func TestExportImport_CopiesEventsOnce(t *testing.T) {
 	t.Parallel()
 	from, event := newHealthy(t)
-	closed := holdfast.Closed
-	if _, err := from.Seats.UpdateEvent(from.Ctx(), event, holdfast.EventChange{Status: &closed}); err != nil {
+	if _, err := from.Seats.UpdateEvent(from.Ctx(), event, holdfast.EventChange{Status: new(holdfast.Closed)}); err != nil {
 		t.Fatal(err)
 	}
 	seated := newSeatedIn(t, from)

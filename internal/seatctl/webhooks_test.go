@@ -57,9 +57,8 @@ func (h hooks) row(code int, args ...string) map[string]any {
 
 func TestWebhooks_AreManaged(t *testing.T) {
 	t.Parallel()
-	h := hooks{testenv.New(t), t}
 	var verifier atomic.Pointer[standardwebhooks.Webhook]
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h, server := hooks{testenv.New(t), t}, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || verifier.Load().Verify(body, r.Header) != nil {
 			w.WriteHeader(http.StatusUnauthorized)
