@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	waitTimeout       = 30 * time.Second
+	waitTimeout       = time.Minute
 	waitPollInterval  = 5 * time.Millisecond
 	holdsPollInterval = 20 * time.Millisecond
 )
 
-// WaitFor polls until done returns true, and fails the test after 30 s.
+// WaitFor polls until done returns true, and fails the test after a minute.
 func WaitFor(t testing.TB, done func() bool) {
 	t.Helper()
 	if !poll(waitTimeout, waitPollInterval, done) {
