@@ -93,7 +93,7 @@ func (r *hallReport) add(inv invocation) {
 // isSufficient reports whether each kind of request was granted, and refused for each reason that is not rare.
 func (r hallReport) isSufficient(rounds int) bool {
 	return r.named >= 3*rounds && r.picked >= 3*rounds && r.changed >= rounds && r.standing >= rounds/2 && r.blocks >= rounds/4 &&
-		r.taken >= rounds && r.orphaned >= rounds/4 && r.plans >= rounds && r.tooSmall >= rounds/4
+		r.taken >= rounds && r.orphaned >= rounds/4 && r.plans >= rounds && r.tooSmall >= rounds/8
 }
 
 // roundResult is what one round adds to the report.
@@ -176,7 +176,7 @@ func (r *nemesisReport) add(result roundResult) {
 // must have, and every history was decided.
 func (r nemesisReport) isSufficient(rounds int) bool {
 	return r.requests >= 50*rounds && r.seals >= rounds/2 && r.told >= 50*rounds && r.webhooks >= 50*rounds && r.undecided == 0 &&
-		r.replayed >= 10*rounds && r.buried >= rounds/4 &&
+		r.replayed >= 4*rounds && r.buried >= rounds/4 &&
 		r.streams >= 6*rounds && r.observed >= 6*rounds &&
 		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds)
 }

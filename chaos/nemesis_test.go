@@ -71,7 +71,7 @@ func runNemesis(t *testing.T, n nemesis) {
 			map[string]any{"name": "A", "email": fmt.Sprintf("a%d@example.com", i)}))
 	}
 	var report nemesisReport
-	most := rounds + max(1, rounds/4) // a machine under load does less in a round
+	most := rounds + max(1, rounds/2) // a machine under load does less in a round
 	for i := 0; i < rounds || i < most && report.undecided == 0 && !report.isSufficient(rounds); i++ {
 		if i >= rounds {
 			t.Logf("one more round, since this is too little: %s", report)
