@@ -28,8 +28,8 @@ const (
 // withWebhooks measures what webhooks cost the sale, and how late an endpoint is told. The worker that sends, and the
 // endpoints, are on the same cores.
 func withWebhooks(s settings) (rows []*result) {
-	const rate = 2000
-	for _, endpoints := range []string{noEndpoint, oneEndpoint, besideOneHanging} {
+	const rate, fewRate = 2000, 2
+	atRate := func(rate int, endpoints string) {
 		r := overHTTP(s, httpRow{
 			variant: engineName, load: fmt.Sprintf("%d a second", rate), processes: 1, seats: ampleSeats, beside: sendWebhooks(s, endpoints),
 			run: func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (measurement, error) {
@@ -39,6 +39,10 @@ func withWebhooks(s settings) (rows []*result) {
 		})
 		r.Variant = endpoints
 		rows = append(rows, r)
+	}
+	atRate(fewRate, oneEndpoint)
+	for _, endpoints := range []string{noEndpoint, oneEndpoint, besideOneHanging} {
+		atRate(rate, endpoints)
 	}
 	for _, endpoints := range []string{noEndpoint, oneEndpoint} {
 		r := closedHTTP(s, httpRow{variant: engineName, processes: 1, seats: ampleSeats, beside: sendWebhooks(s, endpoints)}, saleClients)

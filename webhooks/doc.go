@@ -6,7 +6,8 @@
 //	     │
 //	dispatcher.go   one runner for each endpoint that is enabled; claims it with a new epoch
 //	     │
-//	feed.go         reads the changes once for all endpoints, in pages, and keeps the latest in memory
+//	feed.go         reads the changes once for all endpoints, in pages, and keeps the latest in memory;
+//	     │          a change stream wakes it after a silence
 //	     │
 //	take.go         takes those that the endpoint subscribes to, in the order of their numbers; an endpoint that is
 //	     │          further behind than the feed reads its own pages; how many are taken

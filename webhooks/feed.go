@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// pollInterval is how soon a numbered change is noticed.
-	pollInterval = 100 * time.Millisecond
+	// pollInterval is how soon a numbered change is noticed while there are many. After maxEmpty reads that found none
+	// MongoDB is asked to tell of the next one.
+	pollInterval = 25 * time.Millisecond
+	maxEmpty     = 3
 	// readDelay passes after a read that failed.
 	readDelay = time.Second
 	// page is how many changes are read at once, and maxFed how many of the latest ones are kept in memory for all
@@ -74,7 +76,7 @@ func newFeed(ctx context.Context, of *changes.Log, log *slog.Logger, isStill boo
 
 // run reads what is numbered, until ctx ends.
 func (f *feed) run(ctx context.Context) {
-	for ctx.Err() == nil {
+	for empty := 0; ctx.Err() == nil; empty++ {
 		isMore, err := f.read(ctx)
 		delay := pollInterval
 		switch {
@@ -82,7 +84,12 @@ func (f *feed) run(ctx context.Context) {
 			f.log.WarnContext(ctx, "[WEBHOOKS JOB] Changes can't be read; trying again", slog.Any("error", err))
 			delay = readDelay
 		case isMore:
+			empty = 0
 			continue
+		case empty >= maxEmpty:
+			if _, err := f.of.AwaitNumber(ctx, f.end); err == nil {
+				continue
+			}
 		}
 		pause(ctx, delay)
 	}

@@ -52,7 +52,9 @@ type runner struct {
 	health   health
 	blocked  map[string]bool // subjects with documents that are PENDING
 	pending  int64           // such documents; perhaps there are fewer
+	tries    chan *try       // to the goroutines that make them, of which there are senders: as many as there were ever in flight
 	results  chan tried
+	senders  int
 	inFlight int
 
 	due         []*try          // documents to be tried
@@ -84,6 +86,7 @@ func (r *runner) run(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
 	defer stopSending()
+	defer close(r.tries)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/app"
@@ -21,7 +22,10 @@ const (
 )
 
 func main() {
-	os.Exit(app.Main("worker", "Holdfast's background worker. Every flag can be set in the environment.", run))
+	reserve := app.ReserveHeap()
+	status := app.Main("worker", "Holdfast's background worker. Every flag can be set in the environment.", run)
+	runtime.KeepAlive(reserve)
+	os.Exit(status)
 }
 
 func run(ctx context.Context, c *config.Config, log *slog.Logger) error {

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// numberInterval is how long a change waits for its number, if there are few.
-	numberInterval = 200 * time.Millisecond
+	// numberInterval is how long changes that are made one after the other wait, to be numbered together. After a
+	// longer silence the next one is numbered at once.
+	numberInterval = 50 * time.Millisecond
 	// numberRetryDelay passes after a failure.
 	numberRetryDelay = time.Second
 )
@@ -41,6 +42,10 @@ func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Coun
 			continue
 		case run.Trigger == jobs.Manual:
 			return counts, nil
+		case n == 0:
+			if _, err := a.Changes.AwaitRecord(ctx); err == nil {
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():

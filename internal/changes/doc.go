@@ -10,4 +10,6 @@
 // cluster time as its transaction knew it after its first statement. That is at or after the commit of
 // everything that the transaction saw, and before its own commit, whatever the clocks of members and processes
 // say.
+//
+// What waits for the next record, or its number, is woken by a change stream (AwaitRecord, AwaitNumber).
 package changes
