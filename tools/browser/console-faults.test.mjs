@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { Holdfast, accessible, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
+import { Holdfast, accessible, answersLate, browse, expectNoErrors, fits, gate, open, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after }, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
 const browser = await browse({ after });
@@ -23,12 +23,6 @@ const openAt = async (hash, routes) => {
   for (const [pattern, handle] of Object.entries(routes)) await page.route(pattern, handle);
   await page.goto(at(hash));
   return page;
-};
-
-// gate returns a promise and the function that fulfils it.
-const gate = () => {
-  let pass;
-  return [new Promise((resolve) => { pass = resolve; }), pass];
 };
 
 const busy = (text) => ({ status: 503, json: { status: 503, code: "UNAVAILABLE", detail: text } });
@@ -283,4 +277,17 @@ test("two operators: the buttons follow what the other one did, and what was ent
   const e = await holdfast.ask("GET", `/api/events/${event.id}`);
   assert.deepEqual([e.name, e.totalSeats, e.status], ["Name of bob", 7, "CLOSED"]);
   for (const page of [ann, bob]) expectNoErrors(page);
+});
+
+test("a closed sale stays closed when what was read before it is answered after it", async () => {
+  const event = await holdfast.event("Overtaken", 5);
+  const page = await open(browser, at(`events/${event.id}`));
+  const reading = await answersLate(page, `${holdfast.url}/api/admin/events/${event.id}`);
+  await reading.begin();
+  await card(page, "Settings").getByRole("button", { name: "Close the sale" }).click();
+  await card(page, "Event").getByText("CLOSED").waitFor();
+  await reading.end();
+  assert.ok(await card(page, "Event").getByText("CLOSED").isVisible());
+  assert.ok(await card(page, "Settings").getByRole("button", { name: "Reopen the sale" }).isVisible());
+  expectNoErrors(page);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { Holdfast, accessible, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
+import { Holdfast, accessible, answersLate, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after }, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
 const browser = await browse({ after });
@@ -29,12 +29,6 @@ async function draw(page, from, to) {
   await page.mouse.move(box.x + to * box.width - 2, box.y + box.height - 2, { steps: 3 });
   await page.mouse.up();
 }
-
-// gate returns a promise and the function that fulfils it.
-const gate = () => {
-  let pass;
-  return [new Promise((resolve) => { pass = resolve; }), pass];
-};
 
 // drawn counts the pixels of the map that have the colour of a style.
 const drawn = (page, style) => card(page, "Seats").locator("canvas").evaluate((canvas, name) => {
@@ -114,30 +108,17 @@ test("of two operators who choose the same seats, each learns what the other one
 test("a block stays on the map when what was read before it is answered after it", async () => {
   const event = await seatedEvent("Overtaken", 2, 5);
   const page = await open(browser, `${holdfast.url}/console`);
-  const [[isRead, read], [mayAnswer, answer]] = [gate(), gate()];
-  let isLate = false;
-  await page.route(`**/api/admin/events/${event.id}/seats`, async (route) => {
-    if (!isLate) return route.continue();
-    isLate = false;
-    const response = await route.fetch();
-    read();
-    await mayAnswer;
-    return route.fulfill({ response });
-  });
+  const reading = await answersLate(page, `${holdfast.url}/api/admin/events/${event.id}/seats`);
   await page.goto(`${holdfast.url}/console#/events/${event.id}`);
   const seats = card(page, "Seats");
   await seats.getByText("20 available").waitFor();
   await page.getByRole("button", { name: "Select seats" }).click();
   await draw(page, 0, 1);
-  isLate = true;
-  await isRead; // by the next poll
+  await reading.begin();
   await seats.getByRole("button", { name: "Block 20 seats" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Block 20 seats" }).click();
   await seats.getByText("20 blocked", { exact: true }).waitFor();
-  const late = page.waitForResponse((r) => r.url().endsWith(`/api/admin/events/${event.id}/seats`));
-  answer();
-  await (await late).finished();
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))); // the page has worked on it
+  await reading.end();
   assert.ok(await seats.getByText("20 blocked", { exact: true }).isVisible());
   expectNoErrors(page);
 });

@@ -99,6 +99,39 @@ export class Holdfast {
   }
 }
 
+// gate returns a promise and the function that fulfils it.
+export function gate() {
+  let pass;
+  return [new Promise((resolve) => { pass = resolve; }), pass];
+}
+
+// answersLate lets the next read of a URL be answered late: begin returns once the server has answered it, end lets the page
+// have the answer, and returns once the page has worked on it.
+export async function answersLate(page, url) {
+  const [[isRead, read], [mayAnswer, answer]] = [gate(), gate()];
+  let isLate = false;
+  await page.route(url, async (route) => {
+    if (!isLate) return route.continue();
+    isLate = false;
+    const response = await route.fetch();
+    read();
+    await mayAnswer;
+    return route.fulfill({ response });
+  });
+  return {
+    async begin() {
+      isLate = true;
+      await isRead; // by the next poll
+    },
+    async end() {
+      const late = page.waitForResponse(url);
+      answer();
+      await (await late).finished();
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+    },
+  };
+}
+
 // until polls holds until it returns true; the test fails after 30 seconds.
 export async function until(what, holds) {
   const deadline = Date.now() + 30_000;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expectNoErrors, until } from "./harness.mjs";
+import { expectNoErrors, gate, until } from "./harness.mjs";
 import { chosen, click, held, holdfast, holds, locksOf, says, sell, show, studio, told } from "./picker.mjs";
 
 const release = (lock) => holdfast.ask("DELETE", `/api/locks/${lock.id}`);
@@ -15,13 +15,6 @@ const buy = async (event, user) => {
   const booking = await holdfast.ask("POST", "/api/bookings", { userId: user.id, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 60 });
   await holdfast.ask("POST", `/api/bookings/${booking.id}/confirm`, {});
 };
-
-// gate is a function, and a promise that ends when it is called.
-function gate() {
-  let open;
-  const opened = new Promise((resolve) => { open = resolve; });
-  return [open, opened];
-}
 
 const problem = (status, body) => ({ status, contentType: "application/problem+json", body: JSON.stringify(body) });
 
@@ -61,7 +54,7 @@ test("a seat that was given up while the next one went is not held invisibly", a
   const { page, map } = await show(event);
   await click(map, "A-1-1");
   await holds(map, "A-1-1");
-  const [go, clicked] = gate();
+  const [clicked, go] = gate();
   await page.route("**/locks/*/seats", async (route) => {
     await lockFor(event, "A-1-2"); // another customer is quicker
     await clicked;
@@ -85,7 +78,7 @@ test("what is chosen while hold() waits for its answer stays chosen, and what is
   const more = map.getByRole("button", { name: "One more: Pit" });
   for (const seat of ["A-1-1", "A-2-5"]) await click(map, seat);
   await more.click();
-  const [go, answered] = gate();
+  const [answered, go] = gate();
   await page.route("**/locks", async (route) => {
     const response = await route.fetch();
     await answered;
@@ -169,7 +162,7 @@ test("best() does not reject for a click before it that was refused", async () =
   const { page, map } = await show(event);
   await click(map, "A-2-6");
   await holds(map, "A-2-6");
-  const [go, asked] = gate();
+  const [asked, go] = gate();
   await page.route("**/locks/*/seats", async (route) => {
     await asked;
     await route.fulfill(problem(409, { code: "SEAT_LIMIT_REACHED", limit: 1 }));
@@ -186,7 +179,7 @@ test("… and if it is refused too, what is held is what is chosen", async () =>
   const { page, map } = await show(event);
   await click(map, "A-2-6");
   await holds(map, "A-2-6");
-  const [go, asked] = gate();
+  const [asked, go] = gate();
   const codes = ["SEAT_LIMIT_REACHED", "SEATS_NOT_ADJACENT"];
   await page.route("**/locks/*/seats", async (route) => {
     await asked;
@@ -216,7 +209,7 @@ test("what a page asks for right after holdchanged is not lost", async () => {
 test("a lock that is made while the map is removed is released", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);
-  const [done, removed] = gate();
+  const [removed, done] = gate();
   await page.route("**/locks", async (route) => {
     const response = await route.fetch();
     await map.evaluate((e) => e.remove());
@@ -235,7 +228,7 @@ test("a map that was removed while it took over its locks tells nothing of them"
   const lock = (wish) => holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, ttlSeconds: 6, ...wish });
   const [first, second] = [await lock({ section: "pit", seats: 2 }), await lock({ seatIds: ["A-1-1"] })];
   const { page, map } = await show(event, {}, { user });
-  const [done, asked] = gate();
+  const [asked, done] = gate();
   await page.route(`**/api/locks/${second.id}`, done); // it is not answered
   await map.evaluate((e, ids) => {
     e.setAttribute("lock", ids);

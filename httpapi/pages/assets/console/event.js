@@ -6,7 +6,7 @@ import { seatsCard } from "./event_seats.js";
 import { settingsCard } from "./event_settings.js";
 import { idLink, lines, setBadge, time } from "./format.js";
 import { bookingColumns, lockColumns, shortList } from "./lists.js";
-import { keepUp, kindCard, load } from "./parts.js";
+import { inOrder, keepUp, kindCard, load } from "./parts.js";
 import { link, setTitle } from "./router.js";
 import { salesCard } from "./sales.js";
 
@@ -22,7 +22,10 @@ export async function eventPage(page) {
     const state = stateOf(event);
     page.root.append(state.facts, state.tiles);
     if (event.seatingPlanId) page.root.append(seatsCard(page, event));
-    const refresh = async () => settings.showState(await state.refresh());
+    const refresh = inOrder(() => call("GET", `/api/admin/events/${event.id}`), async (summary) => {
+      state.show(summary);
+      await settings.showState(summary);
+    });
     const settings = settingsCard(event, refresh);
     page.root.append(settings.node, salesCard(page, event));
     keepUp(page, 2000, state.facts, refresh);
@@ -32,7 +35,7 @@ export async function eventPage(page) {
   });
 }
 
-// stateOf returns what the page shows of an event at its top, and a function that refreshes it.
+// stateOf returns what the page shows of an event at its top, and a function that shows a new summary there.
 function stateOf(event) {
   const facts = kindCard("Event", event.name, [el("span", { className: "badge", "data-part": "status" })], lines(
     ["ID", el("code", { textContent: event.id })],
@@ -41,15 +44,13 @@ function stateOf(event) {
     ["Created", time(event.createdAt)],
     ["What was done", el("a", { href: link("audit", { target: event.id }), textContent: "Audit of this event" })]));
   const list = el("dl", { className: "tiles", "aria-label": "Seats" });
-  const refresh = async () => {
-    const summary = await call("GET", `/api/admin/events/${event.id}`);
+  const show = (summary) => {
     setBadge(part(facts, "status"), summary.status);
     setText(facts.querySelector("h2"), summary.name);
     const shown = tiles.filter(([, field]) => field !== "oversold" || summary.oversold > 0);
     updateList(list, shown, ([, field]) => field,
       ([name, , className]) => el("div", { className: `tile ${className}` }, el("dt", { textContent: name }), el("dd")),
       (node, [, field]) => setNumber(node.lastChild, summary[field]));
-    return summary;
   };
-  return { facts, tiles: list, refresh };
+  return { facts, tiles: list, show };
 }

@@ -5,7 +5,7 @@ import { call } from "../api.js";
 import { el, setText } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { count } from "./format.js";
-import { act, keepUp } from "./parts.js";
+import { act, inOrder, keepUp } from "./parts.js";
 
 const states = { A: free, L: taken, S: sold, B: blocked };
 const names = ["available", "locked", "sold", "blocked"];
@@ -88,12 +88,7 @@ export function eventMap(page, event, plan, onSeat) {
     root.replaceChildren(el("p", { className: "wrong", textContent: "The event has another seating plan now. Load the page again." }));
   }
 
-  let [asked, answered] = [0, 0]; // refreshes, by their numbers
-  async function refresh() {
-    const number = ++asked;
-    const { sections } = await call("GET", `/api/admin/events/${event.id}/seats`);
-    if (number < answered) return; // a later one, such as that after a block, was answered before
-    answered = number;
+  const refresh = inOrder(() => call("GET", `/api/admin/events/${event.id}/seats`), ({ sections }) => {
     const changed = [];
     const total = { available: 0, locked: 0, sold: 0, blocked: 0 };
     for (const s of sections) {
@@ -111,7 +106,7 @@ export function eventMap(page, event, plan, onSeat) {
     names.forEach((name, n) => setText(counts[n], `${total[name].toLocaleString("en")} ${name}`));
     map.changed(changed, hall.sections);
     if (selected.length > 0) select(selected, area);
-  }
+  });
 
   if (hall.floorsMeet) map.setFloor(hall.floors[0]);
   drawIn(page, map);

@@ -83,6 +83,18 @@ export function keepUp(page, interval, node, work) {
   }, page.signal);
 }
 
+// inOrder returns a function that reads, and then shows what it has read, unless a later call was answered before.
+export function inOrder(read, show) {
+  let [asked, answered] = [0, 0]; // calls, by their numbers
+  return async () => {
+    const number = ++asked;
+    const found = await read();
+    if (number < answered) return;
+    answered = number;
+    await show(found);
+  };
+}
+
 // describe is what an error says, with its code and the parts of the request that it names.
 export function describe(error) {
   const code = error.code === "" ? "" : ` (${error.code})`;
