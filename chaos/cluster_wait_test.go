@@ -69,19 +69,29 @@ func (c *cluster) awaitExpired(faultsEnded time.Time) (time.Duration, error) {
 	}
 }
 
-// awaitQuiet waits until no lock or booking is due, or becomes due soon, so that the
-// documents do not change while the checkers read them.
+// awaitQuiet waits until no lock or booking is due, or becomes due soon, and no event is left to
+// be cancelled with all that it has, so that the documents do not change while the checkers read them.
 func (c *cluster) awaitQuiet() error {
 	var n int64
 	var err error
 	quiet := poll(maxShortTTL+expiryTimeout, 50*time.Millisecond, func() bool {
 		n, err = c.countDue(time.Now().Add(maxShortTTL))
+		if err == nil && n == 0 {
+			n, err = c.countCancellations()
+		}
 		return err == nil && n == 0
 	})
 	if !quiet {
-		return errors.Join(fmt.Errorf("%d locks and bookings are not expired", n), err)
+		return errors.Join(fmt.Errorf("%d locks, bookings and cancelled events are not ended", n), err)
 	}
 	return nil
+}
+
+// countCancellations counts the wishes to cancel all of an event that no pass has carried out.
+func (c *cluster) countCancellations() (int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return c.env.DB.Collection("eventcancels").CountDocuments(ctx, bson.D{{Key: "passed", Value: bson.D{{Key: "$ne", Value: true}}}})
 }
 
 // countDue counts the locks and bookings that are due by a time and not expired.

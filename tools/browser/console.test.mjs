@@ -172,7 +172,11 @@ test("with the keyboard alone: the focus stays while the page updates", async ()
   await answers();
   assert.equal(await focused(), "Run now: lock-expiry");
   await page.keyboard.press("Enter");
-  await until("the job has run", async () => /^lock-expiry completed/.test(await page.locator("#toast").textContent()));
+  await until("the job has run", async () => {
+    const said = await page.locator("#toast").textContent();
+    if (/ already runs lock-expiry\.$/.test(said)) await page.keyboard.press("Enter"); // the worker's own run
+    return /^lock-expiry completed/.test(said);
+  });
   expectNoErrors(page);
 });
 
