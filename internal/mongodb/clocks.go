@@ -6,7 +6,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
 // MemberClock is the clock of one member of the replica set.
@@ -35,8 +34,7 @@ func (db *DB) MemberClocks(ctx context.Context, uri string) (clocks []MemberCloc
 }
 
 func (db *DB) memberOffset(ctx context.Context, uri, host string) (time.Duration, error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName(db.appName).SetHosts([]string{host}).SetDirect(true).
-		SetServerSelectionTimeout(serverSelectionTimeout).SetConnectTimeout(connectTimeout))
+	client, err := mongo.Connect(clientOptions(uri).SetAppName(db.appName).SetHosts([]string{host}).SetDirect(true))
 	if err != nil {
 		return 0, err
 	}

@@ -71,20 +71,25 @@ type Options struct {
 	Sharded bool
 }
 
+// Unless the URI has serverSelectionTimeoutMS or connectTimeoutMS.
 const (
 	serverSelectionTimeout = 5 * time.Second
 	connectTimeout         = 5 * time.Second
 )
 
+// clientOptions are the options of the URI, with the default timeouts.
+func clientOptions(uri string) *options.ClientOptions {
+	o := options.Client().SetServerSelectionTimeout(serverSelectionTimeout).SetConnectTimeout(connectTimeout)
+	return o.ApplyURI(uri)
+}
+
 // Connect opens the database and checks that the server can run transactions.
 // The error says what to do; it never holds the URI's password.
 func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) {
 	appName := "holdfast:" + database
-	opts := options.Client().ApplyURI(uri).
+	opts := clientOptions(uri).
 		SetAppName(appName).
 		SetDriverInfo(&options.DriverInfo{Name: clientName, Version: version.String()}).
-		SetServerSelectionTimeout(serverSelectionTimeout).
-		SetConnectTimeout(connectTimeout).
 		SetReadPreference(readpref.Primary()).
 		SetReadConcern(readconcern.Majority()).
 		SetWriteConcern(writeconcern.Majority()).

@@ -31,7 +31,8 @@ func with(ctx context.Context, name string, args []string) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "HOLDFAST_TEST_MONGODB_URI="+mongod.URI, "HOLDFAST_TEST_REDIS_URL="+redis.URL)
+	cmd.Env = append(os.Environ(), "HOLDFAST_TEST_MONGODB_URI="+mongod.URI+"&serverSelectionTimeoutMS=30000", // a busy machine
+		"HOLDFAST_TEST_REDIS_URL="+redis.URL)
 	ended := make(chan struct{})
 	defer close(ended)
 	go func() {
