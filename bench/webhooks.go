@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -24,12 +23,7 @@ const (
 	noEndpoint       = "no endpoint"
 	oneEndpoint      = "one endpoint"
 	besideOneHanging = "one endpoint beside one that hangs"
-	ofLightWorker    = "one endpoint, the worker at a fifth of the weight"
 )
-
-// lightNice is the niceness that gives a process a fifth of the usual weight where processes compete for a processor (in Linux
-// 215 of 1024). The Kubernetes manifests and the compose file give it to a worker.
-const lightNice = 7
 
 // withWebhooks measures what webhooks cost the sale, and how late an endpoint is told. The worker that sends, and the
 // endpoints, are on the same cores.
@@ -50,7 +44,7 @@ func withWebhooks(s settings) (rows []*result) {
 	for _, endpoints := range []string{noEndpoint, oneEndpoint, besideOneHanging} {
 		atRate(rate, endpoints)
 	}
-	for _, endpoints := range []string{noEndpoint, oneEndpoint, ofLightWorker} {
+	for _, endpoints := range []string{noEndpoint, oneEndpoint} {
 		r := closedHTTP(s, httpRow{variant: engineName, processes: 1, seats: ampleSeats, beside: sendWebhooks(s, endpoints)}, saleClients)
 		r.Variant = endpoints
 		rows = append(rows, r)
@@ -62,7 +56,7 @@ func withWebhooks(s settings) (rows []*result) {
 func sendWebhooks(s settings, endpoints string) besideLoad {
 	return func(ctx context.Context, e *env) (end func(m *measurement) error, err error) {
 		var receivers []*webhookReceiver
-		for i := range map[string]int{noEndpoint: 0, oneEndpoint: 1, ofLightWorker: 1, besideOneHanging: 2}[endpoints] {
+		for i := range map[string]int{noEndpoint: 0, oneEndpoint: 1, besideOneHanging: 2}[endpoints] {
 			r, err := newWebhookReceiver(i > 0)
 			if err != nil {
 				return nil, err
@@ -78,20 +72,22 @@ func sendWebhooks(s settings, endpoints string) besideLoad {
 		if err != nil {
 			return nil, err
 		}
-		if endpoints == ofLightWorker {
-			if err := syscall.Setpriority(syscall.PRIO_PGRP, worker.Pid(), lightNice); err != nil { // the group: all of its threads
-				worker.Stop()
-				return nil, err
-			}
-		}
 		if len(receivers) > 0 {
 			if err := receivers[0].warmUp(ctx, e); err != nil {
 				return nil, err
 			}
 		}
+		before, err := processorTime([]*server{worker})
+		if err != nil {
+			return nil, err
+		}
 		return func(m *measurement) (err error) {
 			if len(receivers) > 0 {
 				err = receivers[0].noteIn(ctx, m)
+				after, failed := processorTime([]*server{worker})
+				err = errors.Join(err, failed)
+				m.note += fmt.Sprintf("; %.0f µs of the worker's processor time a change",
+					float64((after-before).Microseconds())/float64(max(1, m.Granted)))
 			}
 			worker.Stop()
 			for _, r := range receivers {

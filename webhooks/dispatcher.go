@@ -16,6 +16,8 @@ import (
 const (
 	// reloadInterval is how soon a changed endpoint is noticed.
 	reloadInterval = time.Second
+	// onceInterval is how soon a manual run notices that all is told.
+	onceInterval = 100 * time.Millisecond
 	// replacedDelay passes before an endpoint is claimed again that another process has claimed.
 	replacedDelay = 2 * time.Second
 	countInterval = 15 * time.Second
@@ -138,7 +140,7 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 		}
 		delay := reloadInterval
 		if once {
-			delay = pollInterval
+			delay = onceInterval
 		}
 		pause(ctx, delay)
 	}
@@ -229,8 +231,7 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 	r := &runner{
 		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
 		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked, pending: pending,
-		tries: make(chan *try, maxInFlight), results: make(chan tried, maxInFlight),
-		dueSubjects: map[string]bool{}, faults: map[string]fault{}, stored: e.position,
+		results: make(chan tried, maxInFlight), dueSubjects: map[string]bool{}, faults: map[string]fault{}, stored: e.position,
 	}
 	r.newest.Store(&e)
 	ctx, end := context.WithCancel(ctx)

@@ -13,9 +13,10 @@ import (
 
 const (
 	// pollInterval is how soon a numbered change is noticed while there are many. After maxEmpty reads that found none
-	// MongoDB is asked to tell of the next one.
-	pollInterval = 25 * time.Millisecond
-	maxEmpty     = 3
+	// MongoDB is asked to tell of the next one, or, without a change stream, it is noticed after idlePollInterval.
+	pollInterval     = 25 * time.Millisecond
+	idlePollInterval = 100 * time.Millisecond
+	maxEmpty         = 3
 	// readDelay passes after a read that failed.
 	readDelay = time.Second
 	// page is how many changes are read at once, and maxFed how many of the latest ones are kept in memory for all
@@ -76,6 +77,7 @@ func newFeed(ctx context.Context, of *changes.Log, log *slog.Logger, isStill boo
 
 // run reads what is numbered, until ctx ends.
 func (f *feed) run(ctx context.Context) {
+	waker, isWoken := f.of.NewNumberWaker(idlePollInterval), false
 	for empty := 0; ctx.Err() == nil; empty++ {
 		isMore, err := f.read(ctx)
 		delay := pollInterval
@@ -84,13 +86,13 @@ func (f *feed) run(ctx context.Context) {
 			f.log.WarnContext(ctx, "[WEBHOOKS JOB] Changes can't be read; trying again", slog.Any("error", err))
 			delay = readDelay
 		case isMore:
-			empty = 0
+			empty, isWoken = 0, false
 			continue
-		case empty >= maxEmpty:
-			if _, err := f.of.AwaitNumber(ctx, f.end); err == nil {
-				continue
-			}
+		case empty >= maxEmpty && !isWoken:
+			isWoken = waker.Wait(ctx, f.end)
+			continue
 		}
+		isWoken = false
 		pause(ctx, delay)
 	}
 }

@@ -52,9 +52,7 @@ type runner struct {
 	health   health
 	blocked  map[string]bool // subjects with documents that are PENDING
 	pending  int64           // such documents; perhaps there are fewer
-	tries    chan *try       // to the goroutines that make them, of which there are senders: as many as there were ever in flight
 	results  chan tried
-	senders  int
 	inFlight int
 
 	due         []*try          // documents to be tried
@@ -86,7 +84,6 @@ func (r *runner) run(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
 	defer stopSending()
-	defer close(r.tries)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {

@@ -21,8 +21,6 @@ type try struct {
 	record  *record
 	isEarly bool // a document before its time
 	begunAt time.Time
-	url     string
-	secrets []secret
 }
 
 // tried is how a try ended.
@@ -50,16 +48,8 @@ func (r *runner) start(ctx context.Context, senders *sync.WaitGroup) {
 		case r.faults[t.record.changeID].n == 0:
 			r.observe.firstTry(now.Sub(t.item.entry.change.At))
 		}
-		t.url, t.secrets = r.endpoint.URL, *r.endpoint.secrets
-		if r.inFlight > r.senders {
-			r.senders++
-			senders.Go(func() {
-				for t := range r.tries {
-					r.results <- r.try(ctx, t)
-				}
-			})
-		}
-		r.tries <- t
+		url, secrets := r.endpoint.URL, *r.endpoint.secrets
+		senders.Go(func() { r.results <- r.try(ctx, t, url, secrets) })
 	}
 }
 
@@ -100,7 +90,7 @@ func (r *runner) nextDue(mayBeEarly bool) *try {
 var errPanicked = errors.New("making the event panicked")
 
 // try makes the event and sends it.
-func (r *runner) try(ctx context.Context, t *try) (end tried) {
+func (r *runner) try(ctx context.Context, t *try, url string, secrets []secret) (end tried) {
 	defer func() {
 		if p := recover(); p != nil {
 			end = tried{try: t, failure: fmt.Errorf("%w: %v\n%s", errPanicked, p, debug.Stack())}
@@ -114,7 +104,7 @@ func (r *runner) try(ctx context.Context, t *try) (end tried) {
 	if err != nil {
 		return tried{try: t, failure: err}
 	}
-	return tried{try: t, result: r.send.send(ctx, t.url, t.secrets, e.id, body)}
+	return tried{try: t, result: r.send.send(ctx, url, secrets, e.id, body)}
 }
 
 // entryOf is the change of a try; nil: it is past retention.

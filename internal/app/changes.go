@@ -14,6 +14,8 @@ const (
 	// numberInterval is how long changes that are made one after the other wait, to be numbered together. After a
 	// longer silence the next one is numbered at once.
 	numberInterval = 50 * time.Millisecond
+	// numberPollInterval is how soon a change is noticed that comes after a silence, if no change stream tells of it.
+	numberPollInterval = 200 * time.Millisecond
 	// numberRetryDelay passes after a failure.
 	numberRetryDelay = time.Second
 )
@@ -21,6 +23,7 @@ const (
 // numberChanges gives committed changes their numbers, as long as its process leads. A manual run ends when all
 // that waited have one, however many are made meanwhile.
 func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
+	waker, isWoken := a.Changes.NewRecordWaker(numberPollInterval), false
 	for {
 		n, err := a.Changes.Number(ctx)
 		counts.Found, counts.Applied = counts.Found+n, counts.Applied+n
@@ -42,11 +45,11 @@ func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Coun
 			continue
 		case run.Trigger == jobs.Manual:
 			return counts, nil
-		case n == 0:
-			if _, err := a.Changes.AwaitRecord(ctx); err == nil {
-				continue
-			}
+		case n == 0 && !isWoken:
+			isWoken = waker.Wait(ctx)
+			continue
 		}
+		isWoken = false
 		select {
 		case <-ctx.Done():
 			return counts, nil

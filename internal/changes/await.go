@@ -2,24 +2,46 @@ package changes
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// AwaitRecord waits until there is a record without a number, for a second at most, and reports whether there is one.
-// It only wakes: call Number whatever it says. It fails with UNAVAILABLE.
-func (l *Log) AwaitRecord(ctx context.Context) (bool, error) {
-	return mongodb.AwaitWrite(ctx, l.collection(), mongodb.Is("operationType", "insert"), func(ctx context.Context) (bool, error) {
-		_, isAny, err := l.oldest(ctx)
-		return isAny, mongodb.Translate(err)
+// RecordWaker tells a goroutine when to number.
+type RecordWaker struct {
+	log   *Log
+	waker *mongodb.Waker
+}
+
+// NewRecordWaker returns a waker that without a change stream wakes after each interval.
+func (l *Log) NewRecordWaker(interval time.Duration) RecordWaker {
+	return RecordWaker{l, l.db.NewWaker(name, mongodb.Is("operationType", "insert"), interval)}
+}
+
+// Wait waits until there is a record without a number, for a second at most, and reports whether there is. Call Number whatever it says.
+func (w RecordWaker) Wait(ctx context.Context) bool {
+	return w.waker.Wait(ctx, func(ctx context.Context) (bool, error) {
+		_, isAny, err := w.log.oldest(ctx)
+		return isAny, err
 	})
 }
 
-// AwaitNumber waits until a record at a position or behind it has a number, for a second at most, and reports whether
-// one has. It only wakes: read whatever it says. It fails with UNAVAILABLE.
-func (l *Log) AwaitNumber(ctx context.Context, from Position) (bool, error) {
-	return mongodb.AwaitWrite(ctx, l.meta(), mongodb.Is("documentKey._id", endsID), func(ctx context.Context) (bool, error) {
-		at, err := l.ends(ctx)
-		return at.Last >= from.Seq, mongodb.Translate(err)
+// NumberWaker tells a goroutine when to read what is numbered.
+type NumberWaker struct {
+	log   *Log
+	waker *mongodb.Waker
+}
+
+// NewNumberWaker returns a waker that without a change stream wakes after each interval.
+func (l *Log) NewNumberWaker(interval time.Duration) NumberWaker {
+	return NumberWaker{l, l.db.NewWaker(mongodb.MetaCollection, mongodb.Is("documentKey._id", endsID), interval)}
+}
+
+// Wait waits until a record at a position or behind it has a number, for a second at most, and reports whether one has. Read
+// whatever it says.
+func (w NumberWaker) Wait(ctx context.Context, from Position) bool {
+	return w.waker.Wait(ctx, func(ctx context.Context) (bool, error) {
+		at, err := w.log.ends(ctx)
+		return at.Last >= from.Seq, err
 	})
 }

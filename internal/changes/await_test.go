@@ -2,6 +2,7 @@ package changes_test
 
 import (
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -20,17 +21,17 @@ func TestAwait_IsWokenByWhatComesLater(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, collection string
-		await            func(w *testenv.Env, end changes.Position) (bool, error)
+		await            func(w *testenv.Env, end changes.Position) bool
 		write            func(w *testenv.Env)
 	}{
 		{
 			"a record", "changes",
-			func(w *testenv.Env, _ changes.Position) (bool, error) { return w.Changes.AwaitRecord(w.Ctx()) },
+			func(w *testenv.Env, _ changes.Position) bool { return awaitRecord(w) },
 			func(w *testenv.Env) { record(w, made(ids.New(), holdfast.ChangeLockExtended, 1)) },
 		},
 		{
 			"a number", mongodb.MetaCollection,
-			func(w *testenv.Env, end changes.Position) (bool, error) { return w.Changes.AwaitNumber(w.Ctx(), end) },
+			awaitNumber,
 			func(w *testenv.Env) {
 				record(w, made(ids.New(), holdfast.ChangeLockExtended, 1))
 				number(w)
@@ -45,19 +46,16 @@ func TestAwait_IsWokenByWhatComesLater(t *testing.T) {
 				number(w)
 				_, end := list(w, nil, changes.Filter{}, 1000)
 				var isWritten bool
-				var err error
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
-					isWritten, err = c.await(w, end)
+					isWritten = c.await(w, end)
 				}()
 				if hasWaiter(w, c.collection, ended) {
 					c.write(w)
 				}
-				if <-ended; err != nil {
-					t.Fatal(err)
-				}
-				return isWritten
+				<-ended
+				return isWritten && !w.Log.Has(streamFailed)
 			})
 		})
 	}
@@ -98,21 +96,63 @@ func TestAwait_LooksFirst(t *testing.T) {
 	begin := changes.Position{Seq: 1}
 	record(w, made(ids.New(), holdfast.ChangeLockExtended, 1))
 	for range 2 {
-		if isAny, err := w.Changes.AwaitRecord(w.Ctx()); !isAny || err != nil {
-			t.Errorf("a record waits for its number: %v, %v", isAny, err)
+		if !awaitRecord(w) {
+			t.Error("a record waits for its number, and nothing woke")
 		}
 	}
-	if isAny, err := w.Changes.AwaitNumber(w.Ctx(), begin); isAny || err != nil {
-		t.Errorf("no record has a number: %v, %v", isAny, err)
+	if awaitNumber(w, begin) {
+		t.Error("no record has a number")
 	}
 	number(w)
-	if isAny, err := w.Changes.AwaitRecord(w.Ctx()); isAny || err != nil {
-		t.Errorf("each record has a number: %v, %v", isAny, err)
+	if awaitRecord(w) {
+		t.Error("each record has a number")
 	}
-	if isAny, err := w.Changes.AwaitNumber(w.Ctx(), begin); !isAny || err != nil {
-		t.Errorf("a record has a number: %v, %v", isAny, err)
+	if !awaitNumber(w, begin) {
+		t.Error("a record has a number, and nothing woke")
 	}
-	if isAny, err := w.Changes.AwaitNumber(w.Ctx(), changes.Position{Seq: 2}); isAny || err != nil {
-		t.Errorf("there is no other record: %v, %v", isAny, err)
+	if awaitNumber(w, changes.Position{Seq: 2}) {
+		t.Error("there is no other record")
+	}
+	if w.Log.Has(streamFailed) {
+		t.Error("a change stream has failed")
+	}
+}
+
+const (
+	streamFailed = "A change stream has failed; polling for a minute"
+	interval     = 10 * time.Millisecond
+)
+
+func awaitRecord(w *testenv.Env) bool { return w.Changes.NewRecordWaker(interval).Wait(w.Ctx()) }
+
+func awaitNumber(w *testenv.Env, end changes.Position) bool {
+	return w.Changes.NewNumberWaker(interval).Wait(w.Ctx(), end)
+}
+
+// A change stream that fails is not tried again for a minute, and behind a mongos none is tried: there it holds events back.
+func TestAwait_WithoutAChangeStreamWaitsForTheInterval(t *testing.T) {
+	t.Parallel()
+	uri := testenv.OwnServer(t)
+	for name, c := range map[string]struct {
+		change func(*mongodb.Options)
+		failed int
+	}{
+		"failing": {func(*mongodb.Options) {}, 1},
+		"sharded": {func(o *mongodb.Options) { o.Sharded = true }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := testenv.Open(t, uri, "holdfast_test_"+name, c.change)
+			off := w.FailCommands("getMore", "alwaysOn", bson.D{{Key: "errorCode", Value: 13}}) // Unauthorized
+			defer off()
+			waker := w.Changes.NewRecordWaker(interval)
+			for range 3 {
+				if waker.Wait(w.Ctx()) {
+					t.Error("there is no record")
+				}
+			}
+			if found := w.Log.Lines(streamFailed); len(found) != c.failed {
+				t.Errorf("%d change streams have failed: %v", len(found), found)
+			}
+		})
 	}
 }

@@ -82,9 +82,15 @@ func (db *DB) Barrier(ctx context.Context, places []Place) (ReadTime, error) {
 			return ReadTime{}, Translate(err)
 		}
 	}
+	at, err := operationTime(session)
+	return at, Translate(err)
+}
+
+// operationTime is the time of a session's last command.
+func operationTime(session *mongo.Session) (ReadTime, error) {
 	at := session.OperationTime()
 	if at == nil { // every replica set and mongos gives it
-		return ReadTime{}, Translate(errors.New("MongoDB gave no time of the read"))
+		return ReadTime{}, errors.New("MongoDB gave no time of the read")
 	}
 	return ReadTime{*at}, nil
 }

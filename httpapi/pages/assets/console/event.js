@@ -22,9 +22,12 @@ export async function eventPage(page) {
     const state = stateOf(event);
     page.root.append(state.facts, state.tiles);
     if (event.seatingPlanId) page.root.append(seatsCard(page, event));
-    const refresh = inOrder(() => call("GET", `/api/admin/events/${event.id}`), async (summary) => {
+    const refresh = inOrder(async () => {
+      const summary = await call("GET", `/api/admin/events/${event.id}`);
+      return [summary, await settings.readRun(summary)];
+    }, ([summary, run]) => {
       state.show(summary);
-      await settings.showState(summary);
+      settings.showState(summary, run);
     });
     const settings = settingsCard(event, refresh);
     page.root.append(settings.node, salesCard(page, event));

@@ -18,21 +18,24 @@ export const confirmCancellation = ({ name, lockedSeats, soldSeats }) => confirm
 // cancelEvent begins the run, or returns the one that is under way.
 export const cancelEvent = (event) => call("POST", `/api/admin/events/${event.id}/cancel`);
 
-// runOf shows the run that cancels all of an event. show reads it while the event's summary names it, and its end.
+// runOf shows the run that cancels all of an event. read finds it while the event's summary names it, and its end.
 export function runOf() {
   const node = el("p", { role: "status" });
   let runID = "";
-  const show = async (summary) => {
-    runID = summary.cancelRunId ?? runID;
-    if (runID === "") return;
+  const read = async (summary) => {
+    const id = summary.cancelRunId ?? runID;
+    if (id === "") return { id };
     const { items } = await call("GET", `/api/admin/jobs/event-cancel/runs?pageSize=${runsRead}`);
-    const run = items.find((r) => r.id === runID);
+    return { id, run: items.find((r) => r.id === id) };
+  };
+  const show = (summary, { id, run }) => {
+    if (id === "") return;
     const isLeft = summary.cancelRunId !== undefined;
     const text = isLeft ? progressOf(run, summary) : resultOf(run);
     if (node.textContent !== text) node.replaceChildren(text);
-    if (!isLeft && run?.outcome !== "running") runID = "";
+    runID = isLeft || run?.outcome === "running" ? id : "";
   };
-  return { node, show };
+  return { node, read, show };
 }
 
 const endedBy = (run) => `${count(run.applied, "lock or booking", "locks and bookings")} ended, ${count(run.seatsRestored, "seat")} freed`;

@@ -11,7 +11,7 @@ const mostSeats = 10_000_000;
 const amount = (name, value, min) => el("input", { type: "number", name, value, min, max: mostSeats, step: 1, required: true, inputMode: "numeric" });
 
 // settingsCard has the status of the sale and the other settings; changed is called after a change. showState shows what
-// another operator may have done, by the event's summary, and keeps what was entered.
+// another operator may have done, by the event's summary and what readRun finds for it, and keeps what was entered.
 export function settingsCard(event, changed) {
   const sale = el("div");
   const settings = el("div");
@@ -31,11 +31,11 @@ export function settingsCard(event, changed) {
     await changed();
   };
   show(event);
-  const showState = async (summary) => {
+  const showState = (summary, found) => {
     showSale(summary);
-    await run.show(summary);
+    run.show(summary, found);
   };
-  return { node: card("Settings", [], el("div", { className: "stack" }, sale, run.node, settings)), showState };
+  return { node: card("Settings", [], el("div", { className: "stack" }, sale, run.node, settings)), readRun: run.read, showState };
 }
 
 // saleKind is the status, and of the summary of a cancelled event whether a run ends what it has sold, or has to.

@@ -83,7 +83,7 @@ export function keepUp(page, interval, node, work) {
   }, page.signal);
 }
 
-// inOrder returns a function that reads, and then shows what it has read, unless a later call was answered before.
+// inOrder returns a function that reads, and then shows what it has read, at once, unless a later call was answered before.
 export function inOrder(read, show) {
   let [asked, answered] = [0, 0]; // calls, by their numbers
   return async () => {
@@ -91,7 +91,7 @@ export function inOrder(read, show) {
     const found = await read();
     if (number < answered) return;
     answered = number;
-    await show(found);
+    show(found);
   };
 }
 
