@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -13,9 +14,12 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// stopTimeout bounds the wait for cancelled runs. A run ends after its current
-// transaction.
-const stopTimeout = 5 * time.Second
+const (
+	// stopTimeout bounds the wait for cancelled runs. A run ends after its current transaction.
+	stopTimeout = 5 * time.Second
+	// shutdownTimeout is for what gocron does after them. It keeps a core busy while it waits.
+	shutdownTimeout = 500 * time.Millisecond
+)
 
 // Schedule runs the jobs at their intervals while this process leads, until ctx
 // ends. Then it waits until the runs in progress have ended after their current
@@ -23,7 +27,7 @@ const stopTimeout = 5 * time.Second
 func (r *Runner) Schedule(ctx context.Context) error {
 	options := []gocron.SchedulerOption{
 		gocron.WithClock(clock.Clockwork()),
-		gocron.WithStopTimeout(stopTimeout),
+		gocron.WithStopTimeout(shutdownTimeout),
 		gocron.WithLogger(gocronLog{r.Log}),
 		gocron.WithGlobalJobOptions(gocron.WithSingletonMode(gocron.LimitModeReschedule)),
 	}
@@ -35,11 +39,12 @@ func (r *Runner) Schedule(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var running atomic.Int64
 	for _, job := range r.jobs {
 		if job.Interval == 0 {
 			continue
 		}
-		if err := r.add(ctx, scheduler, job); err != nil {
+		if err := r.add(ctx, scheduler, job, &running); err != nil {
 			return fmt.Errorf("job %s: %w", job.Name, err)
 		}
 	}
@@ -53,6 +58,7 @@ func (r *Runner) Schedule(ctx context.Context) error {
 	}
 	scheduler.Start()
 	<-ctx.Done()
+	awaitRuns(&running)
 	err = scheduler.Shutdown() // before the lease is released, so that the next leader's runs do not overlap these
 	stopElector()
 	electors.Wait()
@@ -60,9 +66,26 @@ func (r *Runner) Schedule(ctx context.Context) error {
 	return err
 }
 
-func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job) error {
+// awaitRuns waits until the cancelled runs have ended.
+func awaitRuns(running *atomic.Int64) {
+	timeout := time.After(stopTimeout)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for running.Load() > 0 {
+		select {
+		case <-timeout:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// add schedules a job. running counts its runs.
+func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job, running *atomic.Int64) error {
 	_, err := scheduler.NewJob(gocron.DurationJob(job.Interval),
 		gocron.NewTask(func(ctx context.Context) error {
+			running.Add(1)
+			defer running.Add(-1)
 			if job.Resident {
 				var stop context.CancelFunc
 				ctx, stop = r.whileLeading(ctx)
