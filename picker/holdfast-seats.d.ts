@@ -71,7 +71,7 @@ export interface HoldfastSeatsEventMap extends Omit<HTMLElementEventMap, "error"
 
 /** Detail of the event `error`; hold() and best() reject with an Error that has code, status and problem. */
 export interface HoldfastSeatsError {
-  /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_MAP. With status 0, hold() also has SEAT_ORPHANED, and best() TOO_MANY. */
+  /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_TOKEN; NO_MAP. With status 0, hold() also has SEAT_ORPHANED, and best() TOO_MANY. */
   code: string;
   /** HTTP status; 0 without an answer. */
   status: number;

@@ -28,7 +28,15 @@ export class Api {
     this.token = token;
   }
 
-  async #token() { return typeof this.token === "function" ? inTime(this.token()) : this.token; }
+  // #token is the token. A page that has none at the moment, such as because its own server does not answer, may have one later.
+  async #token() {
+    if (typeof this.token !== "function") return this.token;
+    try {
+      return await inTime(this.token());
+    } catch (cause) {
+      throw cause instanceof Refusal ? cause : new Refusal(0, { code: "NO_TOKEN", detail: String(cause) });
+    }
+  }
 
   async #headers(more = {}) {
     const token = await this.#token();
@@ -59,7 +67,7 @@ export class Api {
       });
       text = await response.text();
     } catch (cause) {
-      if (signal?.aborted) throw cause;
+      if (signal?.aborted || cause instanceof Refusal) throw cause;
       throw new Refusal(0, { code: "NO_ANSWER", detail: String(cause) });
     }
     const answer = parseJSON(text);
@@ -116,7 +124,7 @@ export class Api {
 function inTime(promise) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Refusal(0, { code: "NO_ANSWER", detail: "There is no token." })), answerTimeout);
+    timer = setTimeout(() => reject(new Refusal(0, { code: "NO_TOKEN", detail: "The page gave no token." })), answerTimeout);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

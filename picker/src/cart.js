@@ -230,7 +230,11 @@ export class Cart {
       this.on.said(this.words.most(this.options.most));
       throw new Refusal(0, { code: "TOO_MANY", detail: this.words.most(this.options.most) });
     }
-    const refusal = await this.hold.want({ bestAvailable: { seats: n, ...options } });
+    const want = (more) => this.hold.want({ bestAvailable: { seats: n, ...options, ...more } });
+    // The server keeps as many seats of one category as they are, unless they have to be side by side.
+    const mayKeep = n === this.held.size && options.adjacent === undefined;
+    let refusal = await want(mayKeep ? { adjacent: "REQUIRED" } : {});
+    if (mayKeep && refusal?.code === "SEATS_NOT_ADJACENT") refusal = await want();
     if (refusal !== undefined) throw refusal;
   }
 

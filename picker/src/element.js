@@ -206,7 +206,7 @@ export class HoldfastSeats extends HTMLElement {
     const p = this.#parts;
     this.#parts = undefined;
     [this.#hinted, this.#tip, this.#shown, this.#left, this.#isGone] = [[], -1, new Set(), Infinity, false];
-    clearTimeout(this.#toastTimer);
+    this.#hideToast();
     if (p === undefined) return;
     this.#kept.set(p.event.id, p.cart.locks.map((l) => l.id));
     clearInterval(p.clock);
@@ -255,7 +255,7 @@ export class HoldfastSeats extends HTMLElement {
       placed: (section) => this.#parts === parts && this.#tell("placesselected", { places: this.#places(section), selection: this.selection }),
       held: () => this.#parts === parts && this.#tellHeld(),
       ended: (refusal, lock) => {
-        this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired);
+        this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired, "end");
         this.#tell("holdexpired", { lock });
       },
       gone: (list) => list.length > 0 && this.#say(w.gone(this.#names(list))),
@@ -263,7 +263,8 @@ export class HoldfastSeats extends HTMLElement {
       taken: (list) => this.#changed(list, []),
       hinted: (list) => {
         this.#hinted = list;
-        if (list.length > 0) this.#say([w.orphan(this.#names(list)), parts.cart.unheld > 0 && w.notHeld].filter(Boolean).join(" "));
+        if (list.length > 0) this.#say([w.orphan(this.#names(list)), parts.cart.unheld > 0 && w.notHeld].filter(Boolean).join(" "), "hint");
+        else this.#unsay("hint");
       },
       said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
       refused: (refusal) => this.#fail(refusal),
@@ -543,6 +544,7 @@ export class HoldfastSeats extends HTMLElement {
     const { locks, selection } = this;
     const time = this.#parts.cart.deadline;
     this.#mustTell = locks.length > 0;
+    if (this.#mustTell) this.#unsay("end");
     this.#tell("holdchanged", { locks, selection, expiresAt: time === undefined ? undefined : new Date(time).toISOString() });
   }
 
@@ -565,7 +567,9 @@ export class HoldfastSeats extends HTMLElement {
     this.#isOffline = is;
     this.notice.hidden = !is;
     setText(this.notice, is ? this.words.lost : "");
-    if (!is) this.#say(this.words.back);
+    if (is) return;
+    const { text = "", about } = this.#said; // what was said just before is not lost
+    this.#say([this.words.back, text.replace(this.words.back, "").trim()].filter(Boolean).join(" "), about);
   }
 
   // #tellOfWheel says once how the wheel zooms.
@@ -575,22 +579,39 @@ export class HoldfastSeats extends HTMLElement {
     this.#showToast(this.words.scrolled);
   }
 
-  // #say tells everybody: screen readers by the live region, others by a text on the map.
-  #say(text) {
+  #said = {}; // what is shown of what was said last: its text, and what it is about
+
+  // #say tells everybody: screen readers by the live region, others by a text on the map. about is for #unsay.
+  #say(text, about = "") {
     this.live.replaceChildren(el("span", { textContent: text })); // a new one, so that the same text is read again
     this.#showToast(text);
+    this.#said = { text, about };
+  }
+
+  // #unsay takes back what was said about something, if it is still shown, because it is not so any more.
+  #unsay(about) {
+    if (this.#said.about === about) this.#hideToast();
   }
 
   #showToast(text) {
+    this.#hideToast();
     if (this.#toast === undefined) return;
     this.#toast.textContent = text;
     this.#toast.hidden = false;
+    this.#toastTimer = setTimeout(() => this.#hideToast(), toastTime);
+  }
+
+  #hideToast() {
     clearTimeout(this.#toastTimer);
-    this.#toastTimer = setTimeout(() => { this.#toast.hidden = true; }, toastTime);
+    this.#said = {};
+    if (this.#toast !== undefined) this.#toast.hidden = true;
   }
 
   // #ending is the notice of a refusal after which the map shows nothing new.
-  #ending({ status }) { return status === 401 ? this.words.signedOut : this.words.notLoaded; }
+  #ending({ status }) {
+    if (status === 404 || status === 422) return this.words.noEvent; // another one, or a wrong ID
+    return status === 401 ? this.words.signedOut : this.words.notLoaded;
+  }
 
   #fail(refusal, retrying = false) {
     this.#tell("error", { code: refusal.code, status: refusal.status, message: refusal.message, problem: refusal.problem, retrying });

@@ -143,7 +143,7 @@ export class SeatMap {
     const isFirst = c.width <= 1;
     const wasWhole = !isFirst && Math.abs(c.scale / this.#fit - 1) < 0.001;
     const middle = { x: c.planX(c.width / 2), y: c.planY(c.height / 2) };
-    Object.assign(c, { width, height });
+    Object.assign(c, { width, height, least: 0, most: Infinity });
     this.painter.resize(width, height, Math.min(devicePixelRatio || 1, 2));
     const fit = c.fitting(this.hall.box).scale;
     Object.assign(c, { least: fit * 0.8, most: Math.max(fit * 2, 64 / this.hall.spacing) });

@@ -68,6 +68,7 @@ export const words = {
   shapes: ({ accessible, companion, restricted }) => ["Small dot: not available", accessible && "square: wheelchair place", companion && "rhombus: companion seat",
     restricted && "cut: restricted view"].filter(Boolean).join(", "),
   noMap: "This event has no seat map.",
+  noEvent: "There is no such event.",
   loading: "Loading the seat map …",
   legend: "Legend",
 };

@@ -140,13 +140,50 @@ test("a token that does not come is no answer, and is asked for again", async ()
   await click(map, "A-1-1");
   await until("it is told", async () => {
     await page.clock.fastForward(16_000);
-    return (await told(map, "error")).some((e) => e.code === "NO_ANSWER" && e.retrying);
+    return (await told(map, "error")).some((e) => e.code === "NO_TOKEN" && e.retrying);
   });
   await map.evaluate((e) => { e.token = ""; });
   await until("the seat is held", async () => {
     await page.clock.fastForward(16_000);
     return (await held(map)).join() === "A-1-1";
   });
+  expectNoErrors(page);
+});
+
+test("a token that a page can't get at the moment is asked for again, without an error of the page", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await map.evaluate((e) => { e.token = () => Promise.reject(new Error("the shop's own server does not answer")); });
+  await click(map, "A-1-1");
+  await until("it is told", async () => (await told(map, "error")).some((e) => e.code === "NO_TOKEN" && e.retrying));
+  await map.evaluate((e) => { e.token = () => { throw new Error("nor now"); }; });
+  await map.evaluate((e) => { e.told.length = 0; });
+  await until("it is told again", async () => (await told(map, "error")).some((e) => e.code === "NO_TOKEN" && e.retrying));
+  await map.evaluate((e) => { e.token = ""; });
+  await holds(map, "A-1-1");
+  expectNoErrors(page);
+});
+
+test("a seat that went while the browser was offline is named, although it is connected again just then", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  await page.context().setOffline(true);
+  await map.evaluate((e) => e.showSeat("A-1-3"));
+  await page.keyboard.press("Enter");
+  const user = await holdfast.user();
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: ["A-1-3"] });
+  await map.evaluate((e) => {
+    e.said = [];
+    new MutationObserver(() => e.said.push(e.shadowRoot.querySelector("[role=status].hidden").textContent))
+      .observe(e.shadowRoot.querySelector("[role=status].hidden"), { childList: true });
+  });
+  await page.context().setOffline(false);
+  await until("both are told", () => map.evaluate((e) => e.said.some((s) => s.includes("Connected again.")) && e.said.some((s) => s.includes("No longer available: Stalls, row 1, seat 3"))));
+  const last = await map.evaluate((e) => e.said.at(-1));
+  assert.match(last, /No longer available: Stalls, row 1, seat 3/, "what was said last");
+  assert.deepEqual(await chosen(map), ["A-1-1"]);
   expectNoErrors(page);
 });
 

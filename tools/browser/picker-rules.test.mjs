@@ -77,6 +77,48 @@ test("a seat whose return would leave a single one stays chosen; the lock is wha
   expectNoErrors(page);
 });
 
+test("a hint of a single seat goes when the seat is chosen too", async () => {
+  const event = await sell(studio(), { orphanRule: "REFUSE" });
+  const { page, map } = await show(event);
+  const toast = () => map.evaluate((e) => { const t = e.shadowRoot.querySelector(".toast"); return t.hidden ? "" : t.textContent; });
+  await click(map, "A-2-2");
+  await until("it is hinted", async () => /single seat/.test(await toast()));
+  assert.deepEqual(await held(map), []);
+  await click(map, "A-2-1");
+  await holds(map, "A-2-1", "A-2-2");
+  assert.equal(await toast(), "");
+  expectNoErrors(page);
+});
+
+test("the best available seats take the place of as many that are apart; those side by side stay", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  for (const seat of ["A-1-1", "A-2-4"]) await click(map, seat);
+  await holds(map, "A-1-1", "A-2-4");
+  await map.evaluate((e) => e.best(2));
+  const best = await held(map);
+  assert.match(best.join(" "), /^A-(\d)-\d A-\1-\d$/, "two of a row");
+  assert.equal(Math.abs(Number(best[0].at(-1)) - Number(best[1].at(-1))), 1, "side by side");
+  await map.evaluate((e) => e.best(2));
+  assert.deepEqual(await held(map), best);
+  await map.evaluate((e) => e.best(2, { categories: ["box"] }));
+  assert.deepEqual((await held(map)).sort(), ["B-1-1", "B-1-2"]);
+  assert.deepEqual((await told(map, "error")), []);
+  expectNoErrors(page);
+});
+
+test("the best available seats are those that there are where none are side by side", async () => {
+  const event = await sell(studio(), { accessiblePolicy: "OPEN" });
+  await lockFor(event, "A-1-2", "A-1-4", "A-1-6", "A-2-2", "A-2-4", "A-2-6", "B-1-1", "B-1-2");
+  const { page, map } = await show(event);
+  for (const seat of ["A-1-1", "A-2-5"]) await click(map, seat);
+  await holds(map, "A-1-1", "A-2-5");
+  await map.evaluate((e) => e.best(2));
+  assert.equal((await held(map)).length, 2);
+  assert.deepEqual(await chosen(map), await held(map));
+  expectNoErrors(page);
+});
+
 test("hold() holds what is chosen, places that were given up too, and rejects with what is refused", async () => {
   const event = await sell(studio(), { maxSeatsPerUser: 3 });
   const { page, map } = await show(event, { hold: "checkout" });

@@ -261,6 +261,20 @@ test("a phone's page scrolls by a swipe over the whole hall; zoomed in, the swip
   expectNoErrors(page);
 });
 
+test("a small hall that is shown whole stays whole when the window becomes a quarter as wide", async () => {
+  const event = await sell(studio());
+  const narrow = { viewport: { width: 320, height: 700 } };
+  const { page, map } = await show(event, {}, { viewport: { width: 1280, height: 700 } });
+  await page.setViewportSize(narrow.viewport);
+  const fresh = await show(event, {}, narrow);
+  await until("it is drawn as on a page that was narrow from the start", async () => {
+    const [is, box] = [await place(map), await map.locator("canvas").boundingBox()];
+    const [wanted, freshBox] = [await place(fresh.map), await fresh.map.locator("canvas").boundingBox()];
+    return isSame({ x: is.x - box.x, y: is.y - box.y }, { x: wanted.x - freshBox.x, y: wanted.y - freshBox.y });
+  });
+  expectNoErrors(page);
+});
+
 test("a click on a section shows it and keeps the focus on it, a double click too: no seat is chosen", async () => {
   const event = await sell(JSON.parse(file("docs/plans/arena.json")));
   const { page, map } = await show(event);

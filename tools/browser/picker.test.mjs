@@ -212,7 +212,7 @@ test("an event without a map, and one that does not exist, say so", async () => 
   await map.getByText("This event has no seat map.").waitFor();
   const none = await show({ id: "0".repeat(23) + "1" }, {}, { isReady: false });
   await until("it failed", async () => (await told(none.map, "error")).some((e) => e.code === "EVENT_NOT_FOUND" && !e.retrying));
-  await none.map.getByText("The seat map can't be loaded. Please load the page again.").waitFor();
+  await none.map.getByText("There is no such event.").waitFor();
 });
 
 test("another plan under an open map: it is drawn anew, and the lock stays", async () => {

@@ -35,7 +35,7 @@ export function seatsCard(page, event) {
 
 function nameOf(hall, key) {
   const section = hall.sectionByKey.get(key);
-  return section === undefined ? {} : { name: section.name, category: hall.categories[section.category].name };
+  return section === undefined ? {} : { name: section.name, category: section.categories.map((c) => hall.categories[c].name).join(", ") };
 }
 
 function sectionRow(s) {

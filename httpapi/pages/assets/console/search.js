@@ -42,7 +42,9 @@ export async function searchPage(page) {
   el("p", { className: "soft small", textContent: "The whole text has to match; e-mail addresses in any case." }), result));
   if (q === "") return;
   await load(page, result, () => call("GET", `/api/admin/search?${query({ q, eventId })}`), ({ items, more }) => {
-    if (items.length === 0) return result.replaceChildren(el("p", { textContent: "Nothing matches." }));
+    if (items.length === 0) return result.replaceChildren(el("p", {
+      textContent: `Nothing matches.${eventId === "" ? " A seat is found in an event: give its event ID too." : ""}`,
+    }));
     result.replaceChildren(el("p", { className: "small", textContent: `${count(items.length, "match", "matches")}${more ? ", and more with this payment reference" : ""}.` }),
       table("What was found", columns, items));
   });
