@@ -18,7 +18,8 @@ func (l *Log) NewRecordWaker(interval time.Duration) RecordWaker {
 	return RecordWaker{l, l.db.NewWaker(name, mongodb.Is("operationType", "insert"), interval)}
 }
 
-// Wait waits until there is a record without a number, for a second at most, and reports whether there is. Call Number whatever it says.
+// Wait waits until there is a record without a number, for about a second at most, and reports whether there may be. Call Number
+// whatever it says.
 func (w RecordWaker) Wait(ctx context.Context) bool {
 	return w.waker.Wait(ctx, func(ctx context.Context) (bool, error) {
 		_, isAny, err := w.log.oldest(ctx)
@@ -37,8 +38,8 @@ func (l *Log) NewNumberWaker(interval time.Duration) NumberWaker {
 	return NumberWaker{l, l.db.NewWaker(mongodb.MetaCollection, mongodb.Is("documentKey._id", endsID), interval)}
 }
 
-// Wait waits until a record at a position or behind it has a number, for a second at most, and reports whether one has. Read
-// whatever it says.
+// Wait waits until a record at a position or behind it has a number, for about a second at most, and reports whether one
+// may have. Read whatever it says.
 func (w NumberWaker) Wait(ctx context.Context, from Position) bool {
 	return w.waker.Wait(ctx, func(ctx context.Context) (bool, error) {
 		at, err := w.log.ends(ctx)

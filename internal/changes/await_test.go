@@ -119,7 +119,7 @@ func TestAwait_LooksFirst(t *testing.T) {
 }
 
 const (
-	streamFailed = "A change stream has failed; polling for a minute"
+	streamFailed = "Waiting by a change stream has failed; polling for a minute"
 	interval     = 10 * time.Millisecond
 )
 

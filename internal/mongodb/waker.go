@@ -37,8 +37,8 @@ func (db *DB) NewWaker(collection string, event bson.D, interval time.Duration) 
 	return &Waker{db: db, collection: db.Collection(collection), event: event, interval: interval}
 }
 
-// Wait waits for an event, a second or the interval at most, and reports whether there was one. isThere says whether what
-// the caller waits for is there already: the change stream has only what is written after it began.
+// Wait waits for an event, a second or the interval at most unless the server is slow, and reports whether there was one. isThere
+// says whether what the caller waits for is there already: the change stream has only what is written after it began.
 func (w *Waker) Wait(ctx context.Context, isThere func(ctx context.Context) (bool, error)) (isWritten bool) {
 	if !w.db.sharded && (w.failedAt.IsZero() || w.db.clock.Since(w.failedAt) >= pollTime) {
 		isWritten, err := w.await(ctx, isThere)
@@ -46,7 +46,7 @@ func (w *Waker) Wait(ctx context.Context, isThere func(ctx context.Context) (boo
 			return isWritten
 		}
 		w.failedAt = w.db.clock()
-		w.db.log.WarnContext(ctx, "A change stream has failed; polling for a minute",
+		w.db.log.WarnContext(ctx, "Waiting by a change stream has failed; polling for a minute",
 			slog.String("collection", w.collection.Name()), slog.Any("error", err))
 	}
 	timer := time.NewTimer(w.interval)

@@ -34,7 +34,9 @@ export class Api {
     try {
       return await inTime(this.token());
     } catch (cause) {
-      throw cause instanceof Refusal ? cause : new Refusal(0, { code: "NO_TOKEN", detail: String(cause) });
+      if (cause instanceof Refusal) throw cause;
+      console.warn("<holdfast-seats>: the function token failed.", cause);
+      throw new Refusal(0, { code: "NO_TOKEN", detail: String(cause) });
     }
   }
 
@@ -43,10 +45,14 @@ export class Api {
     return token ? { ...more, Authorization: `Bearer ${token}` } : more;
   }
 
-  /** user is the one that the token is of; undefined without a token. The server checks it: here it is only read. */
+  /**
+   * user is the one that the token is of; undefined without a token. The server checks it: here it is only read. It throws a
+   * Refusal if the page gives none at the moment.
+   */
   async user() {
+    const token = await this.#token();
     try {
-      const [, claims] = (await this.#token()).split(".");
+      const [, claims] = token.split(".");
       return JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))).sub;
     } catch {
       return undefined;

@@ -120,7 +120,7 @@ export class Cart {
       const single = this.options.holdsAtOnce && this.held.has(seat) && this.chosen.size > 0 ? this.orphansOf(this.chosen) : [];
       if (single.length === 0) return this.#chose(seat, false);
       this.chosen.add(seat); // the server would refuse it
-      return this.on.hinted(single);
+      return this.#hintAt(single, true);
     }
     if (!this.canHave(seat)) return this.on.said(this.words.taken, seat);
     if (this.size >= this.options.most) return this.on.said(this.words.most(this.options.most));
@@ -223,6 +223,9 @@ export class Cart {
   /** areaIsHeld reports whether the server holds the places chosen in a section. */
   areaIsHeld(number) { return this.areas.has(number) && this.#areaHolds.get(number)?.lock?.seats === this.areas.get(number); }
 
+  #picks = 0; // how often the best available seats were asked for
+  #trial = undefined; // a wish whose refusal is not told, because another one follows
+
   /** best holds the seats that the server finds best, in place of the chosen ones. It throws what the server refuses. */
   async best(n, options = {}) {
     const places = [...this.areas.values()].reduce((a, b) => a + b, 0);
@@ -230,11 +233,16 @@ export class Cart {
       this.on.said(this.words.most(this.options.most));
       throw new Refusal(0, { code: "TOO_MANY", detail: this.words.most(this.options.most) });
     }
-    const want = (more) => this.hold.want({ bestAvailable: { seats: n, ...options, ...more } });
+    const pick = ++this.#picks;
+    const wish = { seats: n, ...options };
+    let refusal;
     // The server keeps as many seats of one category as they are, unless they have to be side by side.
-    const mayKeep = n === this.held.size && options.adjacent === undefined;
-    let refusal = await want(mayKeep ? { adjacent: "REQUIRED" } : {});
-    if (mayKeep && refusal?.code === "SEATS_NOT_ADJACENT") refusal = await want();
+    const mayKeep = options.adjacent === undefined && (n === this.held.size || n === this.chosen.size);
+    if (mayKeep) {
+      this.#trial = { bestAvailable: { ...wish, adjacent: "REQUIRED" } };
+      refusal = await this.hold.want(this.#trial);
+    }
+    if (!mayKeep || (refusal?.code === "SEATS_NOT_ADJACENT" && pick === this.#picks)) refusal = await this.hold.want({ bestAvailable: wish });
     if (refusal !== undefined) throw refusal;
   }
 
@@ -323,6 +331,7 @@ export class Cart {
   }
 
   #refused(refusal, wish) {
+    if (wish === this.#trial && refusal.code === "SEATS_NOT_ADJACENT") return;
     const gone = (refusal.problem.unavailable ?? []).flatMap((id) => this.hall.byID.get(id) ?? []);
     if (gone.length > 0) {
       for (const i of gone) this.seats.taken[i] = 1;

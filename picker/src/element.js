@@ -33,6 +33,7 @@ export class HoldfastSeats extends HTMLElement {
   #load = undefined; // ends what the last load began
   #kept = new Map(); // IDs of the locks of the last load, by event
   #mustTell = false; // the page was told of locks, or of the end of one: it is told even if nothing is held any more
+  #told = new Set(); // IDs of the locks that the page was told of last
   #hinted = [];
   #tip = -1;
   #isOffline = false;
@@ -138,7 +139,7 @@ export class HoldfastSeats extends HTMLElement {
 
   // #checkUser notices the token of another customer. It loads anew if there are locks, which that one can't change.
   async #checkUser({ api, cart }) {
-    const userId = await api.user();
+    const userId = await api.user().catch(() => undefined); // without a token nothing is known of another customer
     if (this.#parts?.cart !== cart || this.getAttribute("user") || userId === undefined || userId === cart.options.userId) return;
     cart.options.userId = userId;
     if (cart.locks.length > 0 || (cart.options.holdsAtOnce && cart.size > 0)) this.#reload();
@@ -544,7 +545,8 @@ export class HoldfastSeats extends HTMLElement {
     const { locks, selection } = this;
     const time = this.#parts.cart.deadline;
     this.#mustTell = locks.length > 0;
-    if (this.#mustTell) this.#unsay("end");
+    if (locks.some((l) => !this.#told.has(l.id))) this.#unsay("end"); // it is not the last that happened
+    this.#told = new Set(locks.map((l) => l.id));
     this.#tell("holdchanged", { locks, selection, expiresAt: time === undefined ? undefined : new Date(time).toISOString() });
   }
 
@@ -608,8 +610,8 @@ export class HoldfastSeats extends HTMLElement {
   }
 
   // #ending is the notice of a refusal after which the map shows nothing new.
-  #ending({ status }) {
-    if (status === 404 || status === 422) return this.words.noEvent; // another one, or a wrong ID
+  #ending({ code, status }) {
+    if (code === "EVENT_NOT_FOUND" || code === "VALIDATION_FAILED") return this.words.noEvent; // such as a wrong ID
     return status === 401 ? this.words.signedOut : this.words.notLoaded;
   }
 

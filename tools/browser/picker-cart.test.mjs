@@ -180,15 +180,15 @@ test("… and if it is refused too, what is held is what is chosen", async () =>
   await click(map, "A-2-6");
   await holds(map, "A-2-6");
   const [asked, go] = gate();
-  const codes = ["SEAT_LIMIT_REACHED", "SEATS_NOT_ADJACENT"];
+  const codes = ["SEAT_LIMIT_REACHED", "SEATS_NOT_ADJACENT", "SEATS_UNAVAILABLE"];
   await page.route("**/locks/*/seats", async (route) => {
     await asked;
-    await route.fulfill(problem(409, { code: codes.shift(), longest: 1 }));
+    await route.fulfill(problem(409, { code: codes.shift(), longest: 1, available: 1 }));
   });
   await click(map, "A-2-5");
   await map.evaluate((e) => { e.found = e.best(2).then(() => "held", (error) => error.code); });
   go();
-  assert.equal(await map.evaluate((e) => e.found), "SEATS_NOT_ADJACENT");
+  assert.equal(await map.evaluate((e) => e.found), "SEATS_UNAVAILABLE");
   assert.deepEqual(await chosen(map), ["A-2-6"]);
 });
 

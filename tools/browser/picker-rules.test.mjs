@@ -90,6 +90,22 @@ test("a hint of a single seat goes when the seat is chosen too", async () => {
   expectNoErrors(page);
 });
 
+test("that the time of one lock is over is shown, although another one is left", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await map.getByRole("button", { name: "One more: Pit" }).click();
+  await holds(map, "1 in pit");
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1", "1 in pit");
+  const { items } = await holdfast.ask("GET", `/api/locks?eventId=${event.id}&status=ACTIVE`);
+  await release(items.find((l) => l.places[0].seatId === undefined));
+  await map.evaluate(() => dispatchEvent(new Event("focus"))); // it looks again
+  await holds(map, "A-1-1");
+  const toast = await map.evaluate((e) => { const t = e.shadowRoot.querySelector(".toast"); return t.hidden ? "" : t.textContent; });
+  assert.equal(toast, "The seats were given up elsewhere.");
+  expectNoErrors(page);
+});
+
 test("the best available seats take the place of as many that are apart; those side by side stay", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);
@@ -116,6 +132,7 @@ test("the best available seats are those that there are where none are side by s
   await map.evaluate((e) => e.best(2));
   assert.equal((await held(map)).length, 2);
   assert.deepEqual(await chosen(map), await held(map));
+  assert.deepEqual(await told(map, "error"), [], "the refusal of the first attempt is not told");
   expectNoErrors(page);
 });
 
