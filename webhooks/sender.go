@@ -72,7 +72,8 @@ func (r result) isGone() bool { return r.status == http.StatusGone }
 
 // sender posts to one endpoint.
 type sender struct {
-	client       *http.Client
+	transport    *http.Transport // no http.Client, which follows redirects
+	timeout      time.Duration
 	clock        clock.Clock
 	allowPrivate bool
 }
@@ -110,22 +111,14 @@ func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	timeout := o.timeout
-	if timeout == 0 {
-		timeout = tryTimeout
-	}
-	return &sender{clock: now, allowPrivate: allowPrivate, client: &http.Client{
-		Timeout:       timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: tryTimeout,
-			MaxIdleConnsPerHost: maxInFlight, MaxConnsPerHost: maxInFlight, IdleConnTimeout: idleConnTimeout,
-			MaxResponseHeaderBytes: maxAnswerHeader, DisableCompression: true,
-		},
+	return &sender{clock: now, allowPrivate: allowPrivate, timeout: cmp.Or(o.timeout, tryTimeout), transport: &http.Transport{
+		Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: tryTimeout,
+		MaxIdleConnsPerHost: maxInFlight, MaxConnsPerHost: maxInFlight, IdleConnTimeout: idleConnTimeout,
+		MaxResponseHeaderBytes: maxAnswerHeader, DisableCompression: true,
 	}}
 }
 
-func (s *sender) close() { s.client.CloseIdleConnections() }
+func (s *sender) close() { s.transport.CloseIdleConnections() }
 
 // userAgent is made once: the version is searched in the program.
 var userAgent = sync.OnceValue(func() string { return "Holdfast/" + version.String() })
@@ -138,7 +131,9 @@ func (s *sender) send(ctx context.Context, url string, secrets []secret, id stri
 		r.outcome = outcomePrivate
 		return r
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	inTime, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(inTime, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return r
 	}
@@ -147,7 +142,7 @@ func (s *sender) send(ctx context.Context, url string, secrets []secret, id stri
 	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
 	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(begun.Unix(), 10))
 	request.Header.Set(standardwebhooks.HeaderWebhookSignature, sign(secrets, id, begun, body))
-	answer, err := s.client.Do(request)
+	answer, err := s.transport.RoundTrip(request)
 	if err == nil { // the status has decided
 		if answer.StatusCode >= http.StatusOK { // no time limit ends a read of the connection that 101 hands over
 			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
