@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { captionOf, nameOf } from "../../picker/src/captions.js";
 import { Hall } from "../../picker/src/hall.js";
 import { accessible, expectNoErrors, until } from "./harness.mjs";
@@ -316,19 +317,27 @@ test("forced colors: free, taken, chosen and focused seats can be told apart, in
     probe.remove();
     return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)].join();
   }, name);
-  const at = {};
-  for (const seat of ["A-1-1", "A-1-2", "A-1-3", "A-1-4"]) at[seat] = await positionOf(map, seat); // A-1-4 has the focus
-  const size = at["A-1-2"].x - at["A-1-1"].x;
-  const pixel = ({ x, y }, dx = 0, dy = 0) => map.evaluate((e, p) => {
+  const pixel = ({ x, y }, dy = 0) => map.evaluate((e, p) => {
     const canvas = e.shadowRoot.querySelector("canvas");
     const { left, top } = canvas.getBoundingClientRect();
     return [...canvas.getContext("2d").getImageData(Math.round(p.x - left), Math.round(p.y - top), 1, 1).data.slice(0, 3)].join();
-  }, { x: x + dx, y: y + dy });
-  const [mine, free, taken, back, ring] = [
-    await pixel(at["A-1-1"], 0, -0.33 * size), await pixel(at["A-1-2"], 0, -0.33 * size), await pixel(at["A-1-3"]),
-    await pixel(at["A-1-3"], 0, -0.45 * size), await pixel(at["A-1-4"], 0, -0.72 * size),
-  ];
-  assert.deepEqual([mine, taken, back, ring], await Promise.all(["Highlight", "GrayText", "Canvas", "CanvasText"].map(system)));
+  }, { x, y: y + dy });
+  const colors = async () => {
+    const at = {};
+    for (const seat of ["A-1-1", "A-1-2", "A-1-3", "A-1-4"]) at[seat] = await positionOf(map, seat); // A-1-4 has the focus
+    const size = at["A-1-2"].x - at["A-1-1"].x;
+    return [
+      await pixel(at["A-1-1"], -0.33 * size), await pixel(at["A-1-3"]), await pixel(at["A-1-3"], -0.45 * size),
+      await pixel(at["A-1-4"], -0.72 * size), await pixel(at["A-1-2"], -0.33 * size),
+    ];
+  };
+  const wanted = await Promise.all(["Highlight", "GrayText", "Canvas", "CanvasText"].map(system));
+  let seen;
+  await until(`the colors are ${wanted.join(" ")}`, async () => { // what is above the map may move it meanwhile
+    seen = await colors();
+    return isDeepStrictEqual(seen.slice(0, 4), wanted);
+  });
+  const [mine, taken, back, , free] = seen;
   assert.equal(new Set([mine, free, taken, back]).size, 4, [mine, free, taken, back].join(" "));
   await map.getByRole("button", { name: "List of seats" }).click();
   await map.locator("summary").first().click();
