@@ -15,7 +15,7 @@ var webhookMutations = []mutation{
 		from: "if !allowPrivate {", to: "if false {",
 		pkg: "./webhooks", tests: "Sender_ChecksTheAddress"},
 	{name: "redirects are followed", file: "webhooks/sender.go",
-		from: "{ return http.ErrUseLastResponse }", to: "{ return nil }",
+		from: "s.transport.RoundTrip(request)", to: "(&http.Client{Transport: s.transport}).Do(request)",
 		pkg: "./webhooks", tests: "Sender_TellsOutcomes"},
 	{name: "deliveries go through a proxy of the environment", file: "webhooks/sender.go",
 		from: "Proxy: nil,", to: "Proxy: http.ProxyFromEnvironment,",
