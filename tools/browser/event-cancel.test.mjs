@@ -115,7 +115,7 @@ test("an event with the status CANCELLED alone says so, and the rest can be canc
   await settings.getByText("Only the status is set").waitFor();
   await settings.getByRole("button", { name: "Cancel its locks and bookings" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel the event" }).click();
-  await settings.getByText(/Nothing is left; the run waits/).waitFor();
+  await settings.getByText(/1 lock or booking ended, 1 seat freed\. Nothing is left; the run waits/).waitFor();
   isOver = true;
   await settings.getByText("Its locks and bookings are cancelled: 1 lock or booking ended, 1 seat freed.").waitFor();
   await until("the payment is due", async () => (await holdfast.ask("GET", "/api/admin/refunds-due")).due === 1);
