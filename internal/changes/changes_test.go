@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -225,6 +227,45 @@ func TestNumber_KeepsTheOrderOfDependentTransactions(t *testing.T) {
 	if len(got) != lines*length {
 		t.Errorf("%d changes, want %d", len(got), lines*length)
 	}
+}
+
+// A record is numbered at once if it is older than the last numbered one by the longest transaction, and after a minute
+// if it is older than that, such as one of other software. A process that begins finds all of them.
+func TestNumber_FindsOldRecords(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var later atomic.Int64
+	own := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Clock = func() time.Time { return clock.System().Add(time.Duration(later.Load())) }
+	})
+	record(own, made(ids.New(), holdfast.ChangeLockCreated, 0))
+	wantNumbered := func(w *testenv.Env, want int, when string) {
+		t.Helper()
+		if n := number(w); n != want {
+			t.Errorf("%s: numbered %d records, want %d", when, n, want)
+		}
+	}
+	wantNumbered(own, 1, "at first")
+	old := func(at any) {
+		t.Helper()
+		doc := bson.D{{Key: "seq", Value: int64(0)}, {Key: "t", Value: at}, {Key: "items", Value: bson.A{}}}
+		if _, err := w.DB.Collection("changes").InsertOne(w.Ctx(), doc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seconds := uint32(time.Now().Unix())
+	old(bson.Timestamp{T: seconds - 15, I: 1}) // a transaction lives for 10 s here
+	wantNumbered(own, 1, "a late commit")
+	old(bson.Timestamp{T: seconds - 3600, I: 1})
+	old("a text")
+	wantNumbered(own, 0, "too old")
+	later.Store(int64(2 * time.Minute))
+	wantNumbered(own, 2, "after two minutes")
+	record(own, made(ids.New(), holdfast.ChangeLockCreated, 1))
+	wantNumbered(own, 1, "a new one")
+	old(bson.Timestamp{T: seconds - 3600, I: 2})
+	wantNumbered(own, 0, "too old again")
+	wantNumbered(testenv.Open(t, w.URI, w.DB.Name()), 1, "another process")
 }
 
 // Several processes number at the same time: each record gets one number, and no number is given twice.

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -14,15 +15,20 @@ import (
 )
 
 // Log reads and numbers the records of a database.
-type Log struct{ db *mongodb.DB }
+type Log struct {
+	db       *mongodb.DB
+	searched atomic.Pointer[time.Time] // when all records without a number were searched; nil: never
+	late     atomic.Int64              // the kept lateness, in ns; 0: not known yet
+}
 
 // New returns the records of a database.
-func New(db *mongodb.DB) *Log { return &Log{db} }
+func New(db *mongodb.DB) *Log { return &Log{db: db} }
 
 // ends is the document that says which numbers were given and which records are gone.
 type ends struct {
-	Last   int64 `bson:"last"`
-	Purged int64 `bson:"purged"`
+	Last   int64          `bson:"last"`
+	At     bson.Timestamp `bson:"lastAt"` // the time of the record with the last number; zero: not known
+	Purged int64          `bson:"purged"`
 }
 
 const endsID = "changes"
@@ -39,6 +45,36 @@ const errNumbered = mongodb.AbortError("another process numbers changes too")
 
 // unnumbered matches records without a number.
 var unnumbered = mongodb.Is("seq", int64(0))
+
+// searchInterval is how often records of any age are looked for: those of other software, and of a transaction that the
+// shards could not end in time.
+const searchInterval = time.Minute
+
+// lateness bounds how much older than the last record that was numbered one can be whose transaction has just committed:
+// a transaction lives at most for one and a half of what MongoDB grants it, because MongoDB looks for those that are too old
+// twice in that time.
+func (l *Log) lateness(ctx context.Context) time.Duration {
+	if kept := l.late.Load(); kept > 0 {
+		return time.Duration(kept)
+	}
+	return l.askLateness(ctx)
+}
+
+func (l *Log) askLateness(ctx context.Context) time.Duration {
+	d := 2 * l.db.TransactionLifetime(ctx)
+	l.late.Store(int64(d))
+	return d
+}
+
+// recent matches records without a number, but not those that only a search finds. MongoDB keeps the index keys of
+// numbered records as deleted ones, for five minutes or longer: a look without this bound passes all of them.
+func (e ends) recent(lateness time.Duration) bson.D {
+	from := bson.Timestamp{T: e.At.T - min(e.At.T, uint32(lateness/time.Second))} //nolint:gosec // some minutes
+	if from.T == 0 {
+		return unnumbered
+	}
+	return mongodb.And(unnumbered, bson.D{{Key: "t", Value: bson.D{{Key: "$gte", Value: from}}}})
+}
 
 // Database is the name of the database.
 func (l *Log) Database() string { return l.db.Name() }
@@ -65,24 +101,34 @@ func (l *Log) Ends(ctx context.Context) (begin, end Position, err error) {
 // Number numbers the records that have none, in causal order, at most MaxNumbered of them, and returns how many it has
 // numbered. Several processes may call it at the same time. It fails with UNAVAILABLE or OUTCOME_UNKNOWN; either
 // way it can be called again.
+//
+// A record that is older than the last numbered one by more than the longest transaction is found within a minute, by the
+// process that numbers.
 func (l *Log) Number(ctx context.Context) (numbered int, err error) {
-	if _, isAny, err := l.oldest(ctx); err != nil || !isAny {
-		return 0, mongodb.Translate(err)
+	now := l.db.Clock()()
+	searched := l.searched.Load()
+	isSearch := searched == nil || now.Sub(*searched) >= searchInterval
+	if isSearch {
+		l.askLateness(ctx)
 	}
-	numbered, err = mongodb.InTx(ctx, l.db, l.number)
-	if !errors.Is(err, errNoEnds) {
-		return numbered, err
+	number := func(ctx context.Context) (int, error) { return l.number(ctx, isSearch) }
+	numbered, err = mongodb.InTx(ctx, l.db, number)
+	if errors.Is(err, errNoEnds) {
+		_, err = l.meta().UpdateOne(ctx, mongodb.Is("_id", endsID), bson.D{{Key: "$setOnInsert", Value: ends{}}},
+			options.UpdateOne().SetUpsert(true))
+		if err != nil && !mongo.IsDuplicateKeyError(err) {
+			return 0, mongodb.UnknownOutcome(err)
+		}
+		numbered, err = mongodb.InTx(ctx, l.db, number)
 	}
-	_, err = l.meta().UpdateOne(ctx, mongodb.Is("_id", endsID), bson.D{{Key: "$setOnInsert", Value: ends{}}},
-		options.UpdateOne().SetUpsert(true))
-	if err != nil && !mongo.IsDuplicateKeyError(err) {
-		return 0, mongodb.UnknownOutcome(err)
+	if err == nil && isSearch && numbered < MaxNumbered {
+		l.searched.Store(&now)
 	}
-	return mongodb.InTx(ctx, l.db, l.number)
+	return numbered, err
 }
 
 // number writes the end first, so that of two processes one gets a conflict.
-func (l *Log) number(ctx context.Context) (int, error) {
+func (l *Log) number(ctx context.Context, isSearch bool) (int, error) {
 	before, exists, err := l.findEnds(ctx)
 	if err == nil && !exists {
 		err = errNoEnds
@@ -90,15 +136,20 @@ func (l *Log) number(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	which := before.recent(time.Duration(l.late.Load()))
+	if isSearch {
+		which = unnumbered
+	}
 	records, err := mongodb.All[waiting](ctx, l.collection(), mongo.Pipeline{
-		mongodb.Match(unnumbered), mongodb.Sort("seq", "t", "_id"), mongodb.Limit(MaxNumbered), mongodb.Only("eventId"),
+		mongodb.Match(which), mongodb.Sort("seq", "t", "_id"), mongodb.Limit(MaxNumbered), mongodb.Only("t", "eventId"),
 	})
 	if err != nil || len(records) == 0 {
 		return 0, err
 	}
-	last := before.Last + int64(len(records))
 	moved, err := l.meta().UpdateOne(ctx, mongodb.And(mongodb.Is("_id", endsID), mongodb.Is("last", before.Last)),
-		bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: last}}}})
+		bson.D{{Key: "$set", Value: bson.D{
+			{Key: "last", Value: before.Last + int64(len(records))}, {Key: "lastAt", Value: records[len(records)-1].timestamp()},
+		}}})
 	if err == nil && moved.MatchedCount == 0 {
 		err = errNumbered
 	}
@@ -128,6 +179,12 @@ type waiting struct {
 	Time    bson.RawValue `bson:"t"`
 }
 
+// timestamp is the cluster's time of the record; zero: other software has left another value.
+func (w waiting) timestamp() bson.Timestamp {
+	t, i, _ := w.Time.TimestampOK()
+	return bson.Timestamp{T: t, I: i}
+}
+
 // ofEvent names the shard of the record. An event that is no ID of ours is left to a search by _id.
 func (w waiting) ofEvent() bson.D {
 	if w.EventID.IsZero() {
@@ -136,10 +193,14 @@ func (w waiting) ofEvent() bson.D {
 	return mongodb.Is("eventId", w.EventID)
 }
 
-// oldest finds the record that waits longest for its number.
+// oldest finds the record that waits longest for its number, unless only a search finds it.
 func (l *Log) oldest(ctx context.Context) (waiting, bool, error) {
+	at, err := l.ends(ctx)
+	if err != nil {
+		return waiting{}, false, err
+	}
 	return mongodb.First[waiting](ctx, l.collection(), mongo.Pipeline{
-		mongodb.Match(unnumbered), mongodb.Sort("seq", "t", "_id"), mongodb.Limit(1), mongodb.Only("t", "eventId"),
+		mongodb.Match(at.recent(l.lateness(ctx))), mongodb.Sort("seq", "t", "_id"), mongodb.Limit(1), mongodb.Only("t", "eventId"),
 	})
 }
 
