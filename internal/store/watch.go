@@ -78,8 +78,12 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 	return e
 }
 
-// watchTimeout bounds how long MongoDB waits for a change before it answers.
-const watchTimeout = time.Second
+const (
+	// watchTimeout bounds how long MongoDB waits for a change before it answers.
+	watchTimeout = time.Second
+	// watchPause passes after each answer, so that the changes of many events come in a few of them.
+	watchPause = 20 * time.Millisecond
+)
 
 // Watch calls changed with every committed change of an event, in order, until ctx ends or
 // the change stream fails. At the start it calls begun once, with a Seq: no change after it
@@ -106,6 +110,13 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 			return err
 		}
 		changed(c.change())
+		if stream.RemainingBatchLength() > 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(watchPause):
+		}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
