@@ -2,6 +2,7 @@ package devserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ const (
 	replicaSet   = "holdfast"
 	startTimeout = 60 * time.Second
 	fetchTimeout = 10 * time.Minute // a slow connection may take long to fetch
-	// cacheGB limits the memory of a mongod, because tests start several.
-	cacheGB = "0.5"
+	// usualCacheGB is MongodOptions.CacheGB, because tests start several.
+	usualCacheGB = 0.5
 )
 
 // Mongod is a running replica set of one.
@@ -170,6 +171,7 @@ type MongodOptions struct {
 	DataDir  string    // "" for a temporary folder
 	Test     bool      // enables fail points; a temporary folder is in memory, if there is room
 	Progress io.Writer // reports a fetch
+	CacheGB  float64   // of documents and indexes in memory, in GiB; 0: 0.5
 	// Proxy returns the address of a proxy to a member. Clients and the other
 	// members then use that address. nil: they connect directly.
 	Proxy func(host string) (string, error)
@@ -290,7 +292,7 @@ func mongodArgs(binary, dir string, port int, o MongodOptions) []string {
 		binary, "--replSet", replicaSet, "--dbpath", dir,
 		"--bind_ip", "127.0.0.1", "--port", strconv.Itoa(port), "--nounixsocket",
 		"--networkMessageCompressors", "snappy,zstd", // zlib off: CVE-2025-14847
-		"--wiredTigerCacheSizeGB", cacheGB, "--oplogSize", "256",
+		"--wiredTigerCacheSizeGB", strconv.FormatFloat(cmp.Or(o.CacheGB, usualCacheGB), 'g', -1, 64), "--oplogSize", "256",
 		// A process that dies in a transaction blocks its event for this long.
 		"--setParameter", "transactionLifetimeLimitSeconds=10",
 		"--setParameter", "diagnosticDataCollectionEnabled=false",
