@@ -19,8 +19,9 @@ type Batch[K comparable, C any] struct {
 
 // Group is the commands of one key, in order of arrival; there is at least one.
 type Group[K comparable, C any] struct {
-	Key      K
-	Commands []C
+	Key       K
+	Commands  []C
+	Contended bool // other processes commit to the key too
 
 	tickets []*ticket // parallel to Commands; nil in a test's group
 }
@@ -72,7 +73,7 @@ func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
 		for j, r := range g.requests {
 			commands[j], tickets[j] = r.command, &r.ticket
 		}
-		b.Groups[i] = Group[K, C]{Key: g.line.key, Commands: commands, tickets: tickets}
+		b.Groups[i] = Group[K, C]{Key: g.line.key, Commands: commands, Contended: g.line.pace.isContended(), tickets: tickets}
 	}
 	return b
 }

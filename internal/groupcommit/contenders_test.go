@@ -171,7 +171,7 @@ func TestContendersOf_CountsThoseThatCommitOften(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := contendersOf(c.writers); got != c.want {
+			if got := ContendersOf(c.writers); got != c.want {
 				t.Errorf("%v contenders, want %v", got, c.want)
 			}
 		})

@@ -23,7 +23,7 @@ type pace struct {
 	took       time.Duration // by the last transaction with a known revision
 	interval   time.Duration // between two commits of any process, smoothed
 	usual      time.Duration // took, smoothed: some transactions take ten times as long as most
-	contenders float64       // with this process; see contendersOf
+	contenders float64       // with this process; see ContendersOf
 }
 
 const (
@@ -67,8 +67,10 @@ func (p *pace) observe(w Written, ready, now time.Time) {
 	switch {
 	case w.Contended || commits > 1:
 		p.yields = yieldBatches
-		p.contenders = contendersOf(w.Writers)
+		p.contenders = ContendersOf(w.Writers)
 		p.measure(w, commits, ready, now)
+	case p.contenders >= manyContenders: // nobody committed in its turn: they have stopped
+		p.yields = 0
 	case p.yields > 0:
 		p.yields--
 	}
@@ -134,9 +136,9 @@ func (p *pace) retryDelay() time.Duration {
 	return min(p.interval/attempts, maxYieldDelay)
 }
 
-// contendersOf is how many processes that commit equally often would be as diverse as these writers: fewer than there are, if some
+// ContendersOf is how many processes that commit equally often would be as diverse as these writers: fewer than there are, if some
 // commit less often than others, because those need no turn each time.
-func contendersOf(writers []int32) float64 {
+func ContendersOf(writers []int32) float64 {
 	counts := map[int32]int{}
 	for _, w := range writers {
 		counts[w]++
