@@ -66,6 +66,14 @@ func WithRest(ctx context.Context, rest func(wait func())) context.Context {
 	return context.WithValue(ctx, restKey{}, rest)
 }
 
+type beforeRetryKey struct{}
+
+// WithBeforeRetry calls look before each repetition of a transaction of the context, with the number of attempts so far. An
+// error of look ends the transaction, which has changed nothing, and is returned as it is.
+func WithBeforeRetry(ctx context.Context, look func(attempts int) error) context.Context {
+	return context.WithValue(ctx, beforeRetryKey{}, look)
+}
+
 // InTx runs fn in a transaction and commits it. fn may run several times: it builds its
 // result anew each time, returns every driver error, and does nothing that a rollback
 // can't undo. Called within a transaction, InTx joins it.
@@ -151,6 +159,11 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		}
 		if !repeatable(err) {
 			return failedOutcome(err), attempt, Translate(err)
+		}
+		if look, found := ctx.Value(beforeRetryKey{}).(func(attempts int) error); found {
+			if err := look(attempt); err != nil {
+				return Conflict, attempt, err
+			}
 		}
 		if attempt == txAttempts {
 			return exhaustedOutcome(err), attempt, ConflictError(err)
