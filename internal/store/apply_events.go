@@ -93,3 +93,10 @@ func noteWriter(update any, writer int32) any {
 func mayHaveMap(w inventory.EventWrite) bool {
 	return w.Drift != nil || w.IfUnchanged != nil && !w.IfUnchanged.Seating.PlanID.IsZero()
 }
+
+// Writers are the processes of an event's last changes, the last one last, as far as they were noted.
+func (s *Store) Writers(ctx context.Context, eventID ID) ([]int32, error) {
+	var doc eventDoc
+	err := s.events().FindOne(ctx, mongodb.Is("_id", eventID), options.FindOne().SetProjection(bson.D{{Key: writers, Value: 1}})).Decode(&doc)
+	return doc.Internal.Writers, err
+}
