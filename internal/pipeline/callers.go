@@ -20,6 +20,17 @@ type queued struct {
 	span   trace.SpanContext
 	read   mongodb.ReadTime
 	origin holdfast.Origin
+
+	remote *remote // the caller, if it is in another process
+	lost   bool    // another process may have carried it out
+	// mustStay: it is not left to another process. That was tried, or no caller waits who could send it.
+	mustStay bool
+}
+
+func queuedOf(ctx context.Context, c inventory.Command) queued {
+	return queued{
+		Command: c, span: trace.SpanContextFromContext(ctx), read: mongodb.ReadTimeOf(ctx), origin: holdfast.OriginOf(ctx),
+	}
 }
 
 // withReadTime returns a context whose reads are not older than any caller wants.
@@ -37,6 +48,10 @@ func commandsOf(g groupcommit.Group[ID, queued]) []inventory.Command {
 	commands := make([]inventory.Command, len(g.Commands))
 	for i, c := range g.Commands {
 		commands[i] = c.Command
+		if c.remote != nil && c.remote.hasLeft.Load() {
+			commands[i] = inventory.Withdrawn{}
+			continue
+		}
 		if acquire, ok := c.Command.(inventory.Acquire); ok && g.Abandoned(i) {
 			acquire.Abandoned = true
 			commands[i] = acquire
@@ -75,7 +90,7 @@ func explain(err error, c inventory.Command) error {
 // up and has no key to find it by.
 func (p *Pipeline) releaseUnsettled(eventID ID, c queued) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" {
-		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}, origin: c.origin})
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}, origin: c.origin, mustStay: true})
 	}
 }
 
@@ -83,7 +98,7 @@ func (p *Pipeline) releaseUnsettled(eventID ID, c queued) {
 // by. If the queue is full, the lock expires.
 func (p *Pipeline) releaseOrphan(eventID ID, c queued, result inventory.Result) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" && result.Err == nil {
-		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}, origin: c.origin})
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}, origin: c.origin, mustStay: true})
 	}
 }
 

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/groupcommit"
@@ -21,14 +20,15 @@ type ID = holdfast.ID
 
 // Pipeline carries out commands in one database. It is safe for concurrent use.
 type Pipeline struct {
-	store   *store.Store
-	rules   inventory.Rules
-	users   UserLookup
-	memory  memory
-	repeats *repeats
-	writer  int32 // of this process; random
-	paid    func(inventory.Plan)
-	queue   *groupcommit.Queue[ID, queued, inventory.Result]
+	store     *store.Store
+	rules     inventory.Rules
+	users     UserLookup
+	memory    memory
+	repeats   *repeats
+	writer    int32 // of this process; random
+	paid      func(inventory.Plan)
+	forwarder atomic.Pointer[Forwarder]
+	queue     *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
 // Options of New.
@@ -78,17 +78,33 @@ func isDivisible(err error) bool {
 	return IsRejected(err) && !errors.As(err, new(store.RejectedEventError))
 }
 
-// Submit queues a command at its event and waits for its result, at most until ctx ends.
-// A refusal is an error. The package's document describes the errors of a caller that
+// Submit queues a command at its event, here or in the process that sells the event for others, and waits for its result,
+// at most until ctx ends. A refusal is an error. The package's document describes the errors of a caller that
 // gives up.
 func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
+	if result, isDone, err := p.forward(ctx, eventID, c); isDone {
+		return result, err
+	}
+	q := queuedOf(ctx, c)
+	result, err := p.submitHere(ctx, eventID, q)
+	if !errors.Is(err, errLeft) {
+		return result, err
+	}
+	if result, isDone, err := p.forward(ctx, eventID, c); isDone {
+		return result, err
+	}
+	q.mustStay = true
+	return p.submitHere(ctx, eventID, q)
+}
+
+// submitHere queues a command in this process.
+func (p *Pipeline) submitHere(ctx context.Context, eventID ID, q queued) (inventory.Result, error) {
 	places := placesOf(eventID)
 	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, places, func(ctx context.Context) (inventory.Result, error) {
-		result, err := p.queue.Submit(ctx, eventID, queued{
-			c, trace.SpanContextFromContext(ctx), mongodb.ReadTimeOf(ctx), holdfast.OriginOf(ctx),
-		})
+		q.read = mongodb.ReadTimeOf(ctx)
+		result, err := p.queue.Submit(ctx, eventID, q)
 		if err != nil {
-			return inventory.Result{}, explain(err, c)
+			return inventory.Result{}, explain(err, q.Command)
 		}
 		return result, result.Err
 	})
@@ -96,14 +112,20 @@ func (p *Pipeline) Submit(ctx context.Context, eventID ID, c inventory.Command) 
 
 // commit carries out a batch of the queue.
 func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued]) (groupcommit.Committed[inventory.Result], error) {
+	ctx = mongodb.WithBeforeRetry(ctx, func(attempts int) error { return p.leaveToOwner(ctx, b, attempts) })
 	ctx, end := traced(mongodb.WithRest(mongodb.WithFastRetry(withReadTime(ctx, b), b.RetryDelay), b.Rest), b)
 	defer end()
 	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
 	r.writer, r.contended = p.writer, b.Contended
 	for _, g := range b.Groups {
-		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) }, abandoned: g.Abandoned,
-			origin: func(command int) holdfast.Origin { return g.Commands[command].origin }}
-		if b.Settling {
+		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) },
+			abandoned: g.Abandoned, remote: func(i int) *remote { return g.Commands[i].remote },
+			origin: func(command int) holdfast.Origin { return g.Commands[command].origin }, isContended: g.Contended}
+		for _, c := range g.Commands {
+			r.hold = r.hold || c.lost
+			t.hasRemote = t.hasRemote || c.remote != nil
+		}
+		if r.hold {
 			t.needs = inventory.RepeatNeeds(t.commands())
 		}
 		r.tasks = append(r.tasks, t)
@@ -116,10 +138,14 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 		return groupcommit.Committed[inventory.Result]{}, err
 	}
 	var committed groupcommit.Committed[inventory.Result]
+	p.tellForwarder(r.tasks)
 	for _, t := range r.tasks {
 		group := groupcommit.GroupResult[inventory.Result]{
 			Apart: t.isApart, Outcomes: make([]groupcommit.Outcome[inventory.Result], len(t.results)),
 			Written: groupcommit.Written{Took: t.applied.Took, Contended: t.applied.Contended, Writers: t.applied.Writers},
+		}
+		if t.hasRemote { // other processes leave the event to this one, so it need not wait for the turns of all
+			group.Writers = nil
 		}
 		if t.applied.Event != nil {
 			group.Revision = t.applied.Event.Revision
@@ -130,4 +156,17 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 		committed.Groups = append(committed.Groups, group)
 	}
 	return committed, nil
+}
+
+// tellForwarder tells which events other processes write too.
+func (p *Pipeline) tellForwarder(tasks []*task) {
+	f := p.forwarder.Load()
+	if f == nil {
+		return
+	}
+	for _, t := range tasks {
+		if t.applied.Contended || t.isContended {
+			(*f).Contended(t.eventID, t.applied.Writers)
+		}
+	}
 }

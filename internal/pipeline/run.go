@@ -36,7 +36,8 @@ const (
 type task struct {
 	eventID   ID
 	commands  func() []inventory.Command
-	abandoned func(i int) bool // nil: no caller can give up
+	abandoned func(i int) bool    // nil: no caller can give up
+	remote    func(i int) *remote // a caller in another process; nil: it is in this one
 	origin    func(command int) holdfast.Origin
 
 	needs inventory.Needs // what the decision needed so far
@@ -51,7 +52,10 @@ type task struct {
 	results   []inventory.Result
 	applied   store.Applied
 	proof     *proof // of the plan's refusals, under way
-	isApart   bool   // its event can't be part of a shared transaction; see share
+	hasRemote bool   // there are commands of other processes
+	// isContended: other processes wrote the event lately.
+	isContended bool
+	isApart     bool // its event can't be part of a shared transaction; see share
 }
 
 // run carries tasks through load, decide and apply, in one transaction.
@@ -144,6 +148,9 @@ func (r *run) do(ctx context.Context) error {
 			r.unknown = r.lookup.unknown
 		case errors.Is(err, errUnguarded), errors.Is(err, errNeedsLocks), errors.As(err, &failed) && ctx.Err() == nil:
 			r.hold = true
+		case errors.Is(err, errLeft):
+			r.forget()
+			return err
 		default:
 			r.forget()
 			return mongodb.Translate(err)
@@ -283,7 +290,8 @@ func (r *run) apply(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
 		if !t.plan.IsEmpty() {
-			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin, Writer: r.writer, IsContended: r.contended})
+			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin, Writer: r.writer,
+				IsContended: r.contended || t.isContended})
 		}
 	}
 	if len(plans) == 0 {
@@ -396,6 +404,7 @@ func (r *run) beforeCommit() error {
 			return err
 		}
 	}
+	var remotes []*remote
 	for _, t := range r.tasks {
 		if t.abandoned == nil {
 			continue
@@ -404,7 +413,13 @@ func (r *run) beforeCommit() error {
 			if result.Acquires() && t.abandoned(i) {
 				return errAbandoned
 			}
+			if caller := t.remote(i); caller != nil && result.Err == nil {
+				remotes = append(remotes, caller)
+			}
 		}
+	}
+	if !askRemotes(remotes) {
+		return errAbandoned
 	}
 	return nil
 }

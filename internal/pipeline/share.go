@@ -17,7 +17,7 @@ func (p *Pipeline) mayShare(c queued) bool {
 	if acquires && acquire.Key != "" && p.repeats.note(acquire.UserID, acquire.Key) {
 		return false
 	}
-	return acquires && !p.store.DB().Sharded() && p.memory.sells(acquire.EventID)
+	return acquires && !c.lost && !p.store.DB().Sharded() && p.memory.sells(acquire.EventID)
 }
 
 // share carries out tasks of several events in one transaction, each decided on the event as it is remembered. A
