@@ -51,7 +51,7 @@ func (b *bootEnv) beat(p pod) (stop func()) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
 	var beating sync.WaitGroup
-	beating.Go(func() { p.Beat(ctx) })
+	beating.Go(func() { p.Beat(ctx, func() jobs.Presence { return jobs.Presence{} }) })
 	testenv.WaitFor(b.t, func() bool { return b.heartbeats() > 0 })
 	stop = func() {
 		cancel()

@@ -25,21 +25,24 @@ const (
 	recentPass = time.Minute
 )
 
+// Presence is what other processes have to know of a process that carries out commands for them. Without Addr it does not.
+type Presence struct {
+	Addr        string
+	Certificate string // the SHA-256 of its TLS certificate, in hex
+	Build       string // different for processes that may decide differently
+	Writer      int32  // what events note of it
+}
+
 // Beat shows, until ctx ends, that this process is alive and has what the passes of the
-// start give. A beat that fails is repeated with the next one.
-func (r *Runner) Beat(ctx context.Context) {
+// start give, and what presence returns. A beat that fails is repeated with the next one.
+func (r *Runner) Beat(ctx context.Context, presence func() Presence) {
 	processes := r.History.DB.Collection(processesCollection)
 	self := mongodb.Is("_id", r.Holder)
-	beat := mongo.Pipeline{{{Key: "$set", Value: bson.D{
-		{Key: "beats", Value: bson.D{{Key: "$add", Value: bson.A{bson.D{{Key: "$ifNull", Value: bson.A{"$beats", int64(0)}}}, int64(1)}}}},
-		{Key: "expiresAt", Value: bson.D{{Key: "$add", Value: bson.A{"$$NOW", beatTTL.Milliseconds()}}}},
-		{Key: "version", Value: version.String()},
-	}}}}
 	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		bounded, cancel := context.WithTimeout(ctx, beatTimeout)
-		_, err := processes.UpdateOne(bounded, self, beat, options.UpdateOne().SetUpsert(true))
+		_, err := processes.UpdateOne(bounded, self, beat(presence()), options.UpdateOne().SetUpsert(true))
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			r.Log.DebugContext(ctx, "Could not show a heartbeat", errorAttr(err))
@@ -56,22 +59,44 @@ func (r *Runner) Beat(ctx context.Context) {
 	}
 }
 
+// beat is the update of a heartbeat.
+func beat(p Presence) mongo.Pipeline {
+	literal := func(value any) bson.D { return bson.D{{Key: "$literal", Value: value}} }
+	return mongo.Pipeline{{{Key: "$set", Value: bson.D{
+		{Key: "beats", Value: bson.D{{Key: "$add", Value: bson.A{bson.D{{Key: "$ifNull", Value: bson.A{"$beats", int64(0)}}}, int64(1)}}}},
+		{Key: "expiresAt", Value: bson.D{{Key: "$add", Value: bson.A{"$$NOW", beatTTL.Milliseconds()}}}},
+		{Key: "version", Value: literal(version.String())},
+		{Key: "addr", Value: literal(p.Addr)},
+		{Key: "certificate", Value: literal(p.Certificate)},
+		{Key: "build", Value: literal(p.Build)},
+		{Key: "writer", Value: p.Writer},
+	}}}}
+}
+
 // Process is a process that shows a heartbeat.
 type Process struct {
 	Holder  string // as in leases
 	Version string
+	Presence
 }
 
 // Processes returns the processes whose heartbeat has not expired. A process of a version
 // without heartbeats is not among them, and neither is one that has just started.
 func (r *Runner) Processes(ctx context.Context) ([]Process, error) {
 	found, err := mongodb.All[struct {
-		ID      mongodb.Text `bson:"_id"`
-		Version mongodb.Text `bson:"version"`
+		ID          mongodb.Text  `bson:"_id"`
+		Version     mongodb.Text  `bson:"version"`
+		Addr        mongodb.Text  `bson:"addr"`
+		Certificate mongodb.Text  `bson:"certificate"`
+		Build       mongodb.Text  `bson:"build"`
+		Writer      mongodb.Whole `bson:"writer"`
 	}](ctx, r.History.DB.Collection(processesCollection), mongo.Pipeline{mongodb.Match(mongodb.Ahead("expiresAt")), mongodb.Sort("_id")})
 	list := make([]Process, 0, len(found))
 	for _, f := range found {
-		list = append(list, Process{string(f.ID), string(f.Version)})
+		list = append(list, Process{string(f.ID), string(f.Version), Presence{
+			Addr: string(f.Addr), Certificate: string(f.Certificate), Build: string(f.Build),
+			Writer: int32(f.Writer.Or(0)), //nolint:gosec // other software's number names no writer
+		}})
 	}
 	return list, mongodb.Translate(err)
 }

@@ -35,6 +35,9 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
+	if err := a.OpenPeers(ctx); err != nil {
+		return errors.Join(err, a.Close(ctx))
+	}
 	hub := live.NewHub(a.Store, log)
 	defer hub.Close()
 	a.Metrics.RegisterListeners(hub.Listeners)

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/peers"
 	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 	"github.com/holdfast-dev/holdfast/internal/redisclient"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -33,6 +34,7 @@ type App struct {
 	Metrics *telemetry.Metrics
 	Jobs    *jobs.Runner
 	Rates   *ratelimit.Limiter
+	Peers   *peers.Peers // nil: this process sells its events alone
 
 	leases   func() error // closes the store of leases
 	rates    func() error // closes the store of rates
@@ -144,11 +146,16 @@ func (a *App) openRates(now clock.Clock) {
 	a.Rates = ratelimit.New(client, now, a.Log)
 }
 
-// Stopping makes /readyz fail, so that the load balancer sends no new requests.
-func (a *App) Stopping() { a.stopping.Store(true) }
+// Stopping makes /readyz fail, so that the load balancer sends no new requests, and other processes no commands.
+func (a *App) Stopping() {
+	a.stopping.Store(true)
+	if a.Peers != nil {
+		a.Peers.Leave()
+	}
+}
 
 // Close waits for runs and commits in flight, and ends the connections.
 func (a *App) Close(ctx context.Context) error {
 	a.Jobs.Stop()
-	return errors.Join(a.boot.end(ctx), a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
+	return errors.Join(a.Peers.Close(ctx), a.boot.end(ctx), a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
 }

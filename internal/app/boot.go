@@ -58,9 +58,12 @@ func (a *App) Boot(ctx context.Context) {
 		recovered := a.recover(ctx)
 		stopWaiting()
 		if recovered {
-			a.Jobs.Beat(ctx)
+			a.Jobs.Beat(ctx, a.presence)
 		}
 	})
+	if a.Peers != nil {
+		a.boot.running.Go(func() { a.Peers.Run(ctx) })
+	}
 	<-waited.Done()
 	if a.boot.recovery() == recoveryRunning && ctx.Err() == nil {
 		a.Log.WarnContext(ctx, "Serving before recovery has ended", slog.String("after", a.Config.RecoveryBootWait.String()))

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type Config struct {
 
 	HTTPAddr      string        `name:"http-addr" env:"HTTP_ADDR" default:"127.0.0.1:8080" help:"Address that the API listens on; without API_KEYS it must be a loopback address."`
 	MetricsAddr   string        `name:"metrics-addr" env:"METRICS_ADDR" help:"Separate address for /metrics, /livez and /readyz. The worker's default is 127.0.0.1:8081, or the next free port."`
+	PeerAddr      string        `name:"peer-addr" env:"PEER_ADDR" help:"Address, such as 10.0.0.5:9100, at which other processes of the API reach this one, to sell a busy event together; off for none. Default: a free port, at the host of HTTP_ADDR, or at the address from which this machine reaches the database."`
 	ShutdownDelay time.Duration `name:"shutdown-delay" env:"SHUTDOWN_DELAY" default:"5s" help:"How long the API goes on after SIGTERM, with /readyz at 503, so that load balancers stop sending requests; 0s for none."`
 	APIKeys       Secret        `name:"api-keys" env:"API_KEYS" help:"Comma-separated keys name:scope:secret; the scopes are booking and admin."`
 
@@ -161,7 +163,34 @@ func (c *Config) checkAddresses() (err error) {
 			return fmt.Errorf("METRICS_ADDR %q is not a valid address: use host:port, such as 127.0.0.1:9090", c.MetricsAddr)
 		}
 	}
+	return c.checkPeerAddr()
+}
+
+// PeersOff is the PEER_ADDR of a process that sells its events alone.
+const PeersOff = "off"
+
+func (c *Config) checkPeerAddr() error {
+	if c.PeerAddr == "" || c.PeerAddr == PeersOff {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(c.PeerAddr)
+	ip, number := net.ParseIP(host), uint64(0)
+	if err == nil && port != "" {
+		number, err = strconv.ParseUint(port, 10, 16)
+	}
+	switch {
+	case err != nil || IsUnspecified(host) || strings.ContainsAny(host, " \t") || ip.IsMulticast() || ip.Equal(net.IPv4bcast):
+		return fmt.Errorf("PEER_ADDR %q is not an address that other processes can connect to: use host:port, such as 10.0.0.5:9100, or off", c.PeerAddr)
+	case number != 0 && (c.PeerAddr == c.HTTPAddr || c.PeerAddr == c.MetricsAddr):
+		return fmt.Errorf("PEER_ADDR %q is HTTP_ADDR or METRICS_ADDR too: use another port", c.PeerAddr)
+	}
 	return nil
+}
+
+// IsUnspecified reports whether a host means all addresses of the machine.
+func IsUnspecified(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
 // IsLoopback reports whether a host is a loopback address.

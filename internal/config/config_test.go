@@ -197,3 +197,24 @@ func TestOrigins_NeedTokensBesideKeys(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Other processes connect to PEER_ADDR, so it names a host and a port of its own.
+func TestPeerAddr_IsAnAddressThatOthersCanConnectTo(t *testing.T) {
+	for addr, want := range map[string]string{
+		"": "", "off": "", "10.0.0.5:9100": "", "[::1]:9100": "", "localhost:9100": "", "127.0.0.1:0": "", "127.0.0.1:": "",
+		":9100": "connect to", "0.0.0.0:9100": "connect to", "[::]:9100": "connect to", "224.0.0.1:9100": "connect to",
+		"255.255.255.255:9100": "connect to", "127.0.0.1:99999": "connect to", "127.0.0.1:-1": "connect to",
+		"127.0.0.1:http": "connect to", "OFF": "connect to", "10.0.0.5": "connect to",
+		"127.0.0.1:8080": "HTTP_ADDR", "127.0.0.1:8081": "METRICS_ADDR",
+	} {
+		t.Run(addr, func(t *testing.T) {
+			t.Setenv("MONGODB_URI", "mongodb://127.0.0.1:1/?replicaSet=x")
+			t.Setenv("METRICS_ADDR", "127.0.0.1:8081")
+			t.Setenv("PEER_ADDR", addr)
+			_, err := config.Parse("api", "", nil)
+			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "PEER_ADDR")) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+}

@@ -18,6 +18,8 @@ type Metrics struct {
 	Transactions     *prometheus.CounterVec // outcome
 	Attempts         prometheus.Observer
 	OrphansEnded     prometheus.Counter
+	Forwarded        *prometheus.CounterVec // outcome
+	Received         prometheus.Counter
 	Corrections      prometheus.Counter
 	OversoldEvents   prometheus.Gauge
 	EventsSealed     prometheus.Counter
@@ -98,6 +100,10 @@ func NewMetrics() *Metrics {
 		Attempts: histogram("transaction_attempts", "Attempts per transaction.", attemptBuckets).WithLabelValues(),
 		OrphansEnded: counter("orphaned_transactions_ended_total",
 			"Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
+		Forwarded: counter("forwarded_commands_total",
+			"Commands of busy events for another process, by outcome: answered, returned, lost; the latter two were carried out here.",
+			"outcome"),
+		Received:       counter("received_commands_total", "Commands of other processes that this one carries out.").WithLabelValues(),
 		Corrections:    counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
 		OversoldEvents: gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
 		EventsSealed:   counter("events_sealed_total", "Events that are over and were sealed.").WithLabelValues(),
