@@ -28,6 +28,7 @@ type cluster struct {
 	planIDs    []string // of hallPlans
 	webhook    string   // the ID of an endpoint; "": there is none
 	seatIndex  bool
+	forwards   bool // see clusterOptions
 
 	mu       sync.Mutex
 	nodes    map[string]*node
@@ -97,7 +98,7 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 	if o.smallPool {
 		poolSize = "2"
 	}
-	c.seatIndex = !o.withoutSeatIndex
+	c.seatIndex, c.forwards = !o.withoutSeatIndex, o.forwards
 	c.addNode("api-0", "api", "10m", set.URI)
 	c.addNode("api-1", "api", "-10m", set.URI+"&maxPoolSize="+poolSize)
 	c.addNode("worker-0", "worker", "10m", set.URI)
@@ -111,13 +112,14 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 type clusterOptions struct {
 	smallPool        bool // api-1 has only two connections to MongoDB
 	withoutSeatIndex bool
+	forwards         bool // each API forwards all commands to the owner of their event, not just those of busy events
 }
 
 // addNode starts a program whose clock is off by skew.
 func (c *cluster) addNode(name, program, skew, mongodbURI string) {
 	c.t.Helper()
 	if c.binaries[skew] == "" {
-		dir, err := build(skew)
+		dir, err := build(skew, c.forwards)
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ type nemesis struct {
 func runNemesis(t *testing.T, n nemesis) {
 	t.Helper()
 	seed, rounds, rng := n.seed, n.rounds, n.rng
-	c := startCluster(t, clusterOptions{smallPool: seed%2 == 1, withoutSeatIndex: seed/2%2 == 1})
+	c := startCluster(t, clusterOptions{smallPool: seed%2 == 1, withoutSeatIndex: seed/2%2 == 1, forwards: seed/4%2 == 0})
 	watching, endWatching := context.WithCancel(t.Context())
 	stream := startStreamChecker(watching, t, c.env)
 	receiver := newWebhookReceiver(t, seed)

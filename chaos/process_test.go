@@ -24,16 +24,20 @@ const (
 )
 
 // binaries builds the API and the worker once.
-var binaries = sync.OnceValues(func() (string, error) { return build("0s") })
+var binaries = sync.OnceValues(func() (string, error) { return build("0s", false) })
 
 // build builds the API and the worker with a clock that is off by skew, such as "-10m", and
-// returns their folder.
-func build(skew string) (string, error) {
+// returns their folder. An API that forwards does so with the commands of all events.
+func build(skew string, forwards bool) (string, error) {
 	dir, err := os.MkdirTemp("", "holdfast-binaries-")
 	if err != nil {
 		return "", err
 	}
-	output, err := exec.Command("go", "build", "-ldflags", "-X github.com/holdfast-dev/holdfast/internal/clock.skew="+skew,
+	flags := "-X github.com/holdfast-dev/holdfast/internal/clock.skew=" + skew
+	if forwards {
+		flags += " -X github.com/holdfast-dev/holdfast/internal/peers.always=yes"
+	}
+	output, err := exec.Command("go", "build", "-ldflags", flags,
 		"-o", dir+"/", "../cmd/api", "../cmd/worker").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, output)

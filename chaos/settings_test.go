@@ -16,6 +16,7 @@ func TestProcesses_RefuseWrongSettings(t *testing.T) {
 		"MONGODB_DATABASE=a/b":                 "MONGODB_DATABASE",
 		"HTTP_ADDR=0.0.0.0:80":                 "API_KEYS",
 		"HTTP_ADDR=8080":                       "host:port",
+		"PEER_ADDR=:9100":                      "PEER_ADDR",
 		"SWEEP_BATCH=0":                        "SWEEP_BATCH",
 		"LOCK_DEFAULT_TTL=3h":                  "LOCK_MAX_TTL",
 		"LOCK_EXPIRY_INTERVAL=often":           "lock-expiry-interval",

@@ -67,5 +67,5 @@ var mutations = slices.Concat(
 	upgradeMutations,
 	sweepMutations, pageMutations, dueMutations, applyMutations,
 	runnerMutations, runTxMutations, queueMutations, laneMutations, edgeMutations,
-	exactMutations, mapMutations, hallMutations, changeMutations, webhookMutations,
+	exactMutations, mapMutations, hallMutations, changeMutations, webhookMutations, peerMutations,
 )
