@@ -3,22 +3,52 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
-// manyProcesses lets processes sell one event without routing: the clients are spread over them.
+// manyProcesses lets processes sell one event without routing: the clients are spread over them. Then it lets them sell many
+// events, each client at random. PEER_ADDR=off in the environment of the bench shows what forwarding is worth.
 func manyProcesses(s settings) (rows []*result) {
 	for _, clients := range []int{256, 1024} {
 		for _, processes := range []int{1, 3, 8, 20} {
 			row := httpRow{
-				variant: fmt.Sprintf("engine, %d of them", processes), load: clientsLoad(clients),
-				processes: processes, seats: ampleSeats, beside: countTransactions,
+				variant: engines(processes), load: clientsLoad(clients), processes: processes, seats: ampleSeats, beside: countTransactions,
 			}
 			rows = append(rows, closedHTTP(s, row, clients))
 		}
 	}
+	for _, events := range []int{balancedEvents, manyCount} {
+		for _, processes := range []int{1, 3, 20} {
+			rows = append(rows, manyEventsAtRandom(s, events, processes))
+		}
+	}
 	return rows
+}
+
+func engines(processes int) string { return fmt.Sprintf("engine, %d of them", processes) }
+
+// manyEventsAtRandom lets clients, spread over processes, sell events at random.
+func manyEventsAtRandom(s settings, count, processes int) *result {
+	var events []holdfast.ID
+	row := httpRow{variant: engines(processes), load: fmt.Sprintf("%d events", count), processes: processes, seats: ampleSeats}
+	row.beside = func(ctx context.Context, e *env) (end func(*measurement) error, err error) {
+		if events, err = e.createEvents(ctx, count-1); err != nil {
+			return nil, err
+		}
+		return countTransactions(ctx, e)
+	}
+	row.run = func(ctx context.Context, servers []*server, event holdfast.ID, user holdfast.User) (measurement, error) {
+		events = append(events, event)
+		return throughServers(ctx, s, servers, balancedClients, func(_ context.Context, to serverConn, client, n int) (bool, error) {
+			event := events[rand.IntN(len(events))]
+			return to.postLock(lockBody(event, user.ID, requestKey(client, n)))
+		})
+	}
+	return overHTTP(s, row)
 }
 
 // countTransactions notes how many locks a transaction has, how many commands fail for each transaction that is
