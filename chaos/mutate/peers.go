@@ -2,7 +2,7 @@ package main
 
 // peerMutations remove guards of commands that one process carries out for another.
 var peerMutations = []mutation{
-	{name: "nobody asks whether callers in other processes still wait", file: "internal/pipeline/run.go",
+	{name: "no process is asked whether its callers still wait", file: "internal/pipeline/run.go",
 		from: "if !askRemotes(remotes) {", to: "if !askRemotes(nil) {",
 		pkg: "./internal/peers", tests: "Forward_NothingIsCarriedOutTooLate"},
 	{name: "a change that another process does not wait for is made", file: "internal/pipeline/run.go",
@@ -13,7 +13,7 @@ var peerMutations = []mutation{
 		tests: "Orphaned_"},
 	{name: "a caller that gave up still waits, as its process says", file: "internal/peers/client.go",
 		from: "c != nil && !c.gaveUp {", to: "c != nil {",
-		tests: "Session_TellsWhat|Forward_CallersThatGiveUp"},
+		tests: "Session_TellsTheResults|Forward_CallersThatGiveUp"},
 	{name: "a lost command is carried out like a new one", file: "internal/pipeline/forward.go",
 		from: "q.lost = true", to: "q.lost = false",
 		tests: "Lost_IsCarriedOutOnce"},
@@ -25,7 +25,7 @@ var peerMutations = []mutation{
 		tests: "Lost_CallersThatGaveUp"},
 	{name: "seats that another process has locked for a caller that gave up are kept", file: "internal/peers/client.go",
 		from: "if isAbandoned && !answer.NotTaken {", to: "if false && isAbandoned {",
-		tests: "Session_TellsWhat"},
+		tests: "Session_TellsTheResults"},
 	{name: "a batch with commands of other processes is left to another one", file: "internal/pipeline/forward.go",
 		from: "return c.remote != nil || c.lost || c.mustStay", to: "return c.lost || c.mustStay",
 		tests: "Contended_CommandsMoveOnce"},
@@ -35,7 +35,7 @@ var peerMutations = []mutation{
 	{name: "any process may send commands", file: "internal/peers/identity.go",
 		from: "if !isPeer(hashOf(s.PeerCertificates[0].Raw)) {", to: "if !isPeer(hashOf(s.PeerCertificates[0].Raw)) && false {",
 		tests: "Peers_KnowEachOther"},
-	{name: "commands go to whoever has the address", file: "internal/peers/identity.go",
+	{name: "commands go to any process at the address", file: "internal/peers/identity.go",
 		from: "if hashOf(s.PeerCertificates[0].Raw) != hash {", to: "if hashOf(s.PeerCertificates[0].Raw) != hash && false {",
 		tests: "Peers_KnowEachOther"},
 	{name: "commands go to a process that decides otherwise", file: "internal/peers/peers.go",

@@ -69,7 +69,7 @@ func (p *pace) observe(w Written, ready, now time.Time) {
 		p.yields = yieldBatches
 		p.contenders = ContendersOf(w.Writers)
 		p.measure(w, commits, ready, now)
-	case p.contenders >= manyContenders: // nobody committed in its turn: they have stopped
+	case p.contenders >= manyContenders: // no other process committed in its turn: all have stopped
 		p.yields = 0
 	case p.yields > 0:
 		p.yields--

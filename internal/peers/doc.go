@@ -6,12 +6,12 @@
 //	client ─► B ─ Forward ───┘
 //
 // What is forwarded is a command that A has authenticated and checked. The owner carries it out as its own, and never
-// forwards it again. Correctness does not depend on who the owner is, or on whether the processes agree about it: the
+// forwards it again. Correctness does not depend on which process that is, or on whether the processes agree about it: the
 // transaction alone makes a seat safe. So each process decides by itself:
 //
 //	question              decided by
 //	which events          the process's own commits and attempts: they meet commits of other processes (routes)
-//	who owns an event     a hash of the event and of each process that shows a heartbeat (owner)
+//	which is the owner    a hash of the event and of each process that shows a heartbeat (owner)
 //	for how long          the owner's answers: as long as several processes have commands for the event (routes)
 //
 // What can go wrong, and what happens then:

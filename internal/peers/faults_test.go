@@ -339,7 +339,7 @@ func TestRefresh_KeepsTheListWhileTheDatabaseIsAway(t *testing.T) {
 	}
 }
 
-// Who is not in the database can't send commands, and no command is sent to it.
+// A process that is not in the database can't send commands, and gets none.
 func TestPeers_KnowEachOtherByTheirCertificates(t *testing.T) {
 	t.Parallel()
 	f := newIdleFleet(t, 2, nil)

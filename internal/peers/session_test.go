@@ -45,7 +45,7 @@ func giveUpOn(t *testing.T, s *session) (id int64) {
 }
 
 // What arrives for a caller that has given up is told, so that its seats can be released.
-func TestSession_TellsWhatBecameOfThoseWhoGaveUp(t *testing.T) {
+func TestSession_TellsTheResultsOfAbandonedCommands(t *testing.T) {
 	t.Parallel()
 	s, abandoned := unconnected()
 	s.deliver(giveUpOn(t, s), &reply{Lock: &holdfast.Lock{ID: holdfast.ID{9}}})
@@ -63,7 +63,7 @@ func TestSession_TellsWhatBecameOfThoseWhoGaveUp(t *testing.T) {
 	}
 }
 
-// Those who wait when a session ends are told that there is no answer; later ones, that nothing was sent.
+// Callers that wait when a session ends are told that there is no answer; later ones, that nothing was sent.
 func TestSession_EndsForAll(t *testing.T) {
 	t.Parallel()
 	s, abandoned := unconnected()
@@ -112,7 +112,7 @@ func TestSeal_HasABound(t *testing.T) {
 	}
 }
 
-// A process that does not say in time who waits has nobody who does, and its session ends. Nor is it waited for if nothing
+// A process that does not say in time which callers wait has none that do, and its session ends. Nor is it waited for if nothing
 // can be sent to it.
 func TestClient_ThatIsSilentHasNoCallers(t *testing.T) {
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestClient_ThatIsSilentHasNoCallers(t *testing.T) {
 }
 
 // An answer belongs to its question.
-func TestClient_SaysWhoWaits(t *testing.T) {
+func TestClient_AnswersBelongToTheirQuestions(t *testing.T) {
 	t.Parallel()
 	c := newClient(nil, make(chan struct{}), func() {})
 	go func() {

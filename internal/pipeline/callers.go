@@ -23,7 +23,7 @@ type queued struct {
 
 	remote *remote // the caller, if it is in another process
 	lost   bool    // another process may have carried it out
-	// mustStay: it is not left to another process. That was tried, or no caller waits who could send it.
+	// mustStay: it is not left to another process. That was tried, or no caller waits that could send it.
 	mustStay bool
 }
 

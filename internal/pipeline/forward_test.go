@@ -90,7 +90,7 @@ func TestLost_CallersThatGaveUpKeepNothing(t *testing.T) {
 }
 
 // A forwarded command whose caller has given up leaves no lock that no caller can find.
-func TestOrphaned_ReleasesWhatNobodyCanFind(t *testing.T) {
+func TestOrphaned_ReleasesLocksThatNoKeyFinds(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	event := w.Event(10)

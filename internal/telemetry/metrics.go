@@ -101,7 +101,7 @@ func NewMetrics() *Metrics {
 		OrphansEnded: counter("orphaned_transactions_ended_total",
 			"Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
 		Forwarded: counter("forwarded_commands_total",
-			"Commands of busy events for another process, by outcome: answered, returned, lost; the latter two were carried out here.",
+			"Commands of busy events for another process, by outcome: answered, abandoned; returned, lost: carried out here.",
 			"outcome"),
 		Received:       counter("received_commands_total", "Commands of other processes that this one carries out.").WithLabelValues(),
 		Corrections:    counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
