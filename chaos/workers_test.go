@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
@@ -175,11 +176,15 @@ func (ws *workers) insertDueLocks(events []holdfast.ID, n int) {
 			due = append(due, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: ids.New()},
 				{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(-time.Hour)}})
 		}
-		_, err := ws.env.DB.Collection("events").UpdateByID(context.Background(), event,
-			bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -each}}}})
-		if err == nil {
-			_, err = ws.env.DB.Collection("seatlocks").InsertMany(context.Background(), due)
-		}
+		// In one transaction: the job reconcile may look in between.
+		err := mongodb.Do(context.Background(), ws.env.DB, func(ctx context.Context) error {
+			_, err := ws.env.DB.Collection("events").UpdateByID(ctx, event,
+				bson.D{{Key: "$inc", Value: bson.D{{Key: "availableSeats", Value: -each}}}})
+			if err == nil {
+				_, err = ws.env.DB.Collection("seatlocks").InsertMany(ctx, due)
+			}
+			return err
+		})
 		if err != nil {
 			ws.t.Fatal(err)
 		}
