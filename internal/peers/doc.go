@@ -13,6 +13,7 @@
 //	which events          the process's own commits and attempts: they meet commits of other processes (routes)
 //	which is the owner    a hash of the event and of each process that shows a heartbeat (owner)
 //	for how long          the owner's answers: as long as several processes have commands for the event (routes)
+//	events not seen yet   whether many others are forwarded: then no load balancer routes by event (routes)
 //
 // What can go wrong, and what happens then:
 //
