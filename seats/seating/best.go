@@ -61,7 +61,7 @@ func (o *Occupancy) Best(w Wish, buffer []Place) Answer {
 	if o.index == nil {
 		o.index = newIndex(o.hall)
 	}
-	o.index.update()
+	o.update()
 	for i := range o.wished(w) {
 		a := w.in(o.category(w, i))
 		if !o.hall.has(a.category, w.Section) {

@@ -65,16 +65,22 @@ func (x *index) note(row int, freed bool) {
 }
 
 // update tells the trees what has changed.
-func (x *index) update() {
+func (o *Occupancy) update() {
+	x := o.index
 	for _, row := range x.changed {
 		x.versions[row]++
 		for _, ref := range x.hall.unitsOfRow[row] {
 			u := &x.hall.pools[ref.category].units[ref.unit]
 			x.sections[u.section]++
 			for _, t := range x.ofPool[ref.category] {
-				if ref.unit < len(t.leaves) {
-					t.lower(u, ref.unit, x.change[row])
+				if ref.unit >= len(t.leaves) {
+					continue
 				}
+				bound := int64(noPick)
+				if x.change[row]&seatFreed != 0 && (t.leaves[ref.unit].key != noPick || o.mayFit(u, &t.ask)) {
+					bound = u.bound(t.ask.seats)
+				}
+				t.lower(ref.unit, bound)
 			}
 		}
 		x.change[row] = 0
@@ -90,7 +96,7 @@ type tree struct {
 	// and the units follow from size on.
 	winner []int
 	size   int
-	seats  int
+	ask    ask // that it is for; it is not exact
 }
 
 type leaf struct {
@@ -102,14 +108,14 @@ type leaf struct {
 func (x *index) tree(a *ask) *tree {
 	at := slot(a, a.seats)
 	if x.trees[at] == nil {
-		x.trees[at] = newTree(&x.hall.pools[a.category], a.seats)
+		x.trees[at] = newTree(&x.hall.pools[a.category], *a)
 		x.ofPool[a.category] = append(x.ofPool[a.category], x.trees[at])
 	}
 	return x.trees[at]
 }
 
-func newTree(p *pool, seats int) *tree {
-	t := &tree{pool: p, size: 1, seats: seats, leaves: make([]leaf, p.reach[seats])}
+func newTree(p *pool, a ask) *tree {
+	t := &tree{pool: p, size: 1, ask: a, leaves: make([]leaf, p.reach[a.seats])}
 	for t.size < len(t.leaves) {
 		t.size *= 2
 	}
@@ -119,7 +125,7 @@ func newTree(p *pool, seats int) *tree {
 	}
 	for i := range t.leaves {
 		u := &p.units[i]
-		bound := u.bound(seats)
+		bound := u.bound(a.seats)
 		t.leaves[i] = leaf{rowPick: rowPick{key: bound, floor: bound}, order: u.order}
 		t.winner[t.size+i] = i
 	}
@@ -143,13 +149,10 @@ func (t *tree) better(a, b int) int {
 	return a
 }
 
-// lower makes what is remembered of a unit a lower bound again.
-func (t *tree) lower(u *unit, unit int, change uint8) {
+// lower makes what is remembered of a unit a lower bound again: no pick that was freed has a lower key than bound.
+func (t *tree) lower(unit int, bound int64) {
 	l := &t.leaves[unit]
-	if change&seatFreed != 0 {
-		l.floor = min(l.floor, u.bound(t.seats))
-	}
-	if l.floor < l.key {
+	if l.floor = min(l.floor, bound); l.floor < l.key {
 		l.key = l.floor
 		t.climb(unit)
 	}

@@ -180,22 +180,22 @@ func (o *Occupancy) nearestRuns(section int, a *ask, length, seats, n int) []cut
 		if r.seats != length {
 			continue
 		}
-		c := cut{key: s.sums[r.first+seats] - s.sums[r.first], first: r.first, seats: seats, table: r.table, run: i}
+		key, first := s.sums[r.first+seats]-s.sums[r.first], r.first
 		if r.table >= 0 || seats < length {
-			o.bestCut(s, r, a, &c)
+			key, first = o.bestCut(s, r, a, seats)
 		}
 		at := len(best)
-		for at > 0 && (c.key < best[at-1].key || c.key == best[at-1].key && c.first < best[at-1].first) {
+		for at > 0 && (key < best[at-1].key || key == best[at-1].key && first < best[at-1].first) {
 			at--
 		}
 		if at == n {
 			continue
 		}
 		if len(best) < n {
-			best = append(best, c)
+			best = append(best, cut{})
 		}
 		copy(best[at+1:], best[at:])
-		best[at] = c
+		best[at] = cut{key: key, first: first, seats: seats, table: r.table, run: i}
 	}
 	for i := range best {
 		x.runs[best[i].run].seats = 0
@@ -204,18 +204,19 @@ func (o *Occupancy) nearestRuns(section int, a *ask, length, seats, n int) []cut
 	return best
 }
 
-// bestCut sets the cut to the nearest seats of a run, as many as it has.
-func (o *Occupancy) bestCut(s *Section, r *run, a *ask, c *cut) {
+// bestCut finds the nearest seats of a run: the sum of their ranks, and the first of them.
+func (o *Occupancy) bestCut(s *Section, r *run, a *ask, seats int) (key int64, first int) {
 	if r.table >= 0 {
-		c.key = 0
-		o.nearest(s, r.table, a, c.seats, func(seat int) { c.key += s.rank(seat) })
-		return
+		o.nearest(s, r.table, a, seats, func(seat int) { key += s.rank(seat) })
+		return key, r.first
 	}
-	for first := r.first + 1; first+c.seats <= r.first+r.seats; first++ {
-		if key := s.sums[first+c.seats] - s.sums[first]; key < c.key {
-			c.key, c.first = key, first
+	key, first = s.sums[r.first+seats]-s.sums[r.first], r.first
+	for at := first + 1; at+seats <= r.first+r.seats; at++ {
+		if sum := s.sums[at+seats] - s.sums[at]; sum < key {
+			key, first = sum, at
 		}
 	}
+	return key, first
 }
 
 func (o *Occupancy) appendCut(places []Place, section int, a *ask, c *cut) []Place {

@@ -65,6 +65,17 @@ func (o *Occupancy) inRow(u *unit, a *ask) rowPick {
 	return best
 }
 
+// mayFit reports whether there may be a pick in a row: if not, the row need not be looked at.
+func (o *Occupancy) mayFit(u *unit, a *ask) bool {
+	s := &o.hall.sections[u.section]
+	row := &s.Rows[u.row]
+	if row.Adjacency == holdfast.AdjacencyAll || row.End-row.First > bitsPerWord {
+		return true
+	}
+	_, usable := o.freeIn(s, u.mask, a, row.First, row.End)
+	return runsOf(usable, a.seats) != 0
+}
+
 // inLine looks at all runs of a.seats in seats that stand in line: 64 seats at a time, which
 // overlap by as much as a run and two seats at its ends need.
 func (o *Occupancy) inLine(u *unit, a *ask, first, end int, singles bool, best *rowPick) {
@@ -80,7 +91,7 @@ func (o *Occupancy) inLine(u *unit, a *ask, first, end int, singles bool, best *
 			starts &= math.MaxUint64 << (a.seats + 1) // the others need what is behind
 		}
 		var single uint64
-		if singles {
+		if singles && starts != 0 {
 			if !a.open && s.accessible != nil {
 				free &^= load(s.accessible, at)
 			}
