@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// reloadInterval is how soon a changed endpoint is noticed.
+	// reloadInterval is how soon a changed endpoint is noticed while nothing is committed.
 	reloadInterval = time.Second
 	// onceInterval is how soon a manual run notices that all is told.
 	onceInterval = 100 * time.Millisecond
@@ -106,6 +106,8 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 	if err != nil {
 		return err
 	}
+	asked := make(chan chan<- error) // by the feed, to read the endpoints
+	fed.beforeMove = func(ctx context.Context) error { return ask(ctx, asked) }
 	reading, stopReading := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	if !once {
@@ -123,6 +125,7 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 		background.Wait()
 	}()
 	counted := time.Time{}
+	var answer chan<- error
 	for ctx.Err() == nil {
 		endpoints, disabled, err := d.enabled(ctx)
 		if err == nil {
@@ -130,6 +133,9 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 		}
 		if err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "[WEBHOOKS JOB] Endpoints can't be read; trying again", slog.Any("error", err))
+		}
+		if answer != nil {
+			answer <- err
 		}
 		if now := d.now(); err == nil && d.observe.Totals != nil && now.Sub(counted) >= countInterval {
 			counted = now
@@ -142,7 +148,38 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 		if once {
 			delay = onceInterval
 		}
-		pause(ctx, delay)
+		answer = awaitAsker(ctx, asked, delay)
+	}
+	return nil
+}
+
+// ask has the endpoints read, and waits for it. So what is committed after a change of an endpoint finds the endpoint
+// changed.
+func ask(ctx context.Context, asked chan<- chan<- error) error {
+	answer := make(chan error, 1)
+	select {
+	case asked <- answer:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// awaitAsker waits, at most for a delay, until the endpoints are to be read. It returns where to say that they were; nil:
+// nobody has asked.
+func awaitAsker(ctx context.Context, asked <-chan chan<- error, delay time.Duration) chan<- error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case answer := <-asked:
+		return answer
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 	return nil
 }

@@ -7,7 +7,8 @@
 //	dispatcher.go   one runner for each endpoint that is enabled; claims it with a new epoch
 //	     │
 //	feed.go         reads the changes once for all endpoints, in pages, and keeps the latest in memory;
-//	     │          a change stream wakes it after a silence
+//	     │          a change stream wakes it after a silence. After each page the endpoints are read, before anything
+//	     │          of it is taken: so what is committed after a change of an endpoint finds the endpoint changed
 //	     │
 //	take.go         takes those that the endpoint subscribes to, in the order of their numbers; an endpoint that is
 //	     │          further behind than the feed reads its own pages; how many are taken

@@ -61,6 +61,8 @@ type feed struct {
 	log     *slog.Logger
 	of      *changes.Log
 	isStill bool // nothing is read: what comes behind the end is left to a later run
+	// beforeMove is called when changes were read, before anyone can take them. It may be nil.
+	beforeMove func(ctx context.Context) error
 
 	mu      sync.Mutex
 	entries []*entry         // all changes from begin to end
@@ -107,6 +109,9 @@ func (f *feed) read(ctx context.Context) (isMore bool, err error) {
 			f.reset(end)
 		}
 		return false, err
+	}
+	if err == nil && next != from && f.beforeMove != nil {
+		err = f.beforeMove(ctx)
 	}
 	if err != nil || next == from {
 		return false, err

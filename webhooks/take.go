@@ -19,9 +19,13 @@ func (r *runner) take(ctx context.Context) error {
 		}
 		found, next, isFed, moved := r.feed.after(r.track.scanned, room)
 		r.moved = moved
+		end := r.feed.last()
+		if r.readConfig(); ctx.Err() != nil { // the endpoints were read before the feed moved
+			return nil
+		}
 		if !isFed {
 			var err error
-			if found, next, err = r.readOwn(ctx, room); err != nil {
+			if found, next, err = r.readOwn(ctx, room, end); err != nil {
 				r.moved = nil // or it would try again at once
 				return err
 			}
@@ -64,8 +68,8 @@ func (r *runner) room() int {
 	return int(max(0, min(page, int64(inMemory), documents)))
 }
 
-// readOwn reads a page behind the position. What retention has removed is passed.
-func (r *runner) readOwn(ctx context.Context, limit int) (found []*entry, next changes.Position, err error) {
+// readOwn reads a page behind the position, in front of the end of the feed. What retention has removed is passed.
+func (r *runner) readOwn(ctx context.Context, limit int, fed changes.Position) (found []*entry, next changes.Position, err error) {
 	from := r.track.scanned
 	list, next, err := r.changes.Read(ctx, &from, changes.Filter{EventID: r.endpoint.EventID}, limit)
 	if holdfast.HasCode(err, holdfast.CodeChangesGone) {
@@ -81,7 +85,15 @@ func (r *runner) readOwn(ctx context.Context, limit int) (found []*entry, next c
 		return nil, next, nil
 	}
 	for _, p := range list {
-		found = append(found, newEntry(p))
+		if p.Position.Compare(fed) < 0 {
+			found = append(found, newEntry(p))
+		}
+	}
+	if next.Compare(fed) > 0 {
+		next = fed
+	}
+	if next.Compare(from) < 0 {
+		next = from
 	}
 	return found, next, err
 }

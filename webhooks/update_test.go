@@ -1,0 +1,85 @@
+package webhooks_test
+
+import (
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/webhooks"
+)
+
+// updateCase changes an endpoint at a receiver. What is committed after that is told to another receiver, to the same one, or
+// to none.
+type updateCase struct {
+	name   string
+	types  string // before
+	change func(b *bench, id holdfast.ID, r, other *receiver) error
+	told   func(r, other *receiver) *receiver // nil: none
+}
+
+func updateCases() []updateCase {
+	same := func(r, _ *receiver) *receiver { return r }
+	none := func(_, _ *receiver) *receiver { return nil }
+	update := func(u func(other *receiver) webhooks.Update) func(*bench, holdfast.ID, *receiver, *receiver) error {
+		return func(b *bench, id holdfast.ID, _, other *receiver) error {
+			_, err := b.hooks.Update(b.Ctx(), id, u(other))
+			return err
+		}
+	}
+	disabled := webhooks.Disabled
+	return []updateCase{
+		{"more types", "holdfast.lock.*", update(func(*receiver) webhooks.Update { return webhooks.Update{Types: []string{"*"}} }), same},
+		{"fewer types", "*", update(func(*receiver) webhooks.Update { return webhooks.Update{Types: []string{"holdfast.lock.*"}} }), none},
+		{"disabled", "*", update(func(*receiver) webhooks.Update { return webhooks.Update{State: &disabled} }), none},
+		{"another URL", "*", update(func(other *receiver) webhooks.Update { return webhooks.Update{URL: &other.server.URL} }),
+			func(_, other *receiver) *receiver { return other }},
+		{"deleted", "*", func(b *bench, id holdfast.ID, _, _ *receiver) error { return b.hooks.Delete(b.Ctx(), id) }, none},
+		{"another secret", "*", func(b *bench, id holdfast.ID, r, _ *receiver) error {
+			secret, err := b.hooks.RotateSecret(b.Ctx(), id, 0)
+			if err != nil {
+				return err
+			}
+			verifier, err := standardwebhooks.NewWebhook(secret)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.verifier = verifier // a delivery that is signed by the former one fails the test
+			return err
+		}, same},
+	}
+}
+
+// acquired returns the ID of the change that tells of a lock.
+func acquired(lock holdfast.Lock) string { return "locks-" + lock.ID.String() + "-0-lock.created" }
+
+// A change of an endpoint counts for all that is committed after it.
+func TestUpdate_CountsForWhatIsCommittedAfterIt(t *testing.T) {
+	t.Parallel()
+	for _, row := range updateCases() {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			r, other, witness := newReceiver(t), newReceiver(t), newReceiver(t)
+			id := b.endpoint(r, row.types)
+			other.verifier = r.verifier
+			b.endpoint(witness)
+			b.run()
+			lock := b.Acquire(b.Event(1), 1, testenv.Soon())
+			testenv.WaitFor(t, func() bool { return r.tries()[acquired(lock)] > 0 })
+			if err := row.change(b, id, r, other); err != nil {
+				t.Fatal(err)
+			}
+			event := b.Event(2)
+			testenv.WaitFor(t, func() bool { return witness.hasAccepted([]string{created(event)}) })
+			told := row.told(r, other)
+			if told != nil {
+				testenv.WaitFor(t, func() bool { return told.hasAccepted([]string{created(event)}) })
+			}
+			testenv.HoldsFor(t, time.Second, func() bool {
+				return (told == r || r.tries()[created(event)] == 0) && (told == other || other.tries()[created(event)] == 0)
+			})
+		})
+	}
+}
