@@ -25,7 +25,7 @@
 //
 // A listener gets the whole map first, and then every batch since. One that can't be given each of them
 // is reset, and gets the whole map again: it is more than maxBacklog batches behind, or maxResumed after it came
-// back; its last ID is too old, of other sections, or was not of the last message of a batch; or the event has got
-// another plan. A gap in the change stream needs no reset. A map that can't be read is not sent: the listeners wait until it has been
-// repaired.
+// back; its last ID is too old, of other sections, of another process that has read other maps, or was not of the last
+// message of a batch; or the event has got another plan. Its IDs go on to rise. A gap in the change stream needs no reset. A map
+// that can't be read is not sent: the listeners wait until it has been repaired.
 package live

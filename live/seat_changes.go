@@ -9,6 +9,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
+// maxAhead is how far the IDs of another process may be ahead of those of this one: a minute, in units of the 37 bits of an ID
+// that rise.
+const maxAhead = 60 << 28 >> prefixShift
+
 // seatRetryDelay is the pause after a map could not be read.
 const seatRetryDelay = time.Second
 
@@ -194,7 +198,25 @@ func (s *seatChanges) add(l *Listener) error {
 		}
 	}
 	l.resetDue = l.last == 0 && l.lastID != 0
+	if l.resetDue {
+		s.outrun(l.lastID >> prefixBits)
+	}
 	return nil
+}
+
+// outrun makes the next IDs higher than that of a client, which has it from another process, unless it is of a time that
+// has not come: IDs rise also for clients that are reset.
+func (s *seatChanges) outrun(prefix int64) {
+	last := s.batches[len(s.batches)-1]
+	if prefix < last.prefix || prefix > last.seq>>prefixShift+maxAhead {
+		return
+	}
+	if !last.isEmpty() {
+		last = &batch{seq: last.seq, revision: last.revision, hall: last.hall}
+		s.push(last)
+	}
+	last.prefix = prefix + 1
+	s.texts, s.wholeTexts = texts{}, texts{}
 }
 
 // next returns the batches that the listener has not received, or everything if it has received nothing,
