@@ -204,8 +204,8 @@ func (s *seatChanges) add(l *Listener) error {
 	return nil
 }
 
-// outrun makes the next IDs higher than that of a client, which has it from another process, unless it is of a time that
-// has not come: IDs rise also for clients that are reset.
+// outrun makes the next IDs higher than that of a client which can't be resumed, such as one from another process: IDs rise for it
+// too. An ID of a time that has not come is none of ours.
 func (s *seatChanges) outrun(prefix int64) {
 	last := s.batches[len(s.batches)-1]
 	if prefix < last.prefix || prefix > last.seq>>prefixShift+maxAhead {

@@ -106,7 +106,7 @@ func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error
 	if err != nil {
 		return err
 	}
-	asked := make(chan chan<- error) // by the feed, to read the endpoints
+	asked := make(chan chan<- error) // see ask
 	fed.beforeMove = func(ctx context.Context) error { return ask(ctx, asked) }
 	reading, stopReading := context.WithCancel(ctx)
 	var background sync.WaitGroup
@@ -170,8 +170,8 @@ func ask(ctx context.Context, asked chan<- chan<- error) error {
 	}
 }
 
-// awaitAsker waits, at most for a delay, until the endpoints are to be read. It returns where to say that they were; nil:
-// nobody has asked.
+// awaitAsker waits, at most for a delay, until the feed asks. It returns where to say that the endpoints were read; nil: it has
+// not asked.
 func awaitAsker(ctx context.Context, asked <-chan chan<- error, delay time.Duration) chan<- error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

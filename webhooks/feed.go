@@ -61,7 +61,7 @@ type feed struct {
 	log     *slog.Logger
 	of      *changes.Log
 	isStill bool // nothing is read: what comes behind the end is left to a later run
-	// beforeMove is called when changes were read, before anyone can take them. It may be nil.
+	// beforeMove is called when changes were read, before they can be taken.
 	beforeMove func(ctx context.Context) error
 
 	mu      sync.Mutex
@@ -106,11 +106,14 @@ func (f *feed) read(ctx context.Context) (isMore bool, err error) {
 	if holdfast.HasCode(err, holdfast.CodeChangesGone) { // the database was restored, or retention was faster
 		_, end, err := f.of.Ends(ctx)
 		if err == nil {
+			err = f.beforeMove(ctx)
+		}
+		if err == nil {
 			f.reset(end)
 		}
 		return false, err
 	}
-	if err == nil && next != from && f.beforeMove != nil {
+	if err == nil && next != from {
 		err = f.beforeMove(ctx)
 	}
 	if err != nil || next == from {

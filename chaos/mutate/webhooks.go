@@ -9,7 +9,7 @@ var webhookMutations = []mutation{
 		from: "if len(waiting) == 0 {\n\t\tt.ready", to: "if true {\n\t\tt.ready",
 		pkg: "./webhooks", tests: "Track_KeepsTheOrder"},
 	{name: "what is committed after a change of an endpoint finds the endpoint as it was", file: "webhooks/feed.go",
-		from: "err = f.beforeMove(ctx)", to: "err = nil",
+		from: "if err == nil && next != from {\n\t\terr = f.beforeMove(ctx)", to: "if err == nil && next != from {\n\t\terr = nil",
 		pkg: "./webhooks", tests: "Update_CountsForWhat"},
 	{name: "a runner that was replaced writes", file: "webhooks/flush.go",
 		from: `mongodb.Is("internal.epoch", f.epoch)`, to: `mongodb.Is("state", Enabled)`,
