@@ -31,6 +31,10 @@ var sharedMongod struct {
 // if a goroutine is left.
 func Main(m *testing.M) {
 	status := m.Run()
+	if err := dropPool(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = max(status, 1)
+	}
 	if sharedMongod.server != nil {
 		sharedMongod.server.Stop()
 	}

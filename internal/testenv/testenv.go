@@ -10,7 +10,6 @@ package testenv
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
@@ -56,15 +55,13 @@ const (
 	Batch         = 500
 )
 
-// New returns services on an empty database, which is dropped after the test.
+// New returns services on an empty database, which no other test uses meanwhile.
 func New(t testing.TB) *Env {
 	t.Helper()
-	e := Open(t, URI(t), "holdfast_test_"+strings.ToLower(rand.Text()[:12]))
-	t.Cleanup(func() {
-		if err := e.DB.Drop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	p := takeDatabase()
+	p.giveBackAfter(t)
+	e := Open(t, URI(t), p.name)
+	p.note(t)
 	return e
 }
 
@@ -72,8 +69,10 @@ func New(t testing.TB) *Env {
 // finished.
 func NewShared(t testing.TB) *Env {
 	t.Helper()
-	uri, name := URI(t), "holdfast_test_"+strings.ToLower(rand.Text()[:12])
-	db, err := mongodb.Connect(t.Context(), uri, name, mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System})
+	p := newDatabase()
+	p.giveBackAfter(t)
+	uri := URI(t)
+	db, err := mongodb.Connect(t.Context(), uri, p.name, mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +80,7 @@ func NewShared(t testing.TB) *Env {
 	if err := errors.Join(err, db.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	e := Open(t, uri, name)
-	t.Cleanup(func() {
-		if err := e.DB.Drop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
+	return Open(t, uri, p.name)
 }
 
 // Open returns services on a database, which several Envs may share. A command monitor sees
