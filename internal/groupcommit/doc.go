@@ -21,6 +21,9 @@
 //	the commit takes over 50 ms          its lane serves other keys meanwhile
 //	the commit waits to be tried again   another key commits meanwhile (Batch.Rest)
 //
+// A commit costs about as much for few commands as for many. So while a key with many commands commits, a lane with few
+// keys waits for the end of that, for 10 ms at most: one commit of the few for each of the many.
+//
 // Commands that can't share a commit (Options.MayShare), keys with many commands, and keys that
 // yield to other processes need no lane. If shared commits keep failing, because other processes write the same keys,
 // keys share fewer of them (sharing).

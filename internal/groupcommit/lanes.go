@@ -36,6 +36,7 @@ func (q *Queue[K, C, R]) runLane() {
 
 // commitReady commits a batch; false if the lane is closed.
 func (q *Queue[K, C, R]) commitReady() (isOpen bool) {
+	q.makeWay()
 	q.slots <- struct{}{}
 	defer func() { <-q.slots }()
 	q.awaitCallers(func() int { return q.waiting })
@@ -51,6 +52,44 @@ func (q *Queue[K, C, R]) commitReady() (isOpen bool) {
 		q.share(groups)
 	}
 	return leave()
+}
+
+// longestWay is how long a lane makes way for the commit of a long line.
+const longestWay = 10 * time.Millisecond
+
+// makeWay lets a lane that has few keys wait until a commit of a long line ends: a commit costs about the same for few
+// commands as for many, so the callers of the long line would pay for those of the few.
+func (q *Queue[K, C, R]) makeWay() {
+	q.mu.Lock()
+	if q.long == 0 || len(q.ready) >= longLine {
+		q.mu.Unlock()
+		return
+	}
+	if q.ended == nil {
+		q.ended = make(chan struct{})
+	}
+	ended := q.ended
+	q.mu.Unlock()
+	select {
+	case <-ended:
+	case <-time.After(longestWay):
+	}
+}
+
+// noteLong counts a commit of a long line, until the function that it returns is called.
+func (q *Queue[K, C, R]) noteLong() (end func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.long++
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.long--
+		if q.ended != nil {
+			close(q.ended)
+			q.ended = nil
+		}
+	}
 }
 
 // takeUpReady returns the next batch of the keys that are ready. It closes the lane if there is

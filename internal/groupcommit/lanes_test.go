@@ -123,6 +123,41 @@ func TestLanes_CommandsThatCantShareGoApart(t *testing.T) {
 	})
 }
 
+// A lane with few keys makes way for the commit of a long line: until that ends, but not for long.
+func TestLanes_MakeWayForALongLine(t *testing.T) {
+	withHarness(t, alwaysShare, func(s *harness) {
+		first, second := s.busy()
+		for i := range longLine {
+			s.submit("a", i)
+		}
+		first.succeed()
+		long := s.next()
+		for i := range longLine {
+			s.submit("a", i)
+		}
+		s.submit("b", 1)
+		s.submit("c", 2)
+		s.noCall() // though there is a lane
+		long.succeed()
+		calls := map[int]*call{}
+		for range 2 {
+			c := s.next()
+			calls[len(c.batch.Groups)] = c
+		}
+		if len(calls) != 2 {
+			t.Fatalf("the batches are %v, want a's, and that of b and c", calls)
+		}
+		calls[2].succeed()
+
+		s.submit("b", 3)
+		s.noCall()
+		<-time.After(longestWay)
+		s.nextGroups("b[3]").succeed()
+		calls[1].succeed()
+		second.succeed()
+	})
+}
+
 // A key with many commands has a commit of its own, and waits for no lane.
 func TestLanes_ALongLineGoesApart(t *testing.T) {
 	withHarness(t, alwaysShare, func(s *harness) {

@@ -24,6 +24,8 @@ type Queue[K comparable, C, R any] struct {
 	ready   []*line[K, C, R]     // those that wait for a lane
 	waiting int                  // commands in all lines that are not taken up
 	lanes   int                  // that run
+	long    int                  // commits of long lines that run
+	ended   chan struct{}        // closed when one of these ends; nil if no lane waits for that
 	sharing sharing
 	running int           // goroutines that Close waits for
 	idle    chan struct{} // closed once running is 0; nil if no Close waits
@@ -160,6 +162,9 @@ func (q *Queue[K, C, R]) runApart(l *line[K, C, R], delay time.Duration) {
 	q.mu.Lock()
 	requests := q.takeUp(l, q.options.MaxBatch)
 	q.mu.Unlock()
+	if len(requests) >= longLine {
+		defer q.noteLong()()
+	}
 	if len(requests) > 0 {
 		q.commit(group[K, C, R]{line: l, requests: requests})
 	}
