@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -163,6 +165,32 @@ func TestShare_AnEventThatCantBeChangedFailsNoOther(t *testing.T) {
 		}
 	}
 	w.Set("events", events[7], bson.D{{Key: "internal", Value: bson.D{}}})
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// An event that is remembered with more seats than it has is refused, and fails no other one. MongoDB's validator would not
+// let its counter fall below 0: that says nothing of the event.
+func TestShare_AnEventThatIsSoldOutElsewhereFailsNoOther(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p, another, events := newProcess(t, w), newProcess(t, w), manyEvents(w)
+	for _, process := range []*pipeline.Pipeline{p, another} {
+		atOnce(process, events, func(i int) inventory.Acquire { return acquire(events[i], 1, "") }) // now they are remembered
+	}
+	soldOut := events[7]
+	w.Acquire(soldOut, 8, testenv.Soon())
+	_, err := another.CommitGroups(t.Context(), commands{soldOut: {acquire(soldOut, 1, "")}, events[8]: {acquire(events[8], 1, "")}})
+	if !errors.Is(err, store.ErrStale) {
+		t.Errorf("together: got %v, want ErrStale", err)
+	}
+	_, errs := atOnce(p, events, func(i int) inventory.Acquire { return acquire(events[i], 1, "") })
+	for i, err := range errs {
+		want := holdfast.Code("")
+		if events[i] == soldOut {
+			want = holdfast.CodeSeatsUnavailable
+		}
+		wantCode(t, err, want)
+	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 

@@ -22,7 +22,8 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 }
 
 // writeEvents writes the events of the plans, and returns them as they are then. Several take one command for all
-// writes, and one read.
+// writes, and one read, by which most guards are checked. MongoDB plans a query for each write that has a condition
+// beside the ID, which takes longer than the write.
 func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eventDoc, error) {
 	if len(plans) == 1 && plans[0].Event != nil {
 		doc, err := s.writeEvent(ctx, plans[0].EventID, *plans[0].Event, plans[0].writer())
@@ -33,10 +34,12 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 	for _, p := range plans {
 		if p.Event != nil {
 			eventIDs = append(eventIDs, p.EventID)
-			statements = append(statements, bson.D{
-				{Key: "q", Value: eventGuard(p.EventID, *p.Event)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())},
-				{Key: "hint", Value: mongodb.ByID},
-			})
+			write := bson.D{{Key: "q", Value: mongodb.Is("_id", p.EventID)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())}}
+			if !p.Event.IsCheckedAfterwards() {
+				write[0].Value = eventGuard(p.EventID, *p.Event)
+				write = append(write, bson.E{Key: "hint", Value: mongodb.ByID})
+			}
+			statements = append(statements, write)
 		}
 	}
 	after := map[ID]*eventDoc{}
@@ -44,17 +47,32 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 		return after, nil
 	}
 	if err := s.update(ctx, eventsName, statements, len(eventIDs)); err != nil {
-		return nil, rejectedEvent(err)
+		if mongodb.RejectedForDocument(err) { // without a guard in front of it, because it is stale or can't be changed
+			err = ErrStale
+		}
+		return nil, err
 	}
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap})
 	for i := range docs {
 		after[docs[i].ID] = &docs[i]
 	}
-	return after, err
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range plans {
+		if p.Event == nil || !p.Event.IsCheckedAfterwards() {
+			continue
+		}
+		if doc := after[p.EventID]; doc == nil || !p.Event.HeldBefore(doc.inventory(s.shared())) {
+			return nil, ErrStale
+		}
+	}
+	return after, nil
 }
 
 // writeEvent writes the event first, so the second of two transactions on it gets a
-// conflict at once. It raises the revision even if the counter stays; a Drift does not.
+// conflict at once. Its guard is a condition of the write: where processes meet on an event, a write that is undone later
+// would hold up the others meanwhile. It raises the revision even if the counter stays; a Drift does not.
 func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite, writer int32) (after eventDoc, err error) {
 	o := options.FindOneAndUpdate().SetReturnDocument(options.After)
 	if mayHaveMap(w) {

@@ -22,8 +22,8 @@ type guardCase struct {
 	change  func(f fixture)
 }
 
-// checkGuards checks that each plan is applied without the change. After the change it must
-// be stale and write nothing.
+// checkGuards checks that each plan is applied without the change, alone and together with a plan of another event. After
+// the change it must be stale and write nothing.
 func checkGuards(t *testing.T, cases []guardCase) {
 	t.Helper()
 	checkGuardsIn(t, testenv.New(t), cases)
@@ -34,19 +34,23 @@ func checkGuardsIn(t *testing.T, w *env, cases []guardCase) {
 	allowAnyCounter(t, w)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			same := newFixture(t, w, c.arrange)
-			if _, err := same.apply(c.plan(same)); err != nil {
-				t.Fatalf("without a change: %v", err)
-			}
-			f := newFixture(t, w, c.arrange)
-			plan := c.plan(f)
-			c.change(f)
-			before := f.documents()
-			if _, err := f.apply(plan); !errors.Is(err, store.ErrStale) {
-				t.Errorf("got %v, want ErrStale", err)
-			}
-			if after := f.documents(); !maps.Equal(before, after) {
-				t.Errorf("a stale plan was written:\nbefore %v\nafter  %v", before, after)
+			for where, apply := range map[string]func(fixture, inventory.Plan) (store.Applied, error){
+				"alone": fixture.apply, "beside another event": fixture.applyBeside,
+			} {
+				same := newFixture(t, w, c.arrange)
+				if _, err := apply(same, c.plan(same)); err != nil {
+					t.Fatalf("%s, without a change: %v", where, err)
+				}
+				f := newFixture(t, w, c.arrange)
+				plan := c.plan(f)
+				c.change(f)
+				before := f.documents()
+				if _, err := apply(f, plan); !errors.Is(err, store.ErrStale) {
+					t.Errorf("%s: got %v, want ErrStale", where, err)
+				}
+				if after := f.documents(); !maps.Equal(before, after) {
+					t.Errorf("%s, a stale plan was written:\nbefore %v\nafter  %v", where, before, after)
+				}
 			}
 		})
 	}
@@ -79,6 +83,7 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 		{name: "available and oversold seats", plan: acquire, change: set("oversold", 1)},
 		{name: "a fraction of a seat is available", plan: acquire, change: set("availableSeats", 8.5)},
 		{name: "oversold is no number", plan: acquire, change: set("oversold", "x")},
+		{name: "the event is seated", plan: acquire, change: set("seatingPlanId", ids.New())},
 		{name: "the event is deleted", plan: acquire, change: func(f fixture) { f.remove("events", f.event) }},
 	})
 }
@@ -123,6 +128,28 @@ func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Counter: &inventory.Counter{AvailableSeats: 8}}}
 		}, change: set("internal.rev", 1)},
 		{name: "the event is deleted", plan: restore, change: func(f fixture) { f.remove("events", f.event) }},
+		{name: "oversold is no number", plan: restore, change: set("oversold", "x")},
+		{name: "the event is seated", plan: restore, change: set("seatingPlanId", ids.New())},
+		{name: "an event whose counter can't be read and stays is changed", arrange: set("availableSeats", "eight"),
+			plan: func(f fixture) inventory.Plan {
+				return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event}}
+			}, change: set("internal.rev", 1)},
+		{name: "an event that gets another total is changed", plan: func(f fixture) inventory.Plan {
+			total := int64(11)
+			return inventory.Plan{Event: &inventory.EventWrite{
+				IfUnchanged: f.read.Event, Available: 1, Fields: holdfast.EventChange{TotalSeats: &total}}}
+		}, change: set("internal.rev", 1)},
+		{name: "an event that gets another status is changed", plan: func(f fixture) inventory.Plan {
+			status := holdfast.Closed
+			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Fields: holdfast.EventChange{Status: &status}}}
+		}, change: set("internal.rev", 1)},
+		{name: "an event that gets a plan is changed", plan: func(f fixture) inventory.Plan {
+			plan := ids.New()
+			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Fields: holdfast.EventChange{SeatingPlanID: &plan}}}
+		}, change: set("internal.rev", 1)},
+		{name: "an event that gets another counter is changed", plan: func(f fixture) inventory.Plan {
+			return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event, Counter: &inventory.Counter{AvailableSeats: 7}}}
+		}, change: set("internal.rev", 1)},
 	})
 }
 
@@ -329,4 +356,51 @@ func TestForeignIndex_SaysNothingAboutKeys(t *testing.T) {
 	if _, _, err := w.Store.CreateEvent(w.Ctx(), event, holdfast.CreationKey{}, ""); !testenv.IsOfForeignIndex(err) {
 		t.Errorf("an event: %v", err)
 	}
+}
+
+// Whatever other software leaves in an event: what several events' transaction accepts, the guard of a single one accepts.
+func TestApply_GuardsBesideAnotherEventAcceptNoMore(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	allowAnyCounter(t, w)
+	allowFormer(t, w)
+	other := newFixture(t, w, nil)
+	nothing := store.EventPlan{EventID: other.event, Plan: inventory.Plan{Event: &inventory.EventWrite{}}}
+	accepted, refused := 0, 0
+	for name, write := range map[string]func(f fixture) *inventory.EventWrite{
+		"at least": func(fixture) *inventory.EventWrite { return &inventory.EventWrite{AtLeast: 8, Available: -8} },
+		"if unchanged": func(f fixture) *inventory.EventWrite {
+			return &inventory.EventWrite{IfUnchanged: f.read.Event, Available: -1}
+		},
+	} {
+		for _, changed := range []string{
+			"totalSeats", "availableSeats", "oversold", "status", "maxSeatsPerUser", "seatingPlanId", "internal", "internal.rev", "rev", "fixes",
+		} {
+			for _, value := range testenv.Extremes() {
+				apply := func(beside ...store.EventPlan) error {
+					f := newFixture(t, w, nil)
+					plan := store.EventPlan{EventID: f.event, Plan: inventory.Plan{Event: write(f)}}
+					if value == testenv.Missing {
+						f.unset("events", f.event, changed)
+					} else {
+						f.setEvent(field(changed, value))
+					}
+					_, err := w.Store.Apply(w.Ctx(), append(beside, plan), func() error { return nil })
+					return err
+				}
+				switch alone, together := apply(), apply(nothing); {
+				case alone == nil && together == nil:
+					accepted++
+				case together != nil:
+					refused++
+				default:
+					t.Errorf("%s, with %v in %s: %v alone, and none beside another event", name, value, changed, alone)
+				}
+			}
+		}
+	}
+	if accepted == 0 || refused == 0 {
+		t.Errorf("%d were accepted, %d refused", accepted, refused)
+	}
+	t.Logf("%d were accepted, %d refused", accepted, refused)
 }

@@ -70,6 +70,19 @@ func (f fixture) apply(plan inventory.Plan) (store.Applied, error) {
 	return applied[0], nil
 }
 
+// applyBeside applies a plan together with one of another event.
+func (f fixture) applyBeside(plan inventory.Plan) (store.Applied, error) {
+	other := newFixture(f.t, f.env, nil)
+	plans := []store.EventPlan{
+		{EventID: other.event, Plan: inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}}, {EventID: f.event, Plan: plan},
+	}
+	applied, err := f.Store.Apply(f.Ctx(), plans, func() error { return nil })
+	if err != nil {
+		return store.Applied{}, err
+	}
+	return applied[1], nil
+}
+
 // documents are the stored documents of the event, by collection and ID.
 func (f fixture) documents() map[string]string {
 	f.t.Helper()

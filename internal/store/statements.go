@@ -13,7 +13,7 @@ import (
 
 // The guards and updates of a plan's writes, as commands of MongoDB.
 
-// eventGuard matches the event if it is as the plan requires.
+// eventGuard matches the event if it is as the plan requires. HeldBefore of the write must not accept more.
 func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	is := mongodb.Is("_id", id)
 	switch before := w.IfUnchanged; {
