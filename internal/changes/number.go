@@ -156,11 +156,15 @@ func (l *Log) number(ctx context.Context, isSearch bool) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Without a condition beside the ID MongoDB plans no query. Nothing else numbers meanwhile: it would have moved the end.
 	statements := make([]bson.D, len(records))
 	for i, r := range records {
-		which := mongodb.And(mongodb.Is("_id", r.ID), unnumbered, r.ofEvent())
 		give := bson.D{{Key: "$set", Value: bson.D{{Key: "seq", Value: before.Last + int64(i) + 1}}}}
-		statements[i] = bson.D{{Key: "q", Value: which}, {Key: "u", Value: give}, {Key: "hint", Value: mongodb.ByID}}
+		statements[i] = bson.D{{Key: "q", Value: mongodb.Is("_id", r.ID)}, {Key: "u", Value: give}}
+		if l.db.Sharded() {
+			statements[i][0].Value = mongodb.And(mongodb.Is("_id", r.ID), unnumbered, r.ofEvent())
+			statements[i] = append(statements[i], bson.E{Key: "hint", Value: mongodb.ByID})
+		}
 	}
 	var answer struct {
 		N int `bson:"n"`
