@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast"
@@ -173,6 +174,7 @@ func manyByProcesses(s settings, way routing) *result {
 // hotAmongMany measures one event while other clients lock seats of the other ones, which are checked but not counted.
 func hotAmongMany(s settings, others int) *result {
 	var beside atomic.Int64
+	var running sync.WaitGroup
 	prepare := func(ctx context.Context, e *env) (operation, error) {
 		beside.Store(0)
 		events, err := e.createEvents(ctx, manyCount)
@@ -181,7 +183,7 @@ func hotAmongMany(s settings, others int) *result {
 		}
 		user, until := ids.New(), clock.System().Add(s.duration)
 		for c := range others {
-			go func() {
+			running.Go(func() {
 				for n := 0; clock.System().Before(until); n++ {
 					event := events[1+rand.IntN(manyCount-1)]
 					ok, err := e.lockSeats(ctx, holdfast.LockRequest{EventID: event, UserID: user, Seats: 1, Key: fmt.Sprint("o", requestKey(c, n))})
@@ -189,16 +191,14 @@ func hotAmongMany(s settings, others int) *result {
 						beside.Add(1)
 					}
 				}
-			}()
+			})
 		}
 		return func(ctx context.Context, client, n int) (bool, error) {
 			return e.lockSeats(ctx, holdfast.LockRequest{EventID: events[0], UserID: user, Seats: 1, Key: requestKey(client, n)})
 		}, nil
 	}
 	verify := func(ctx context.Context, e *env, m measurement) error {
-		if err := e.Pipeline.Close(ctx); err != nil {
-			return err
-		}
+		running.Wait()
 		m.Granted += int(beside.Load())
 		return checkGranted(ctx, e, m)
 	}
