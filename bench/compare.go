@@ -188,7 +188,7 @@ func compareRecovery(ctx context.Context, s settings, builds []build, rows []*re
 	for _, b := range builds {
 		uri := s.mongoURI
 		if uri == "" {
-			mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr})
+			mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr, CacheGB: cacheGB})
 			if err != nil {
 				return nil, err
 			}

@@ -18,6 +18,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
+// cacheGB is the cache of a mongod, in GiB. All that a run leaves has room in it, as on a server that has enough memory. A
+// mongod of the tests has less, and by default MongoDB takes half of the machine's memory.
+const cacheGB = 4
+
 // env is the environment of one measurement: a new database and the services on
 // it.
 type env struct {

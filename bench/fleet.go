@@ -176,7 +176,7 @@ func measureFleet(ctx context.Context, s settings, apis int, seated bool) (m mea
 // deploy starts all processes, and creates events and customers. What it returns has to be stopped, also after an error.
 func deploy(ctx context.Context, s settings, model onSale, apis int, seated bool) (d *deployment, err error) {
 	d = &deployment{}
-	if d.set, err = devserver.StartReplicaSet(ctx, devserver.MongodOptions{Progress: os.Stderr}, fleetMembers); err != nil {
+	if d.set, err = devserver.StartReplicaSet(ctx, devserver.MongodOptions{Progress: os.Stderr, CacheGB: cacheGB}, fleetMembers); err != nil {
 		return d, err
 	}
 	s.mongoURI = d.set.URI

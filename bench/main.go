@@ -128,7 +128,7 @@ func exitStatus(err error) (status int) {
 // measureAll runs the selected rows of all scenarios and writes the results.
 func measureAll(ctx context.Context, s settings) error {
 	if s.mongoURI == "" {
-		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr})
+		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr, CacheGB: cacheGB})
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func onReplicaSet(s settings) (rows []*result) {
 			r := inProcess(s, row)
 			r.measure = func(ctx context.Context) (m measurement, err error) {
 				if set == nil {
-					if set, err = devserver.StartReplicaSet(ctx, devserver.MongodOptions{}, members); err != nil {
+					if set, err = devserver.StartReplicaSet(ctx, devserver.MongodOptions{CacheGB: cacheGB}, members); err != nil {
 						return measurement{}, err
 					}
 				}

@@ -171,7 +171,7 @@ func readMeasured(file string) (map[string]float64, error) {
 // the machine affects both.
 func measureForSimulation(ctx context.Context, s settings) error {
 	if s.mongoURI == "" {
-		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr})
+		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr, CacheGB: cacheGB})
 		if err != nil {
 			return err
 		}

@@ -60,14 +60,11 @@ type steady struct {
 	rows                     []steadyRow
 }
 
-// steadyCacheGB keeps all that an hour leaves in the cache of mongod, as a server does that has enough memory.
-const steadyCacheGB = 4
-
 // measureSteady loads a deployment with a steady mix of customers, at half the best rate, and shows whether memory,
 // goroutines, connections and latency stay flat. It writes a table, a chart and the figures.
 func measureSteady(ctx context.Context, s settings) (err error) {
 	if s.mongoURI == "" {
-		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr, CacheGB: steadyCacheGB})
+		mongod, err := devserver.StartMongod(ctx, devserver.MongodOptions{Progress: os.Stderr, CacheGB: cacheGB})
 		if err != nil {
 			return err
 		}
