@@ -53,11 +53,11 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 		return nil, err
 	}
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap})
-	for i := range docs {
-		after[docs[i].ID] = &docs[i]
-	}
 	if err != nil {
 		return nil, err
+	}
+	for i := range docs {
+		after[docs[i].ID] = &docs[i]
 	}
 	for _, p := range plans {
 		if p.Event == nil || !p.Event.IsCheckedAfterwards() {
