@@ -78,8 +78,8 @@ func (a *api) placesIn(ctx context.Context, eventID, planID holdfast.ID, seatIDs
 	return a.placeBodies(ctx, seatIDs, places, err)
 }
 
-// readPlaces reads where seats are, in the plan that an event had. The end of a booking whose lock ended before does not read its
-// event, so the record does not say which plan: it counts as the present one.
+// readPlaces reads where seats are, in the plan that an event had. Without one, as in a record of a former revision at the end of
+// a booking whose lock had ended before, it is the present one.
 func (a *api) readPlaces(ctx context.Context, eventID, planID holdfast.ID, seatIDs []string, section string) ([]holdfast.Place, error) {
 	if planID.IsZero() {
 		return a.Seats.Places(ctx, eventID, seatIDs, section)

@@ -44,10 +44,22 @@ type Record struct {
 	items []byte    // a BSON array without its end
 	n     int
 	types []string
+	seats bool // of a plan are in a change
 }
 
 // IsEmpty reports whether nothing was added.
 func (r *Record) IsEmpty() bool { return r.n == 0 }
+
+// LacksPlan reports whether a change has seats of a plan, and the record does not say which.
+func (r *Record) LacksPlan() bool { return r.seats && r.PlanID.IsZero() }
+
+// SetPlan says which plan the seats of the changes are of.
+func (r *Record) SetPlan(planID ID) {
+	r.PlanID = planID
+	for _, part := range r.full {
+		part.PlanID = planID
+	}
+}
 
 // maxItems is how many bytes of changes a document has at least before the next one is begun. A sweep may end
 // thousands of locks with dozens of seats each, and MongoDB takes at most 16 MiB.
@@ -86,11 +98,11 @@ func (r *Record) Add(c *holdfast.Change) {
 	switch {
 	case c.Lock != nil:
 		part, b = bsoncore.AppendDocumentElementStart(b, "lock")
-		b = appendLock(b, c.Lock)
+		b, r.seats = appendLock(b, c.Lock), r.seats || hasSeats(c.Lock.SeatIDs, c.Lock.Section)
 		b, _ = bsoncore.AppendDocumentEnd(b, part)
 	case c.Booking != nil:
 		part, b = bsoncore.AppendDocumentElementStart(b, "booking")
-		b = appendBooking(b, c.Booking)
+		b, r.seats = appendBooking(b, c.Booking), r.seats || hasSeats(c.Booking.SeatIDs, c.Booking.Section)
 		b, _ = bsoncore.AppendDocumentEnd(b, part)
 	case c.Payment != nil:
 		part, b = bsoncore.AppendDocumentElementStart(b, "payment")
@@ -180,6 +192,8 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 	b, _ = bsoncore.AppendArrayEnd(b, list)
 	return b
 }
+
+func hasSeats(seatIDs []string, section string) bool { return len(seatIDs) > 0 || section != "" }
 
 func appendSeats(b []byte, seatIDs []string, section string) []byte {
 	if len(seatIDs) > 0 {

@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // insertChanges records what the plans have changed: the last write of a transaction.
@@ -13,7 +16,33 @@ func (s *Store) insertChanges(ctx context.Context, plans []EventPlan, applied []
 	for i := range plans {
 		records = append(records, plans[i].records(applied[i])...)
 	}
+	if err := s.readPlans(ctx, records); err != nil {
+		return err
+	}
 	return changes.Insert(ctx, s.db, records...)
+}
+
+// readPlans reads which seating plans the seats of changes are of, where the event was not needed: at the end of a booking whose
+// lock ended before. Later the event may have another plan, and a change is told the same way forever.
+func (s *Store) readPlans(ctx context.Context, records []*changes.Record) error {
+	var eventIDs []ID
+	for _, r := range records {
+		if r.LacksPlan() {
+			eventIDs = append(eventIDs, r.EventID)
+		}
+	}
+	if eventIDs == nil {
+		return nil
+	}
+	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), mongodb.Only(planField)})
+	for _, d := range docs {
+		for _, r := range records {
+			if r.EventID == d.ID {
+				r.SetPlan(d.SeatingPlanID.ID)
+			}
+		}
+	}
+	return err
 }
 
 // records are what a plan has changed of its event. Bookings that name another event than their lock, which only
