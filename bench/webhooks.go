@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"time"
 
@@ -196,8 +196,6 @@ func (r *webhookReceiver) noteIn(ctx context.Context, m *measurement) error {
 
 func (r *webhookReceiver) url() string { return "http://" + r.listen.Addr().String() }
 
-var changeTime = regexp.MustCompile(`"time":"([^"]+)"`)
-
 func (r *webhookReceiver) receive(request *fasthttp.RequestCtx) {
 	arrived := wallClock()
 	request.SetStatusCode(fasthttp.StatusNoContent)
@@ -205,11 +203,9 @@ func (r *webhookReceiver) receive(request *fasthttp.RequestCtx) {
 		<-r.closed
 		return
 	}
-	match := changeTime.FindSubmatch(request.PostBody())
-	if match == nil {
-		return
-	}
-	if committed, err := time.Parse(time.RFC3339Nano, string(match[1])); err == nil {
+	_, rest, _ := bytes.Cut(request.PostBody(), []byte(`"time":"`))
+	committedAt, _, _ := bytes.Cut(rest, []byte(`"`))
+	if committed, err := time.Parse(time.RFC3339Nano, string(committedAt)); err == nil {
 		r.mu.Lock()
 		r.lags = append(r.lags, arrived.Sub(committed))
 		r.mu.Unlock()

@@ -19,10 +19,10 @@ const (
 	maxEmpty         = 3
 	// readDelay passes after a read that failed.
 	readDelay = time.Second
-	// page is how many changes are read at once, and maxFed how many of the latest ones are kept in memory for all
-	// endpoints.
-	page   = 500
-	maxFed = 4096
+	// fedPage is how many changes are read at once, and maxFed how many of the latest ones are kept in memory, for all
+	// endpoints. A page that ends within a record has all of it decoded again, and a hot event has records of hundreds.
+	fedPage = 2000
+	maxFed  = 4096
 )
 
 // Encode makes the CloudEvent of a change, as GET /api/changes lists it.
@@ -81,15 +81,17 @@ func newFeed(ctx context.Context, of *changes.Log, log *slog.Logger, isStill boo
 func (f *feed) run(ctx context.Context) {
 	waker, isWoken := f.of.NewNumberWaker(idlePollInterval), false
 	for empty := 0; ctx.Err() == nil; empty++ {
-		isMore, err := f.read(ctx)
+		n, err := f.read(ctx)
 		delay := pollInterval
 		switch {
 		case err != nil && ctx.Err() == nil:
 			f.log.WarnContext(ctx, "[WEBHOOKS JOB] Changes can't be read; trying again", slog.Any("error", err))
 			delay = readDelay
-		case isMore:
+		case n >= fedPage:
 			empty, isWoken = 0, false
 			continue
+		case n > 0:
+			empty = 0
 		case empty >= maxEmpty && !isWoken:
 			isWoken = waker.Wait(ctx, f.end)
 			continue
@@ -99,10 +101,10 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// read reads one page. isMore: there may be another one.
-func (f *feed) read(ctx context.Context) (isMore bool, err error) {
+// read reads one page, and returns how many changes it has. If they are fewer than a page, there are no others.
+func (f *feed) read(ctx context.Context) (n int, err error) {
 	from := f.end
-	found, next, err := f.of.Read(ctx, &from, changes.Filter{}, page)
+	found, next, err := f.of.Read(ctx, &from, changes.Filter{}, fedPage)
 	if holdfast.HasCode(err, holdfast.CodeChangesGone) { // the database was restored, or retention was faster
 		_, end, err := f.of.Ends(ctx)
 		if err == nil {
@@ -111,13 +113,13 @@ func (f *feed) read(ctx context.Context) (isMore bool, err error) {
 		if err == nil {
 			f.reset(end)
 		}
-		return false, err
+		return 0, err
 	}
 	if err == nil && next != from {
 		err = f.beforeMove(ctx)
 	}
 	if err != nil || next == from {
-		return false, err
+		return 0, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,7 +132,7 @@ func (f *feed) read(ctx context.Context) (isMore bool, err error) {
 		f.entries = append([]*entry(nil), f.entries[surplus:]...)
 	}
 	f.notify()
-	return true, nil
+	return len(found), nil
 }
 
 func (f *feed) reset(at changes.Position) {

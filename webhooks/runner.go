@@ -52,6 +52,8 @@ type runner struct {
 	health   health
 	blocked  map[string]bool // subjects with documents that are PENDING
 	pending  int64           // such documents; perhaps there are fewer
+	tries    chan *try
+	senders  int // goroutines that take tries
 	results  chan tried
 	inFlight int
 
@@ -84,6 +86,7 @@ func (r *runner) run(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
 	defer stopSending()
+	defer close(r.tries)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {

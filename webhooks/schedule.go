@@ -39,6 +39,9 @@ func earlyAt(now time.Time, attempts int64, retryAfter time.Duration) time.Time 
 
 // parseRetryAfter reads the header of an answer: seconds, or a date. What can't be read, or is past, is 0.
 func parseRetryAfter(value string, now time.Time) time.Duration {
+	if value == "" {
+		return 0
+	}
 	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return time.Duration(max(0, min(seconds, int64(maxRetryAfter/time.Second)))) * time.Second
 	}

@@ -1,12 +1,10 @@
 package webhooks
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/valyala/fasthttp"
 
 	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/version"
@@ -70,12 +69,16 @@ type result struct {
 // isGone: the endpoint wants no deliveries any more.
 func (r result) isGone() bool { return r.status == http.StatusGone }
 
-// sender posts to one endpoint.
+// sender posts to one endpoint. All its tries have one context.
 type sender struct {
-	transport    *http.Transport // no http.Client, which follows redirects
+	dialer       net.Dialer
+	tls          *tls.Config
 	timeout      time.Duration
 	clock        clock.Clock
 	allowPrivate bool
+
+	mu     sync.Mutex
+	target *target // of the last URL
 }
 
 // hooks are for tests.
@@ -95,8 +98,8 @@ func (s *Service) wakeEvery() time.Duration { return cmp.Or(s.hooks.wakeEvery, w
 
 // newSender returns a sender whose connections are its own. It uses no proxy of the environment, and follows no redirect.
 func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
-	dialer := &net.Dialer{Timeout: tryTimeout, Resolver: o.resolver}
-	dialer.Control = func(network, address string, c syscall.RawConn) error {
+	s := &sender{clock: now, allowPrivate: allowPrivate, timeout: cmp.Or(o.timeout, tryTimeout), tls: o.tls}
+	s.dialer = net.Dialer{Resolver: o.resolver, Control: func(network, address string, c syscall.RawConn) error {
 		if !allowPrivate {
 			if err := checkConnection(network, address, c); err != nil {
 				return err
@@ -106,19 +109,38 @@ func newSender(allowPrivate bool, now clock.Clock, o hooks) *sender {
 			return o.control(address)
 		}
 		return nil
-	}
-	config := o.tls
-	if config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	return &sender{clock: now, allowPrivate: allowPrivate, timeout: cmp.Or(o.timeout, tryTimeout), transport: &http.Transport{
-		Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: tryTimeout,
-		MaxIdleConnsPerHost: maxInFlight, MaxConnsPerHost: maxInFlight, IdleConnTimeout: idleConnTimeout,
-		MaxResponseHeaderBytes: maxAnswerHeader, DisableCompression: true,
 	}}
+	if s.tls == nil {
+		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return s
 }
 
-func (s *sender) close() { s.transport.CloseIdleConnections() }
+func (s *sender) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.target != nil {
+		s.target.pool.CloseIdleConnections()
+	}
+}
+
+// targetOf is where a URL leads. The endpoint's URL may change.
+func (s *sender) targetOf(ctx context.Context, url string) (*target, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.target != nil && s.target.url == url {
+		return s.target, nil
+	}
+	t, err := s.newTarget(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if s.target != nil {
+		s.target.pool.CloseIdleConnections()
+	}
+	s.target = t
+	return t, nil
+}
 
 // userAgent is made once: the version is searched in the program.
 var userAgent = sync.OnceValue(func() string { return "Holdfast/" + version.String() })
@@ -127,39 +149,30 @@ var userAgent = sync.OnceValue(func() string { return "Holdfast/" + version.Stri
 func (s *sender) send(ctx context.Context, url string, secrets []secret, id string, body []byte) result {
 	begun := s.clock()
 	r := result{outcome: outcomeUnreached}
-	if checkURL(url, s.allowPrivate) != nil { // it was stored while private ones were allowed
-		r.outcome = outcomePrivate
-		return r
-	}
-	inTime, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(inTime, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return r
-	}
-	request.Header.Set("Content-Type", ContentType)
-	request.Header.Set("User-Agent", userAgent())
+	request, answer := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(request)
+	defer fasthttp.ReleaseResponse(answer)
+	request.Header.SetMethod(http.MethodPost)
+	request.Header.SetContentType(ContentType)
+	request.Header.SetUserAgent(userAgent())
 	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
 	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(begun.Unix(), 10))
 	request.Header.Set(standardwebhooks.HeaderWebhookSignature, sign(secrets, id, begun, body))
-	answer, err := s.transport.RoundTrip(request)
-	if err == nil { // the status has decided
-		if answer.StatusCode >= http.StatusOK { // no time limit ends a read of the connection that 101 hands over
-			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
-		}
-		_ = answer.Body.Close()
+	request.SetBodyRaw(body)
+	t, err := s.targetOf(ctx, url)
+	if err == nil {
+		err = t.exchange(request, answer, clock.Deadline(s.timeout))
 	}
 	r.took = s.clock.Since(begun)
-	var slow net.Error
 	switch {
-	case err == nil:
-		r.status, r.outcome = answer.StatusCode, outcomeOf(answer.StatusCode)
-		r.retryAfter = parseRetryAfter(answer.Header.Get("Retry-After"), s.clock())
+	case err == nil: // the status has decided
+		r.status, r.outcome = answer.StatusCode(), outcomeOf(answer.StatusCode())
+		r.retryAfter = parseRetryAfter(string(answer.Header.Peek("Retry-After")), s.clock())
 	case ctx.Err() != nil:
 		r.aborted = true
 	case errors.Is(err, errPrivate):
 		r.outcome = outcomePrivate
-	case errors.As(err, &slow) && slow.Timeout():
+	case isTimeout(err):
 		r.outcome = outcomeTimeout
 	}
 	return r

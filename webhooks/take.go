@@ -55,6 +55,9 @@ func (r *runner) takeOne(e *entry) {
 	r.written.stored = append(r.written.stored, recordOf(e))
 }
 
+// page bounds the changes that are taken at once.
+const page = 500
+
 // room is how many changes may be taken: at most a page. An endpoint that fails is not told of more than the next one, so
 // its backlog stays where it is. What is taken may become documents, all of it.
 func (r *runner) room() int {

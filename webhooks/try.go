@@ -21,6 +21,8 @@ type try struct {
 	record  *record
 	isEarly bool // a document before its time
 	begunAt time.Time
+	url     string // of the endpoint, and its secrets, at that time
+	secrets []secret
 }
 
 // tried is how a try ended.
@@ -48,8 +50,16 @@ func (r *runner) start(ctx context.Context, senders *sync.WaitGroup) {
 		case r.faults[t.record.changeID].n == 0:
 			r.observe.firstTry(now.Sub(t.item.entry.change.At))
 		}
-		url, secrets := r.endpoint.URL, *r.endpoint.secrets
-		senders.Go(func() { r.results <- r.try(ctx, t, url, secrets) })
+		t.url, t.secrets = r.endpoint.URL, *r.endpoint.secrets
+		if r.senders < r.inFlight { // they stay: the stack of a new one would grow with each try
+			r.senders++
+			senders.Go(func() {
+				for t := range r.tries {
+					r.results <- r.try(ctx, t)
+				}
+			})
+		}
+		r.tries <- t
 	}
 }
 
@@ -90,7 +100,7 @@ func (r *runner) nextDue(mayBeEarly bool) *try {
 var errPanicked = errors.New("making the event panicked")
 
 // try makes the event and sends it.
-func (r *runner) try(ctx context.Context, t *try, url string, secrets []secret) (end tried) {
+func (r *runner) try(ctx context.Context, t *try) (end tried) {
 	defer func() {
 		if p := recover(); p != nil {
 			end = tried{try: t, failure: fmt.Errorf("%w: %v\n%s", errPanicked, p, debug.Stack())}
@@ -104,7 +114,7 @@ func (r *runner) try(ctx context.Context, t *try, url string, secrets []secret) 
 	if err != nil {
 		return tried{try: t, failure: err}
 	}
-	return tried{try: t, result: r.send.send(ctx, url, secrets, e.id, body)}
+	return tried{try: t, result: r.send.send(ctx, t.url, t.secrets, e.id, body)}
 }
 
 // entryOf is the change of a try; nil: it is past retention.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 // Documents may come from other software: a whole number may be an int32, an int64, a
@@ -39,6 +41,14 @@ func registerLenient(r *bson.Registry) {
 			err = v.Skip()
 		}
 		w.check()
+		return err
+	})
+	decode(r, func(id *holdfast.ID, v bson.ValueReader) error {
+		if *id = (holdfast.ID{}); v.Type() != bson.TypeObjectID {
+			return v.Skip()
+		}
+		o, err := v.ReadObjectID()
+		*id = holdfast.ID(o)
 		return err
 	})
 	decode(r, func(t *Text, v bson.ValueReader) (err error) {

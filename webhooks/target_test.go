@@ -1,0 +1,215 @@
+package webhooks_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/webhooks"
+)
+
+// script is a server that answers the requests of a connection in turn, and ends the connection behind the last answer.
+func script(t *testing.T, secured *tls.Config, answers ...string) (address string, connections, requests *atomic.Int32) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connections, requests = &atomic.Int32{}, &atomic.Int32{}
+	var serving sync.WaitGroup
+	serve := func(c net.Conn) {
+		defer c.Close() //nolint:errcheck // the client may have ended it
+		if secured != nil {
+			c = tls.Server(c, secured)
+			defer c.Close() //nolint:errcheck // likewise
+		}
+		reader := bufio.NewReader(c)
+		for _, answer := range answers {
+			request, err := http.ReadRequest(reader)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, request.Body)
+			requests.Add(1)
+			if _, err := io.WriteString(c, answer); err != nil {
+				return
+			}
+		}
+	}
+	serving.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			serving.Go(func() { serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		serving.Wait()
+	})
+	return listener.Addr().String(), connections, requests
+}
+
+const noContent = "HTTP/1.1 204 No Content\r\n\r\n"
+
+// Servers close connections that are idle for some seconds. The next try finds that out, and is no failure.
+func TestTarget_ReplacesAConnectionThatTheEndpointHasClosed(t *testing.T) {
+	t.Parallel()
+	certificates := httptest.NewUnstartedServer(nil)
+	certificates.StartTLS()
+	t.Cleanup(certificates.Close)
+	known := x509.NewCertPool()
+	known.AddCert(certificates.Certificate())
+	for scheme, secured := range map[string]*tls.Config{"http": nil, "https": {Certificates: certificates.TLS.Certificates}} {
+		address, connections, requests := script(t, secured, noContent, noContent)
+		send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout, TLS: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12}})
+		for n := range 6 {
+			if outcome, _ := send(t.Context(), scheme+"://"+address+"/"); outcome != "delivered" {
+				t.Errorf("%s, try %d: %s", scheme, n, outcome)
+			}
+		}
+		if connections.Load() != 3 || requests.Load() != 6 {
+			t.Errorf("%s: %d requests by %d connections, want 6 by 3", scheme, requests.Load(), connections.Load())
+		}
+	}
+}
+
+// An endpoint that ends each connection without an answer fails: it is not asked again and again in one try.
+func TestTarget_ANewConnectionThatBreaksIsAFailure(t *testing.T) {
+	t.Parallel()
+	address, connections, requests := script(t, nil, "")
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
+	for range 3 {
+		if outcome, _ := send(t.Context(), "http://"+address+"/"); outcome != "unreached" {
+			t.Errorf("outcome %s, want unreached", outcome)
+		}
+	}
+	if connections.Load() != 3 || requests.Load() != 3 {
+		t.Errorf("%d requests by %d connections, want one of each in a try", requests.Load(), connections.Load())
+	}
+}
+
+// A connection is used again if the whole answer was read, and only then: what is left of a long one, or what follows a
+// switch of protocols, would be taken for the next answer.
+func TestTarget_UsesAConnectionAgainOnlyBehindAWholeAnswer(t *testing.T) {
+	t.Parallel()
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, c := range map[string]struct {
+		answer      string
+		connections int32
+	}{
+		"no body":          {noContent, 1},
+		"an empty body":    {ok + "Content-Length: 0\r\n\r\n", 1},
+		"a short body":     {ok + "Content-Length: 2\r\n\r\nOK", 1},
+		"chunks":           {ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nOK\r\n0\r\n\r\n", 1},
+		"hints first":      {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nOK", 1},
+		"it says close":    {ok + "Connection: close\r\nContent-Length: 2\r\n\r\nOK", 2},
+		"HTTP/1.0":         {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nOK", 2},
+		"a long body":      {ok + "Content-Length: 40000\r\n\r\n" + strings.Repeat("x", 40000), 2},
+		"other protocols":  {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", 2},
+		"a length that is": {ok + "Content-Length: no\r\n\r\n", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, connections, requests := script(t, nil, c.answer, c.answer)
+			send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
+			for range 2 {
+				send(t.Context(), "http://"+address+"/")
+			}
+			if connections.Load() != c.connections || requests.Load() != 2 {
+				t.Errorf("%d requests by %d connections, want 2 by %d", requests.Load(), connections.Load(), c.connections)
+			}
+		})
+	}
+}
+
+// The endpoint gets the URL as it was given: a path is not made simpler, and a name is written as DNS has it.
+func TestTarget_AsksForTheURLAsItIs(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- strings.Join([]string{r.Method, r.Host, r.RequestURI, r.Proto, r.Header.Get("Content-Type"), string(body)}, " ")
+	}))
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	names, _ := resolver(t, "127.0.0.1", "127.0.0.1")
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout, Resolver: names})
+	for url, want := range map[string]string{
+		"http://127.0.0.1:" + port:                              "127.0.0.1:" + port + " /",
+		"http://127.0.0.1:" + port + "/a//b/../c/./d":           "127.0.0.1:" + port + " /a//b/../c/./d",
+		"http://127.0.0.1:" + port + "/%2F%20?x=%2F&&y=a+b&x=1": "127.0.0.1:" + port + " /%2F%20?x=%2F&&y=a+b&x=1",
+		"http://127.0.0.1:" + port + "?":                        "127.0.0.1:" + port + " /?",
+		"http://Hooks.example:" + port + "/ä":                   "Hooks.example:" + port + " /%C3%A4",
+		"http://bücher.example:" + port + "/":                   "xn--bcher-kva.example:" + port + " /",
+	} {
+		if outcome, _ := send(t.Context(), url); outcome != "delivered" {
+			t.Errorf("%s: %s", url, outcome)
+			continue
+		}
+		if text := <-got; text != "POST "+want+" HTTP/1.1 application/cloudevents+json {}" {
+			t.Errorf("%s\ngot  %s\nwant %s", url, text, want)
+		}
+	}
+}
+
+// An endpoint may get another URL.
+func TestTarget_AnotherURLIsAnotherTarget(t *testing.T) {
+	t.Parallel()
+	var asked [2]atomic.Int32
+	var urls [2]string
+	for i := range urls {
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked[i].Add(1) }))
+		t.Cleanup(server.Close)
+		urls[i] = server.URL
+	}
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
+	for n := range 5 {
+		if outcome, _ := send(t.Context(), urls[n%2]); outcome != "delivered" {
+			t.Errorf("try %d: %s", n, outcome)
+		}
+	}
+	if asked[0].Load() != 3 || asked[1].Load() != 2 {
+		t.Errorf("%d and %d requests, want 3 and 2", asked[0].Load(), asked[1].Load())
+	}
+}
+
+// The end of the context ends a try in flight, and its connection.
+func TestTarget_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	arrived, ended := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(arrived)
+		<-r.Context().Done()
+		close(ended)
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	send := webhooks.NewSender(t, true, webhooks.Hooks{})
+	outcome := make(chan string, 1)
+	go func() {
+		o, _ := send(ctx, server.URL)
+		outcome <- o
+	}()
+	<-arrived
+	cancel()
+	testenv.WaitFor(t, func() bool { return len(outcome) > 0 })
+	<-ended
+	if o, _ := send(ctx, server.URL); o != "unreached" {
+		t.Errorf("after its end: %s", o)
+	}
+}
