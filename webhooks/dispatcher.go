@@ -268,7 +268,8 @@ func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id I
 	r := &runner{
 		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
 		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked, pending: pending,
-		results: make(chan tried, maxInFlight), tries: make(chan *try, maxInFlight), dueSubjects: map[string]bool{}, faults: map[string]fault{}, stored: e.position,
+		tries: make(chan *try, maxInFlight), results: make(chan tried, maxInFlight),
+		dueSubjects: map[string]bool{}, faults: map[string]fault{}, stored: e.position,
 	}
 	r.newest.Store(&e)
 	ctx, end := context.WithCancel(ctx)

@@ -106,7 +106,7 @@ func TestTarget_ANewConnectionThatBreaksIsAFailure(t *testing.T) {
 // switch of protocols, would be taken for the next answer.
 func TestTarget_UsesAConnectionAgainOnlyBehindAWholeAnswer(t *testing.T) {
 	t.Parallel()
-	const ok = "HTTP/1.1 200 OK\r\n"
+	const ok, hints = "HTTP/1.1 200 OK\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 	for name, c := range map[string]struct {
 		answer      string
 		connections int32
@@ -115,7 +115,7 @@ func TestTarget_UsesAConnectionAgainOnlyBehindAWholeAnswer(t *testing.T) {
 		"an empty body":    {ok + "Content-Length: 0\r\n\r\n", 1},
 		"a short body":     {ok + "Content-Length: 2\r\n\r\nOK", 1},
 		"chunks":           {ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nOK\r\n0\r\n\r\n", 1},
-		"hints first":      {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nOK", 1},
+		"hints first":      {hints + ok + "Content-Length: 2\r\n\r\nOK", 1},
 		"it says close":    {ok + "Connection: close\r\nContent-Length: 2\r\n\r\nOK", 2},
 		"HTTP/1.0":         {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nOK", 2},
 		"a long body":      {ok + "Content-Length: 40000\r\n\r\n" + strings.Repeat("x", 40000), 2},
