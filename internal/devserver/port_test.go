@@ -1,12 +1,14 @@
 package devserver_test
 
 import (
+	"errors"
 	"net"
 	"runtime"
 	"syscall"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/devserver"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 // A process that names a reserved port can listen there repeatedly. Other processes do
@@ -65,11 +67,20 @@ func listenConfig(reuse int) *net.ListenConfig {
 	}}
 }
 
+// listenAt waits while the port is in use: a process that another test starts has the former listener until it executes its
+// program.
 func listenAt(t *testing.T, addr string) {
 	t.Helper()
-	l, err := listenConfig(1).Listen(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
+	var l net.Listener
+	testenv.WaitFor(t, func() bool {
+		var err error
+		if l, err = listenConfig(1).Listen(t.Context(), "tcp", addr); err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+			t.Error(err)
+		}
+		return l != nil || t.Failed()
+	})
+	if l == nil {
+		return
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
