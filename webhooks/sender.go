@@ -120,7 +120,7 @@ func (s *sender) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.target != nil {
-		s.target.pool.CloseIdleConnections()
+		s.target.end()
 	}
 }
 
@@ -136,7 +136,7 @@ func (s *sender) targetOf(ctx context.Context, url string) (*target, error) {
 		return nil, err
 	}
 	if s.target != nil {
-		s.target.pool.CloseIdleConnections()
+		s.target.end()
 	}
 	s.target = t
 	return t, nil
@@ -160,6 +160,9 @@ func (s *sender) send(ctx context.Context, url string, secrets []secret, id stri
 	request.Header.Set(standardwebhooks.HeaderWebhookSignature, sign(secrets, id, begun, body))
 	request.SetBodyRaw(body)
 	t, err := s.targetOf(ctx, url)
+	if err == nil {
+		err = ctx.Err() // kept connections may be open for a moment
+	}
 	if err == nil {
 		err = t.exchange(request, answer, clock.Deadline(s.timeout))
 	}

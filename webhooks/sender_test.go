@@ -215,6 +215,7 @@ func TestSender_OutlivesAnswersThatLie(t *testing.T) {
 		"another protocol":           {"SSH-2.0-OpenSSH_9.9\r\n", "", "unreached"},
 		"a frame of HTTP/2":          {"\x00\x00\x00\x04\x00\x00\x00\x00\x00", "", "unreached"},
 		"a status below 100":         {"HTTP/1.1 099 Nothing\r\n\r\n", "", "refused"},
+		"no status":                  {"HTTP/1.1 000 Nothing\r\n\r\n", "", "unreached"},
 		"a status above 599":         {"HTTP/1.1 999 Nothing\r\n\r\n", "", "refused"},
 		"four digits":                {"HTTP/1.1 2000 OK\r\n\r\n", "", "unreached"},
 		"nothing":                    {"", "", "timeout"},

@@ -1,6 +1,8 @@
 package webhooks
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -9,25 +11,30 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
-
-	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
-// target is where a URL leads, with the connections to it. Of fasthttp it uses the pool of connections, and what
-// writes requests and reads answers: HTTP/1.1 in the goroutine of the try, for less than half of the processor time of net/http's
-// three. The pool's own client would not say which connection an error is of.
+// target is where a URL leads, with the connections to it that are kept. Requests are written, and answers read, by fasthttp, in the
+// goroutine of the try. That takes less than half of the processor time of net/http, which has two more goroutines for
+// each connection. fasthttp's own client is not used: it would not say whether a connection is new, and it takes what came on an
+// idle one for the answer of the next request.
 type target struct {
 	url  string
 	host string // in a request
 	path string // with the query
-	pool *fasthttp.HostClient
+	dial func(deadline time.Time) (*connection, error)
+
+	mu      sync.Mutex
+	idle    []*connection
+	isEnded bool
 }
 
 // newTarget fails with errPrivate if no endpoint may have the URL. The connections end with the context.
@@ -39,7 +46,7 @@ func (s *sender) newTarget(ctx context.Context, text string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, err := httpguts.PunycodeHostPort(u.Host)
+	host, err := httpguts.PunycodeHostPort(strings.TrimSuffix(u.Host, ":"))
 	if err != nil {
 		return nil, err
 	}
@@ -56,94 +63,94 @@ func (s *sender) newTarget(ctx context.Context, text string) (*target, error) {
 		port = "443"
 	}
 	address := net.JoinHostPort(name, cmp.Or(u.Port(), port))
-	return &target{url: text, host: host, path: u.RequestURI(), pool: &fasthttp.HostClient{
-		Addr: address, MaxConns: maxInFlight, MaxConnWaitTimeout: s.timeout, MaxIdleConnDuration: idleConnTimeout,
-		ReadBufferSize: maxAnswerHeader,
-		DialTimeout: func(_ string, timeout time.Duration) (net.Conn, error) {
-			inTime, cancel := context.WithTimeout(ctx, timeout)
-			defer cancel()
-			plain, err := s.dialer.DialContext(inTime, "tcp", address)
-			if err != nil {
+	dial := func(deadline time.Time) (*connection, error) {
+		inTime, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		plain, err := s.dialer.DialContext(inTime, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		c := &connection{Conn: plain, plain: plain, forget: context.AfterFunc(ctx, func() { _ = plain.Close() })}
+		if isTLS {
+			secured := tls.Client(plain, config)
+			if err := secured.HandshakeContext(inTime); err != nil {
+				_ = c.Close()
 				return nil, err
 			}
-			c := &connection{Conn: plain, forget: context.AfterFunc(ctx, func() { _ = plain.Close() })}
-			if isTLS {
-				secured := tls.Client(plain, config)
-				if err := secured.HandshakeContext(inTime); err != nil {
-					_ = c.Close()
-					return nil, err
-				}
-				c.Conn = secured
-			}
-			return c, nil
-		},
-	}}, nil
+			c.Conn = secured
+		}
+		return c, nil
+	}
+	return &target{url: text, host: host, path: u.RequestURI(), dial: dial}, nil
 }
 
-// connection to a target.
-type connection struct {
-	net.Conn
-
-	isUsed bool // it has brought an answer
-	forget func() bool
-}
-
-func (c *connection) Close() error {
-	c.forget()
-	return c.Conn.Close()
-}
-
-// exchange sends a request and reads the answer until the deadline. A connection that the endpoint has closed since its last
-// answer, as servers do after some seconds, is replaced. So the endpoint may get the request twice, with the same ID.
+// exchange sends a request and reads the answer until the deadline. A kept connection that ends without an answer, as the endpoint
+// closes it at that moment, is replaced once: then the endpoint may get the request twice, with the same ID.
 func (t *target) exchange(request *fasthttp.Request, answer *fasthttp.Response, deadline time.Time) error {
 	request.Header.SetHost(t.host)
 	request.Header.SetRequestURI(t.path)
-	for {
-		isStale, err := t.tryConnection(request, answer, deadline)
-		if !isStale {
+	if c := t.take(); c != nil {
+		if isEnded, err := t.exchangeBy(c, request, answer, deadline); !isEnded {
 			return err
 		}
-		t.pool.CloseIdleConnections() // they are as old
 	}
+	c, err := t.dial(deadline)
+	if err == nil {
+		_, err = t.exchangeBy(c, request, answer, deadline)
+	}
+	return err
 }
 
-// tryConnection is exchange by one connection. isStale: it was used before, and nothing came.
-func (t *target) tryConnection(request *fasthttp.Request, answer *fasthttp.Response, deadline time.Time) (isStale bool, err error) {
-	left := deadline.Sub(clock.Deadline(0))
-	if left <= 0 {
-		return false, fasthttp.ErrTimeout
-	}
-	pooled, err := t.pool.AcquireConn(left, false)
-	if err != nil {
-		return false, err
-	}
-	c, isReusable := pooled.Conn().(*connection), false
+// buffers are of an exchange. Between two of them a connection has none: an answer may have headers of maxAnswerHeader.
+type buffers struct {
+	r *bufio.Reader
+	w *bufio.Writer
+}
+
+var buffersPool = sync.Pool{New: func() any {
+	return &buffers{bufio.NewReaderSize(nil, maxAnswerHeader), bufio.NewWriter(nil)}
+}}
+
+// exchangeBy is exchange by one connection, which it keeps or closes. isEnded: the connection ended before an answer began.
+func (t *target) exchangeBy(
+	c *connection, request *fasthttp.Request, answer *fasthttp.Response, deadline time.Time,
+) (isEnded bool, err error) {
+	b, isReusable := buffersPool.Get().(*buffers), false //nolint:forcetypeassert // nothing else is put there
+	b.r.Reset(c)
+	b.w.Reset(c)
 	defer func() {
+		b.r.Reset(nil)
+		b.w.Reset(nil)
+		buffersPool.Put(b)
 		if isReusable {
-			c.isUsed = true
-			t.pool.ReleaseConn(pooled)
+			t.keep(c)
 		} else {
-			t.pool.CloseConn(pooled)
+			_ = c.Close()
 		}
 	}()
 	if err := c.SetDeadline(deadline); err != nil {
-		return c.isUsed, err
+		return true, err
 	}
-	w := t.pool.AcquireWriter(c)
-	defer t.pool.ReleaseWriter(w)
-	if err := cmp.Or(request.Write(w), w.Flush()); err != nil {
-		return c.isUsed && !isTimeout(err), err
+	unsent := request.Write(b.w)
+	if unsent == nil {
+		unsent = b.w.Flush()
 	}
-	r := t.pool.AcquireReader(c)
-	defer t.pool.ReleaseReader(r)
+	if isTimeout(unsent) {
+		return false, unsent
+	}
+	if status, _ := b.r.Peek(len("HTTP/1.1 000")); bytes.HasSuffix(status, []byte(" 000")) { // fasthttp takes it for 200
+		return false, errNoStatus
+	}
 	answer.StreamBody = true
-	if err := answer.ReadLimitBody(r, maxAnswer); err != nil {
-		return c.isUsed && errors.Is(err, io.EOF), err // EOF: of any error but a timeout, before the first byte
+	if err := answer.Read(b.r); err != nil { // an endpoint may answer before it has read all
+		return unsent != nil || errors.Is(err, io.EOF), cmp.Or(unsent, err)
 	}
 	// No time limit ends a read of a connection that 101 hands over.
-	isReusable = answer.StatusCode() >= http.StatusOK && readBody(answer) && !answer.ConnectionClose()
+	isReusable = answer.StatusCode() >= http.StatusOK && readBody(answer) && b.r.Buffered() == 0 && unsent == nil && !answer.ConnectionClose()
 	return false, nil
 }
+
+var errNoStatus = errors.New("the status of the answer is 000")
 
 // readBody reads the body of an answer if it is short, so that the connection can be used again.
 func readBody(answer *fasthttp.Response) (isWhole bool) {
@@ -158,4 +165,62 @@ func readBody(answer *fasthttp.Response) (isWhole bool) {
 func isTimeout(err error) bool {
 	var slow interface{ Timeout() bool }
 	return errors.As(err, &slow) && slow.Timeout()
+}
+
+// keep keeps a connection for the next request, for idleConnTimeout at most.
+func (t *target) keep(c *connection) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isEnded {
+		_ = c.Close()
+		return
+	}
+	t.idle = append(t.idle, c)
+	c.aged = time.AfterFunc(idleConnTimeout, func() { t.drop(c) })
+}
+
+// take returns the connection that was kept last, of those that the endpoint has sent nothing on since; nil: there is none.
+func (t *target) take() *connection {
+	for {
+		c := t.pop()
+		if c == nil || c.isQuiet() {
+			return c
+		}
+		_ = c.Close()
+	}
+}
+
+func (t *target) pop() *connection {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.idle) == 0 {
+		return nil
+	}
+	last := len(t.idle) - 1
+	c := t.idle[last]
+	t.idle[last], t.idle = nil, t.idle[:last]
+	c.aged.Stop()
+	return c
+}
+
+// drop closes a connection that is still kept.
+func (t *target) drop(c *connection) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(t.idle, c); i >= 0 {
+		t.idle = slices.Delete(t.idle, i, i+1)
+		_ = c.Close()
+	}
+}
+
+// end closes what is kept. Tries in flight go on.
+func (t *target) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isEnded = true
+	for _, c := range t.idle {
+		c.aged.Stop()
+		_ = c.Close()
+	}
+	t.idle = nil
 }

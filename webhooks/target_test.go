@@ -18,49 +18,78 @@ import (
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
-// script is a server that answers the requests of a connection in turn, and ends the connection behind the last answer.
-func script(t *testing.T, secured *tls.Config, answers ...string) (address string, connections, requests *atomic.Int32) {
+func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	connections, requests = &atomic.Int32{}, &atomic.Int32{}
+	return listener
+}
+
+// serveEach serves each connection, and ends it.
+func serveEach(t *testing.T, listener net.Listener, secured *tls.Config, serve func(net.Conn, *bufio.Reader)) {
+	t.Helper()
 	var serving sync.WaitGroup
-	serve := func(c net.Conn) {
-		defer c.Close() //nolint:errcheck // the client may have ended it
-		if secured != nil {
-			c = tls.Server(c, secured)
-			defer c.Close() //nolint:errcheck // likewise
-		}
-		reader := bufio.NewReader(c)
-		for _, answer := range answers {
-			request, err := http.ReadRequest(reader)
-			if err != nil {
-				return
-			}
-			_, _ = io.Copy(io.Discard, request.Body)
-			requests.Add(1)
-			if _, err := io.WriteString(c, answer); err != nil {
-				return
-			}
-		}
-	}
 	serving.Go(func() {
 		for {
 			c, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			connections.Add(1)
-			serving.Go(func() { serve(c) })
+			if secured != nil {
+				c = tls.Server(c, secured)
+			}
+			serving.Go(func() {
+				defer c.Close() //nolint:errcheck // the client may have ended it
+				serve(c, bufio.NewReader(c))
+			})
 		}
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
 		serving.Wait()
 	})
+}
+
+func readRequest(r *bufio.Reader) bool {
+	request, err := http.ReadRequest(r)
+	if err == nil {
+		_, err = io.Copy(io.Discard, request.Body)
+	}
+	return err == nil
+}
+
+// script is a server that answers the requests of a connection in turn, and ends the connection behind the last answer.
+func script(t *testing.T, secured *tls.Config, answers ...string) (address string, connections, requests *atomic.Int32) {
+	t.Helper()
+	listener := listen(t)
+	connections, requests = &atomic.Int32{}, &atomic.Int32{}
+	serveEach(t, listener, secured, func(c net.Conn, reader *bufio.Reader) {
+		connections.Add(1)
+		for _, answer := range answers {
+			if !readRequest(reader) {
+				return
+			}
+			requests.Add(1)
+			if _, err := io.WriteString(c, answer); err != nil {
+				return
+			}
+		}
+	})
 	return listener.Addr().String(), connections, requests
+}
+
+// certificate returns what a server needs for TLS, and what its clients need.
+func certificate(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	known := httptest.NewUnstartedServer(nil)
+	known.StartTLS()
+	t.Cleanup(known.Close)
+	pool := x509.NewCertPool()
+	pool.AddCert(known.Certificate())
+	server = &tls.Config{Certificates: known.TLS.Certificates, MinVersion: tls.VersionTLS12}
+	return server, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
 
 const noContent = "HTTP/1.1 204 No Content\r\n\r\n"
@@ -68,14 +97,10 @@ const noContent = "HTTP/1.1 204 No Content\r\n\r\n"
 // Servers close connections that are idle for some seconds. The next try finds that out, and is no failure.
 func TestTarget_ReplacesAConnectionThatTheEndpointHasClosed(t *testing.T) {
 	t.Parallel()
-	certificates := httptest.NewUnstartedServer(nil)
-	certificates.StartTLS()
-	t.Cleanup(certificates.Close)
-	known := x509.NewCertPool()
-	known.AddCert(certificates.Certificate())
-	for scheme, secured := range map[string]*tls.Config{"http": nil, "https": {Certificates: certificates.TLS.Certificates}} {
+	secured, known := certificate(t)
+	for scheme, secured := range map[string]*tls.Config{"http": nil, "https": secured} {
 		address, connections, requests := script(t, secured, noContent, noContent)
-		send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout, TLS: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12}})
+		send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout, TLS: known})
 		for n := range 6 {
 			if outcome, _ := send(t.Context(), scheme+"://"+address+"/"); outcome != "delivered" {
 				t.Errorf("%s, try %d: %s", scheme, n, outcome)
@@ -83,6 +108,130 @@ func TestTarget_ReplacesAConnectionThatTheEndpointHasClosed(t *testing.T) {
 		}
 		if connections.Load() != 3 || requests.Load() != 6 {
 			t.Errorf("%s: %d requests by %d connections, want 6 by 3", scheme, requests.Load(), connections.Load())
+		}
+	}
+}
+
+// A server may close a kept connection at the moment when a request is sent. The request is sent once more, by a new connection.
+func TestTarget_AKeptConnectionThatEndsIsReplacedOnce(t *testing.T) {
+	t.Parallel()
+	address, connections, requests := script(t, nil, noContent, "")
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout})
+	for n := range 3 {
+		if outcome, _ := send(t.Context(), "http://"+address+"/"); outcome != "delivered" {
+			t.Errorf("try %d: %s", n, outcome)
+		}
+	}
+	if connections.Load() != 3 || requests.Load() != 5 {
+		t.Errorf("%d requests by %d connections, want 5 by 3", requests.Load(), connections.Load())
+	}
+}
+
+// What comes on a kept connection is no answer to the next request, which was not sent yet.
+func TestTarget_TakesNothingFromAnIdleConnection(t *testing.T) {
+	t.Parallel()
+	secured, known := certificate(t)
+	for scheme, secured := range map[string]*tls.Config{"http": nil, "https": secured} {
+		for name, then := range map[string]string{
+			"an answer to no request": noContent,
+			"it says that it closes":  "HTTP/1.0 408 Request Time-out\r\nConnection: close\r\n\r\n",
+			"half of a line":          "HTTP/1.1 2",
+		} {
+			for _, isLate := range []bool{true, false} {
+				first, late := noContent+then, ""
+				if isLate {
+					first, late = noContent, then
+				}
+				written := make(chan struct{}, 1)
+				listener, requests := listen(t), &atomic.Int32{}
+				serveEach(t, listener, secured, func(c net.Conn, reader *bufio.Reader) {
+					for readRequest(reader) {
+						requests.Add(1)
+						if _, err := io.WriteString(c, first); err != nil {
+							return
+						}
+						_, _ = io.WriteString(c, late)
+						written <- struct{}{}
+					}
+				})
+				send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout, TLS: known})
+				for n := range 3 {
+					if outcome, _ := send(t.Context(), scheme+"://"+listener.Addr().String()+"/"); outcome != "delivered" {
+						t.Errorf("%s, %s, late %t, try %d: %s", scheme, name, isLate, n, outcome)
+					}
+					<-written
+				}
+				if requests.Load() != 3 {
+					t.Errorf("%s, %s, late %t: %d requests, want 3", scheme, name, isLate, requests.Load())
+				}
+			}
+		}
+	}
+}
+
+// corked holds back what is written while it is on, so that it comes at once.
+type corked struct {
+	net.Conn
+
+	isOn bool
+	held []byte
+}
+
+func (c *corked) Write(b []byte) (int, error) {
+	if !c.isOn {
+		return c.Conn.Write(b)
+	}
+	c.held = append(c.held, b...)
+	return len(b), nil
+}
+
+// TLS reads what has come, also what is behind the record of an answer. It is not seen on the socket any more.
+func TestTarget_TakesNothingThatTLSHasRead(t *testing.T) {
+	t.Parallel()
+	secured, known := certificate(t)
+	listener, requests := listen(t), &atomic.Int32{}
+	serveEach(t, listener, nil, func(c net.Conn, _ *bufio.Reader) {
+		cork := &corked{Conn: c}
+		s := tls.Server(cork, secured)
+		for r := bufio.NewReader(s); readRequest(r); {
+			requests.Add(1)
+			cork.isOn, cork.held = true, nil
+			_, _ = io.WriteString(s, noContent)
+			_, _ = io.WriteString(s, noContent)
+			cork.isOn = false
+			if _, err := cork.Write(cork.held); err != nil {
+				return
+			}
+		}
+	})
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout, TLS: known})
+	for n := range 3 {
+		if outcome, _ := send(t.Context(), "https://"+listener.Addr().String()+"/"); outcome != "delivered" || int(requests.Load()) != n+1 {
+			t.Errorf("try %d: %s, and %d requests", n, outcome, requests.Load())
+		}
+	}
+}
+
+// After a pause the endpoint may have closed all connections: each of as many tries gets a new one at once.
+func TestTarget_ABurstBehindAPauseSucceeds(t *testing.T) {
+	t.Parallel()
+	secured, known := certificate(t)
+	for scheme, secured := range map[string]*tls.Config{"http": nil, "https": secured} {
+		address, _, _ := script(t, secured, noContent) // it closes each connection behind its answer
+		send := webhooks.NewSender(t, true, webhooks.Hooks{TLS: known})
+		for round := range 8 {
+			var tries sync.WaitGroup
+			var failures atomic.Int32
+			for range webhooks.MaxInFlight {
+				tries.Go(func() {
+					if outcome, _ := send(t.Context(), scheme+"://"+address+"/"); outcome != "delivered" {
+						failures.Add(1)
+					}
+				})
+			}
+			if tries.Wait(); failures.Load() > 0 {
+				t.Errorf("%s, round %d: %d tries failed", scheme, round, failures.Load())
+			}
 		}
 	}
 }
@@ -187,19 +336,25 @@ func TestTarget_AnotherURLIsAnotherTarget(t *testing.T) {
 	}
 }
 
-// The end of the context ends a try in flight, and its connection.
+// The end of the context ends a try in flight, and nothing is sent after it, not even by a connection that was kept.
 func TestTarget_EndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	arrived, ended := make(chan struct{}), make(chan struct{})
+	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		close(arrived)
-		<-r.Context().Done()
-		close(ended)
+		if asked.Add(1) > 1 {
+			close(arrived)
+			<-r.Context().Done()
+			close(ended)
+		}
 	}))
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	send := webhooks.NewSender(t, true, webhooks.Hooks{})
+	if o, _ := send(ctx, server.URL); o != "delivered" {
+		t.Errorf("before its end: %s", o)
+	}
 	outcome := make(chan string, 1)
 	go func() {
 		o, _ := send(ctx, server.URL)
@@ -209,7 +364,14 @@ func TestTarget_EndsWithItsContext(t *testing.T) {
 	cancel()
 	testenv.WaitFor(t, func() bool { return len(outcome) > 0 })
 	<-ended
-	if o, _ := send(ctx, server.URL); o != "unreached" {
-		t.Errorf("after its end: %s", o)
+	kept, _, requests := script(t, nil, noContent, noContent)
+	ctx, cancel = context.WithCancel(t.Context())
+	send = webhooks.NewSender(t, true, webhooks.Hooks{})
+	if o, _ := send(ctx, "http://"+kept); o != "delivered" {
+		t.Errorf("before its end: %s", o)
+	}
+	cancel()
+	if o, _ := send(ctx, "http://"+kept); o != "unreached" || requests.Load() != 1 {
+		t.Errorf("after its end: %s, and %d requests", o, requests.Load())
 	}
 }

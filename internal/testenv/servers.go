@@ -41,9 +41,7 @@ func Main(m *testing.M) {
 	if sharedRedis.server != nil {
 		sharedRedis.server.Stop()
 	}
-	// It closes old connections of webhooks, and ends by itself half a minute after the last one.
-	closesOld := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner")
-	if err := goleak.Find(closesOld); err != nil && status == 0 {
+	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1
 	}
