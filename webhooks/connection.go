@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"context"
 	"errors"
 	"net"
 	"syscall"
@@ -11,10 +12,35 @@ import (
 type connection struct {
 	net.Conn // perhaps of TLS
 
-	plain  net.Conn // below it
 	forget func() bool
 	aged   *time.Timer // of one that is kept
+	socket syscall.RawConn
+	// peek looks at the socket, and says in isEmpty whether it is open and has nothing to read.
+	peek    func(fd uintptr)
+	isEmpty bool
+	isTLS   bool
 }
+
+// newConnection returns a connection that ends with the context.
+func newConnection(ctx context.Context, plain net.Conn) (*connection, error) {
+	c := &connection{Conn: plain, forget: context.AfterFunc(ctx, func() { _ = plain.Close() })}
+	socket, ok := plain.(syscall.Conn)
+	if !ok {
+		return nil, errors.Join(errNoSocket, c.Close())
+	}
+	var err error
+	if c.socket, err = socket.SyscallConn(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	var one [1]byte
+	c.peek = func(fd uintptr) {
+		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
+		c.isEmpty = errors.Is(err, syscall.EAGAIN)
+	}
+	return c, nil
+}
+
+var errNoSocket = errors.New("the connection has no socket")
 
 // Close closes the connection.
 func (c *connection) Close() error {
@@ -25,28 +51,18 @@ func (c *connection) Close() error {
 // isQuiet reports whether a kept connection is open and has nothing to read. What came since the last answer is no
 // answer to the next request: servers say there that they close, some of them with a status of their own.
 func (c *connection) isQuiet() bool {
-	socket, ok := c.plain.(syscall.Conn)
-	if !ok {
+	c.isEmpty = false
+	if c.socket.Control(c.peek) != nil || !c.isEmpty {
 		return false
 	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return false
-	}
-	var one [1]byte
-	isEmpty := false
-	err = raw.Read(func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK)
-		isEmpty = errors.Is(err, syscall.EAGAIN)
+	if !c.isTLS {
 		return true
-	})
-	if err != nil || !isEmpty || c.Conn == c.plain {
-		return err == nil && isEmpty
 	}
 	// TLS may have read more than the answer. With a deadline that has passed it reads nothing else.
 	if c.SetReadDeadline(time.Unix(1, 0)) != nil {
 		return false
 	}
+	var one [1]byte
 	n, err := c.Read(one[:])
 	return n == 0 && isTimeout(err)
 }

@@ -70,14 +70,17 @@ func (s *sender) newTarget(ctx context.Context, text string) (*target, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &connection{Conn: plain, plain: plain, forget: context.AfterFunc(ctx, func() { _ = plain.Close() })}
+		c, err := newConnection(ctx, plain)
+		if err != nil {
+			return nil, err
+		}
 		if isTLS {
 			secured := tls.Client(plain, config)
 			if err := secured.HandshakeContext(inTime); err != nil {
 				_ = c.Close()
 				return nil, err
 			}
-			c.Conn = secured
+			c.Conn, c.isTLS = secured, true
 		}
 		return c, nil
 	}
@@ -176,7 +179,11 @@ func (t *target) keep(c *connection) {
 		return
 	}
 	t.idle = append(t.idle, c)
-	c.aged = time.AfterFunc(idleConnTimeout, func() { t.drop(c) })
+	if c.aged == nil {
+		c.aged = time.AfterFunc(idleConnTimeout, func() { t.drop(c) })
+	} else {
+		c.aged.Reset(idleConnTimeout)
+	}
 }
 
 // take returns the connection that was kept last, of those that the endpoint has sent nothing on since; nil: there is none.

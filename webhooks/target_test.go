@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
@@ -108,6 +109,26 @@ func TestTarget_ReplacesAConnectionThatTheEndpointHasClosed(t *testing.T) {
 		}
 		if connections.Load() != 3 || requests.Load() != 6 {
 			t.Errorf("%s: %d requests by %d connections, want 6 by 3", scheme, requests.Load(), connections.Load())
+		}
+	}
+}
+
+// The deadline of a try is not one of its connection, which waits longer for the next one.
+func TestTarget_KeepsAConnectionLongerThanATry(t *testing.T) {
+	t.Parallel()
+	secured, known := certificate(t)
+	for scheme, secured := range map[string]*tls.Config{"http": nil, "https": secured} {
+		address, connections, _ := script(t, secured, noContent, noContent, noContent)
+		send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: tryTimeout, TLS: known})
+		for n := range 3 {
+			if outcome, _ := send(t.Context(), scheme+"://"+address+"/"); outcome != "delivered" {
+				t.Errorf("%s, try %d: %s", scheme, n, outcome)
+			}
+			sent := time.Now()
+			testenv.WaitFor(t, func() bool { return time.Since(sent) > tryTimeout })
+		}
+		if connections.Load() != 1 {
+			t.Errorf("%s: %d connections, want 1", scheme, connections.Load())
 		}
 	}
 }
