@@ -2,7 +2,7 @@ package holdfast
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -74,27 +74,33 @@ type Change struct {
 
 // Subject names the resource, such as locks/<id>.
 func (c Change) Subject() string {
+	kind, id := c.subject()
+	return kind + "/" + id.String()
+}
+
+func (c Change) subject() (kind string, id ID) {
 	switch {
 	case c.Lock != nil:
-		return "locks/" + c.Lock.ID.String()
+		return "locks", c.Lock.ID
 	case c.Booking != nil:
-		return "bookings/" + c.Booking.ID.String()
+		return "bookings", c.Booking.ID
 	case c.Payment != nil:
-		return "payments/" + c.Payment.ID.String()
+		return "payments", c.Payment.ID
 	case c.Event != nil:
-		return "events/" + c.Event.ID.String()
+		return "events", c.Event.ID
 	default:
-		return "seating-plans/" + c.PlanID.String()
+		return "seating-plans", c.PlanID
 	}
 }
 
 // ID is the same whenever the change is told, and of no other change.
 func (c Change) ID() string {
-	id := fmt.Sprintf("%s/%d/%s", c.Subject(), c.Revision, c.Type.Name())
+	kind, of := c.subject()
+	id := kind + "-" + of.String() + "-" + strconv.FormatInt(c.Revision, 10) + "-" + strings.ReplaceAll(c.Type.Name(), "/", "-")
 	if c.Repairs > 0 {
-		id = fmt.Sprintf("%s/%d", id, c.Repairs)
+		id += "-" + strconv.FormatInt(c.Repairs, 10)
 	}
-	return strings.ReplaceAll(id, "/", "-")
+	return id
 }
 
 // Origin says who asked for a change, as its record tells.

@@ -127,6 +127,9 @@ func (a *api) changeBody(ctx context.Context, c holdfast.Change) (changeBody, er
 	}, err
 }
 
+// usualChange is a bit more than the bytes of a usual change.
+const usualChange = 800
+
 // NewChangeEncoder returns the encoder of the items of GET /api/changes, for webhooks. Of the services it needs Seats,
 // Plans, Changes and Log.
 func NewChangeEncoder(s Services) func(context.Context, holdfast.Change) ([]byte, error) {
@@ -138,6 +141,7 @@ func NewChangeEncoder(s Services) func(context.Context, holdfast.Change) ([]byte
 			return nil, err
 		}
 		var text bytes.Buffer
+		text.Grow(usualChange)
 		err = jsonFormat.Marshal(&text, body)
 		return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 	}

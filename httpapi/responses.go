@@ -55,7 +55,10 @@ func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+	t = t.UTC()
+	text := t.AppendFormat(make([]byte, 0, len("2006-01-02T15:04:05.000Z")), time.RFC3339) // the layout that Go writes fast
+	ms := t.Nanosecond() / int(time.Millisecond)
+	return string(append(text[:len(text)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z'))
 }
 
 // formatID writes an ID, and "" for the zero ID.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -98,13 +99,33 @@ func recordOf(e *entry) *record {
 	}
 }
 
-func (r *record) fields() bson.D {
-	return bson.D{
-		{Key: "changeId", Value: r.changeID}, {Key: "type", Value: r.changeType}, {Key: "subject", Value: r.subject},
-		{Key: "seq", Value: r.position.Seq}, {Key: "item", Value: r.position.Item}, {Key: "changedAt", Value: r.changedAt},
-		{Key: "attempts", Value: r.attempts}, {Key: "lastStatus", Value: r.status},
-	}
+// appendFields appends the fields that a delivery has in every state. A busy event has thousands of deliveries a second, so they
+// are encoded without reflection.
+func (r *record) appendFields(b []byte) []byte {
+	b = bsoncore.AppendStringElement(b, "changeId", r.changeID)
+	b = bsoncore.AppendStringElement(b, "type", r.changeType)
+	b = bsoncore.AppendStringElement(b, "subject", r.subject)
+	b = bsoncore.AppendInt64Element(b, "seq", r.position.Seq)
+	b = bsoncore.AppendInt32Element(b, "item", int32(r.position.Item)) //nolint:gosec // a record has thousands
+	b = bsoncore.AppendDateTimeElement(b, "changedAt", r.changedAt.UnixMilli())
+	b = bsoncore.AppendInt64Element(b, "attempts", r.attempts)
+	return bsoncore.AppendInt32Element(b, "lastStatus", int32(r.status)) //nolint:gosec // three digits
 }
+
+// itemsOf is the list of what was delivered.
+func itemsOf(delivered []*record) bson.RawValue {
+	start, b := bsoncore.AppendArrayStart(make([]byte, 0, len(delivered)*usualItem))
+	for i, r := range delivered {
+		var item int32
+		item, b = mongodb.AppendItem(b, i)
+		b, _ = bsoncore.AppendDocumentEnd(r.appendFields(b), item)
+	}
+	b, _ = bsoncore.AppendArrayEnd(b, start)
+	return bson.RawValue{Type: bson.TypeArray, Value: b}
+}
+
+// usualItem is a bit more than the bytes of a usual delivery in a list.
+const usualItem = 300
 
 // update is the change of the document of a delivery that is not delivered.
 func (r *record) update(now time.Time) bson.D {
@@ -112,7 +133,10 @@ func (r *record) update(now time.Time) bson.D {
 	if r.isDead {
 		state = Dead
 	}
-	set := append(r.fields(), bson.E{Key: "state", Value: state}, bson.E{Key: "step", Value: r.step}, bson.E{Key: "at", Value: now})
+	start, set := bsoncore.AppendDocumentStart(nil)
+	set = bsoncore.AppendStringElement(r.appendFields(set), "state", state)
+	set = bsoncore.AppendInt64Element(set, "step", r.step)
+	set = bsoncore.AppendDateTimeElement(set, "at", now.UnixMilli())
 	unset := bson.D{}
 	for _, t := range []struct {
 		field string
@@ -121,10 +145,11 @@ func (r *record) update(now time.Time) bson.D {
 		if t.value.IsZero() {
 			unset = append(unset, bson.E{Key: t.field, Value: ""})
 		} else {
-			set = append(set, bson.E{Key: t.field, Value: t.value})
+			set = bsoncore.AppendDateTimeElement(set, t.field, t.value.UnixMilli())
 		}
 	}
-	update := bson.D{{Key: "$set", Value: set}}
+	set, _ = bsoncore.AppendDocumentEnd(set, start)
+	update := bson.D{{Key: "$set", Value: bson.Raw(set)}}
 	if len(unset) > 0 {
 		update = append(update, bson.E{Key: "$unset", Value: unset})
 	}

@@ -228,13 +228,9 @@ func (s *Service) command(ctx context.Context, verb, list string, statements []b
 func (s *Service) writeDelivered(ctx context.Context, f *flush) error {
 	for n, key := range f.batches {
 		batch := f.delivered[n*maxInBatch : min((n+1)*maxInBatch, len(f.delivered))]
-		items := make(bson.A, len(batch))
-		for i, r := range batch {
-			items[i] = r.fields()
-		}
 		_, err := s.deliveries().ReplaceOne(ctx, mongodb.Is("_id", key), bson.D{
 			{Key: "_id", Value: key}, {Key: "webhookId", Value: f.endpoint}, {Key: "state", Value: Delivered},
-			{Key: "at", Value: f.at}, {Key: "items", Value: items},
+			{Key: "at", Value: f.at}, {Key: "items", Value: itemsOf(batch)},
 		}, options.Replace().SetUpsert(true))
 		if err != nil {
 			return err
