@@ -49,18 +49,23 @@ export const chosen = (map) => map.evaluate((e) => e.selection.map((s) => s.id ?
 export const held = (map) => map.evaluate((e) => e.locks.flatMap((l) => l.places.map((p) => p.seatId ?? `${l.seats} in ${p.section}`)));
 export const holds = (map, ...seats) => until(`holds ${seats}`, async () => {
   const now = (await held(map)).sort();
-  return now.length === seats.length && now.every((s, i) => s === [...seats].sort()[i]);
+  if (now.length === seats.length && now.every((s, i) => s === [...seats].sort()[i])) return true;
+  throw new Error(`It holds ${now}, and told ${JSON.stringify(await map.evaluate((e) => e.told))}`);
 });
 const live = (map) => map.getByRole("status").textContent();
 export const says = (map, text) => until(`says ${text}`, async () => text.test(await live(map)));
 
-// positionOf is where a seat is on the page.
+// positionOf is where a seat is on the page, when it moves no more.
 export async function positionOf(map, seat) {
   await map.locator(".map").scrollIntoViewIfNeeded();
   await map.evaluate((e, id) => e.showSeat(id), seat);
-  await map.page().waitForTimeout(60); // some frames
-  const { x, y } = await map.locator(".cursor").boundingBox();
-  return { x, y };
+  let [now, before] = [undefined, undefined];
+  do {
+    before = now;
+    await map.page().waitForTimeout(60); // some frames
+    now = await map.locator(".cursor").boundingBox();
+  } while (now.x !== before?.x || now.y !== before?.y);
+  return { x: now.x, y: now.y };
 }
 
 export async function click(map, seat) {
