@@ -60,14 +60,21 @@ type Endpoint struct {
 
 	gaps         []gap
 	disabledFrom int64 // the number of the first change of the present gap; 0: none
+	former       []subscription
 }
 
-// wants reports whether the endpoint is told of a change.
+// wants reports whether the endpoint would be told of a change that is committed now.
 func (e *Endpoint) wants(c *holdfast.Change) bool {
-	if !e.EventID.IsZero() && e.EventID != c.EventID {
-		return false
-	}
-	return isOfTypes(e.Types, c.Type)
+	return e.isOfEvent(c) && isOfTypes(e.Types, c.Type)
+}
+
+// wantsAt reports whether the endpoint is told of the change at a position: by the types that it had then.
+func (e *Endpoint) wantsAt(p changes.Position, c *holdfast.Change) bool {
+	return e.isOfEvent(c) && isOfTypes(e.typesAt(p), c.Type)
+}
+
+func (e *Endpoint) isOfEvent(c *holdfast.Change) bool {
+	return e.EventID.IsZero() || e.EventID == c.EventID
 }
 
 // isOfTypes reports whether one of the patterns selects a type.
@@ -149,6 +156,7 @@ type endpointDoc struct {
 		RecoveredAt  mongodb.Date  `bson:"recoveredAt"`
 		Gaps         []gapDoc      `bson:"gaps"`
 		DisabledFrom mongodb.Whole `bson:"disabledFrom"`
+		Former       []formerDoc   `bson:"former"`
 	} `bson:"internal"`
 }
 
@@ -171,6 +179,9 @@ func (d endpointDoc) endpoint() Endpoint {
 	}
 	for _, g := range d.Internal.Gaps {
 		e.gaps = append(e.gaps, gap{from: g.From.Or(0), to: g.To.Or(0)})
+	}
+	for _, f := range d.Internal.Former {
+		e.former = append(e.former, subscription{until: f.Until.Or(0), types: f.Types})
 	}
 	secrets := make([]secret, len(d.Secrets))
 	for i, s := range d.Secrets {

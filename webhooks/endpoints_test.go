@@ -106,8 +106,10 @@ func TestUpdate_DisablesNoEndpointInFrontOfChangesWithoutNumbers(t *testing.T) {
 			before = append(before, b.Event(1))
 			state, stop := webhooks.Disabled, func() {}
 			if by == webhooks.ReasonOperator {
-				if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{State: &state}); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
-					t.Errorf("disabled: %v", err)
+				for _, u := range []webhooks.Update{{State: &state}, {Types: []string{"*"}}} { // both draw a line behind what was committed
+					if _, err := b.hooks.Update(t.Context(), id, u); !holdfast.HasCode(err, holdfast.CodeUnavailable) {
+						t.Errorf("%+v: %v", u, err)
+					}
 				}
 			} else {
 				stop = b.dispatcher()

@@ -48,6 +48,15 @@ func NewSender(t testing.TB, allowPrivate bool, h Hooks) (send func(ctx context.
 	}
 }
 
+// Former are the patterns of former subscriptions that changes may still go by.
+func (s *Service) Former(ctx context.Context, id ID) (all [][]string, err error) {
+	e, err := s.Get(ctx, id)
+	for _, f := range e.former {
+		all = append(all, f.types)
+	}
+	return all, err
+}
+
 // Due reads the documents that are due, as a runner does.
 func (s *Service) Due(ctx context.Context, id ID) (subjects []string, later int, err error) {
 	found, err := s.due(ctx, id, clock.System(), time.Time{}, changes.Position{Seq: 1 << 40})

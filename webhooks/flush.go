@@ -201,7 +201,7 @@ func (s *Service) writePosition(ctx context.Context, f *flush) error {
 		set = append(set, bson.E{Key: "state", Value: Disabled}, bson.E{Key: "reason", Value: f.disabled}, bson.E{Key: "updatedAt", Value: f.at})
 		update = append(update, bson.E{Key: "$min", Value: bson.D{{Key: "internal.disabledFrom", Value: f.disabledFrom}}})
 	}
-	update = append(update, bson.E{Key: "$set", Value: set}, pullGaps(f.position))
+	update = append(update, bson.E{Key: "$set", Value: set}, pullPassed(f.position))
 	if len(unset) > 0 {
 		update = append(update, bson.E{Key: "$unset", Value: unset})
 	}

@@ -33,10 +33,15 @@ func (e *Endpoint) isPast(p changes.Position) bool {
 	return isGap || isOfPresentGap || p.Compare(e.position) < 0
 }
 
-// isAhead reports whether the endpoint is still told of all changes behind a position.
+// isAhead reports whether the endpoint is still told of all changes behind a position that it wants.
 func (e *Endpoint) isAhead(p changes.Position) bool {
 	for _, g := range e.gaps {
 		if p.Seq < g.to {
+			return false
+		}
+	}
+	for _, f := range e.former {
+		if p.Seq < f.until {
 			return false
 		}
 	}
@@ -48,15 +53,20 @@ type gapDoc struct {
 	To   mongodb.Whole `bson:"to"`
 }
 
-// pushGap is of an update.
+// pushGap is of the $push of an update.
 func pushGap(g gap) bson.E {
-	return bson.E{Key: "$push", Value: bson.D{{Key: "internal.gaps", Value: bson.D{
-		{Key: "$each", Value: bson.A{bson.D{{Key: "from", Value: g.from}, {Key: "to", Value: g.to}}}}, {Key: "$slice", Value: -maxGaps},
-	}}}}
+	return bson.E{Key: "internal.gaps", Value: lastOf(maxGaps, bson.D{{Key: "from", Value: g.from}, {Key: "to", Value: g.to}})}
 }
 
-// pullGaps is of an update: the endpoint has passed these gaps.
-func pullGaps(p changes.Position) bson.E {
-	passed := bson.D{{Key: "to", Value: bson.D{{Key: "$lte", Value: p.Seq}}}}
-	return bson.E{Key: "$pull", Value: bson.D{{Key: "internal.gaps", Value: passed}}}
+// lastOf pushes an element to a list, which keeps the last ones.
+func lastOf(most int, element bson.D) bson.D {
+	return bson.D{{Key: "$each", Value: bson.A{element}}, {Key: "$slice", Value: -most}}
+}
+
+// pullPassed is of an update: the endpoint has passed these gaps and former subscriptions.
+func pullPassed(p changes.Position) bson.E {
+	upTo := bson.D{{Key: "$lte", Value: p.Seq}}
+	return bson.E{Key: "$pull", Value: bson.D{
+		{Key: "internal.gaps", Value: bson.D{{Key: "to", Value: upTo}}}, {Key: "internal.former", Value: bson.D{{Key: "until", Value: upTo}}},
+	}}
 }

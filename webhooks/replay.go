@@ -72,8 +72,8 @@ func selected(lists ...[]string) (types []holdfast.ChangeType, all bool) {
 	return types, len(types) == len(known)
 }
 
-// pastChanges are changes that the endpoint was told of, or is not told of because it was disabled; oldest first, in pages of at
-// most maxStatements.
+// pastChanges are changes that the endpoint was told of, or is not told of because it was disabled or had other types; oldest first,
+// in pages of at most maxStatements.
 func (s *Service) pastChanges(ctx context.Context, e Endpoint, r Replay) iter.Seq2[[]*record, error] {
 	return func(yield func([]*record, error) bool) {
 		types, all := selected(e.Types, r.Types)
@@ -93,7 +93,8 @@ func (s *Service) pastChanges(ctx context.Context, e Endpoint, r Replay) iter.Se
 			}
 			var found []*record
 			for _, p := range list {
-				if e.isPast(p.Position) && e.wants(&p.Change) && r.has(p.Type, p.At) {
+				isTold := !e.isPast(p.Position) && e.wantsAt(p.Position, &p.Change) // by itself
+				if !isTold && e.wants(&p.Change) && r.has(p.Type, p.At) {
 					found = append(found, recordOf(newEntry(p)))
 				}
 			}

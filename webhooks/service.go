@@ -202,9 +202,9 @@ type Update struct {
 	State *State
 }
 
-// Update changes an endpoint. One that is enabled again is told of what was committed before it was disabled, and then of
-// what is committed from now on; its documents stay. An endpoint is not disabled, but UNAVAILABLE, if what was committed before can't
-// be numbered.
+// Update changes an endpoint. What was committed before goes by the types that it had then. One that is enabled again is told of
+// what was committed before it was disabled, and then of what is committed from now on; its documents stay. Update fails with
+// UNAVAILABLE if it disables the endpoint, or gives it types, and what was committed before can't be numbered.
 func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error) {
 	if u.URL != nil {
 		if err := checkURL(*u.URL, s.allowPrivate); err != nil {
@@ -221,8 +221,9 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 	}
 	now, err := s.now(ctx)
 	var end changes.Position
-	if err == nil && u.State != nil {
-		end, err = s.end(ctx, *u.State == Disabled) // when it is enabled again, it is not told of what gets its number later
+	if err == nil && (u.State != nil || u.Types != nil) {
+		// What gets its number later goes by the new types, and is not told to an endpoint that is enabled again.
+		end, err = s.end(ctx, u.Types != nil || *u.State == Disabled)
 	}
 	if err != nil {
 		return Endpoint{}, err
@@ -232,12 +233,13 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 		if err != nil {
 			return e, err
 		}
-		set, unset := bson.D{}, bson.D{}
+		set, unset, push := bson.D{}, bson.D{}, bson.D{}
 		if u.URL != nil && *u.URL != e.URL {
 			e.URL = *u.URL
 			set = append(set, bson.E{Key: "url", Value: e.URL})
 		}
 		if u.Types != nil && !slices.Equal(u.Types, e.Types) {
+			push = append(push, pushFormer(subscription{until: end.Seq, types: e.Types}))
 			e.Types = u.Types
 			set = append(set, bson.E{Key: "types", Value: e.Types})
 		}
@@ -254,7 +256,7 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 					e.disabledFrom = e.position.Seq
 				}
 				if e.disabledFrom < end.Seq {
-					update = append(update, pushGap(gap{from: e.disabledFrom, to: end.Seq}))
+					push = append(push, pushGap(gap{from: e.disabledFrom, to: end.Seq}))
 				}
 				set = append(set, bson.E{Key: "internal.recoveredAt", Value: now})
 				for _, field := range []string{"reason", "internal.failingSince", "internal.disabledFrom"} {
@@ -267,8 +269,10 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 		}
 		e.UpdatedAt = now
 		update = append(update, bson.E{Key: "$set", Value: append(set, bson.E{Key: "updatedAt", Value: e.UpdatedAt})})
-		if len(unset) > 0 {
-			update = append(update, bson.E{Key: "$unset", Value: unset})
+		for _, also := range []bson.E{{Key: "$unset", Value: unset}, {Key: "$push", Value: push}} {
+			if len(also.Value.(bson.D)) > 0 { //nolint:forcetypeassert // see above
+				update = append(update, also)
+			}
 		}
 		return e, s.updateOne(ctx, id, update)
 	})

@@ -44,7 +44,7 @@ func (r *runner) take(ctx context.Context) error {
 }
 
 func (r *runner) takeOne(e *entry) {
-	if _, isGap := r.endpoint.gapAt(e.at); isGap || !r.endpoint.wants(&e.change) {
+	if _, isGap := r.endpoint.gapAt(e.at); isGap || !r.endpoint.wantsAt(e.at, &e.change) {
 		return
 	}
 	if !r.blocked[e.subject] {

@@ -83,3 +83,53 @@ func TestUpdate_CountsForWhatIsCommittedAfterIt(t *testing.T) {
 		})
 	}
 }
+
+// Each change goes by the types that the endpoint had when it was committed, however late it is told.
+func TestUpdate_OfTypesLeavesWhatWasCommittedBefore(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r, "holdfast.lock.*")
+	event := b.Event(10)
+	retype := func(types ...string) {
+		t.Helper()
+		if _, err := b.hooks.Update(b.Ctx(), id, webhooks.Update{Types: types}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := b.Acquire(event, 1, testenv.Soon())
+	retype("holdfast.booking.*")
+	second := b.Acquire(event, 1, testenv.Soon())
+	retype("holdfast.event.*", "holdfast.lock.*")
+	third := b.Acquire(event, 1, testenv.Soon())
+	stop := b.run()
+	testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{acquired(first), acquired(third)}) })
+	stop()
+	b.run() // from the position that was written
+	last := b.Acquire(event, 1, testenv.Soon())
+	testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{acquired(last)}) })
+	if got := r.tries(); got[acquired(second)] > 0 || len(got) != 3 {
+		t.Errorf("the endpoint was told of %v, and had not subscribed to %s", got, acquired(second))
+	}
+	testenv.WaitFor(t, func() bool { // the endpoint has passed them
+		former, err := b.hooks.Former(b.Ctx(), id)
+		return err == nil && len(former) == 0
+	})
+}
+
+// A replay right after the endpoint has subscribed to more has what was committed before, and is not told by itself.
+func TestReplay_OfTypesThatTheEndpointDidNotHave(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r, "holdfast.booking.*")
+	lock := b.Acquire(b.Event(10), 1, testenv.Soon())
+	if _, err := b.hooks.Update(b.Ctx(), id, webhooks.Update{Types: []string{"holdfast.lock.*"}}); err != nil {
+		t.Fatal(err)
+	}
+	if planned, err := b.hooks.Replay(b.Ctx(), id, webhooks.Replay{}); err != nil || planned != 1 {
+		t.Fatalf("%d deliveries were planned, %v", planned, err)
+	}
+	b.run()
+	testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{acquired(lock)}) })
+}

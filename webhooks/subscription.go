@@ -1,0 +1,37 @@
+package webhooks
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast/internal/changes"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// subscription are the types that an endpoint had. What was committed then goes by them, however late the endpoint is told.
+type subscription struct {
+	until int64 // the number of the first change that does not go by them
+	types []string
+}
+
+// maxFormer bounds the former subscriptions that changes may still go by. What would go by an older one goes by the oldest that is kept.
+const maxFormer = 50
+
+// typesAt are the types that the endpoint had when the change at a position was committed.
+func (e *Endpoint) typesAt(p changes.Position) []string {
+	for _, f := range e.former {
+		if p.Seq < f.until {
+			return f.types
+		}
+	}
+	return e.Types
+}
+
+type formerDoc struct {
+	Until mongodb.Whole `bson:"until"`
+	Types mongodb.Texts `bson:"types"`
+}
+
+// pushFormer is of the $push of an update.
+func pushFormer(f subscription) bson.E {
+	return bson.E{Key: "internal.former", Value: lastOf(maxFormer, bson.D{{Key: "until", Value: f.until}, {Key: "types", Value: f.types}})}
+}
