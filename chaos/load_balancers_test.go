@@ -430,6 +430,83 @@ func TestLoadBalancer_HAProxyAcceptsEachForm(t *testing.T) {
 	}
 }
 
+// What a load balancer answers itself is as the API's answers are: problem+json, with the ID of the request.
+func TestLoadBalancer_AnswersAsTheAPIDoes(t *testing.T) {
+	t.Parallel()
+	var ids sync.Map // of the requests that reached the API
+	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ids.Store(r.URL.Path, r.Header.Get("X-Request-Id"))
+	}))
+	t.Cleanup(api.Close)
+	for name, command := range map[string]proxyCommand{"HAProxy": devserver.HAProxyCommand, "nginx": devserver.NginxCommand} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			front, target := address(t), api.Listener.Addr().String()
+			startProxy(t, command, front, [3]string{target, target, target})
+			testenv.WaitFor(t, func() bool {
+				return strings.HasPrefix(exchange(t, front, "GET /api/events HTTP/1.1\r\n"), "HTTP/1.1 200 ")
+			})
+			const id = "\r\nx-request-id: mine-1\r\n"
+			answers := []struct{ request, status, id string }{
+				{"GET /metrics HTTP/1.1" + id, "404", "mine-1"},
+				{"GET /api/admin/jobs HTTP/1.1" + id, "404", "mine-1"},
+				{"GET /api/admin/jobs HTTP/1.1\r\nx-request-id: a,b\r\n", "404", ""},
+				{"POST /api/locks HTTP/1.1" + id + "Content-Length: 30000000\r\n", "413", "mine-1"},
+			}
+			if name == "nginx" { // HAProxy has a text of its own for what is no HTTP
+				answers = append(answers, struct{ request, status, id string }{
+					"GET /api/events HTTP/1.1\r\nlong: " + strings.Repeat("x", 70_000) + "\r\n", "400", "",
+				})
+			}
+			for _, c := range answers {
+				got := strings.ToLower(exchange(t, front, c.request))
+				isProblem := strings.Contains(got, "content-type: application/problem+json\r\n") && strings.Contains(got, `"code":"`)
+				_, answered, _ := strings.Cut(got, "\r\nx-request-id: ")
+				answered, _, _ = strings.Cut(answered, "\r\n")
+				hasID := c.id == "" && !strings.ContainsAny(answered, ", ") || answered == c.id
+				if !strings.HasPrefix(got, "http/1.1 "+c.status) || !isProblem || !hasID {
+					t.Errorf("%.60q is answered %s", c.request, got)
+				}
+			}
+			for request, want := range map[string]string{ // what the API gets is one ID
+				"/api/events/one HTTP/1.1" + id: "mine-1", "/api/events/list HTTP/1.1\r\nX-Request-Id: aaa,bbb\r\n": "",
+				"/api/events/two HTTP/1.1\r\nX-Request-Id: b@d\r\nX-Request-Id: good\r\n": "",
+			} {
+				exchange(t, front, "GET "+request)
+				path, _, _ := strings.Cut(request, " ")
+				if got, _ := ids.Load(path); want != "" && got != want || !holdsOneID(got) {
+					t.Errorf("%q: the API got the ID %v", request, got)
+				}
+			}
+		})
+	}
+}
+
+func holdsOneID(id any) bool {
+	text, ok := id.(string)
+	return ok && regexp.MustCompile(`^[A-Za-z0-9._-]{16,64}$|^mine-1$`).MatchString(text)
+}
+
+// exchange sends the beginning of a request, with a header Host, an end, and the beginning of a body, and returns the answer.
+func exchange(t *testing.T, address, request string) string {
+	t.Helper()
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		return "" // it does not listen yet
+	}
+	defer closeQuietly(c)
+	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	body := ""
+	if strings.HasPrefix(request, "POST") {
+		body = strings.Repeat(" ", 20_000)
+	}
+	_, _ = io.WriteString(c, request+"Host: localhost\r\nConnection: close\r\n\r\n"+body) // it may be answered before its end
+	answer, _ := io.ReadAll(c)
+	return string(answer)
+}
+
 // An address that shows no key again and again gets 429, before a process is asked; a request with a key is passed on. A process
 // is not asked for a request whose body is not there.
 func TestLoadBalancer_HAProxyLimitsAddresses(t *testing.T) {
