@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +85,9 @@ func (s Settings) Check(names map[string]string) error {
 	if strings.ContainsAny(s.Database, `/\. "$*<>:|?`) || len(s.Database) > maxDatabaseName {
 		return fmt.Errorf("%s %q is not a valid database name: use up to %d letters, digits, - and _",
 			name("Database"), s.Database, maxDatabaseName)
+	}
+	if slices.Contains([]string{"admin", "config", "local"}, s.Database) {
+		return fmt.Errorf("%s is %s, which is a database of MongoDB's own: use another name, such as holdfast", name("Database"), s.Database)
 	}
 	return nil
 }
