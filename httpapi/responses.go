@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -57,8 +58,9 @@ func formatTime(t time.Time) string {
 	}
 	t = t.UTC()
 	text := t.AppendFormat(make([]byte, 0, len("2006-01-02T15:04:05.000Z")), time.RFC3339) // the layout that Go writes fast
-	ms := t.Nanosecond() / int(time.Millisecond)
-	return string(append(text[:len(text)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z'))
+	const thousand = 1000
+	ms := strconv.Itoa(thousand + t.Nanosecond()/int(time.Millisecond))
+	return string(text[:len(text)-1]) + "." + ms[1:] + "Z"
 }
 
 // formatID writes an ID, and "" for the zero ID.

@@ -22,13 +22,16 @@ func TestRecovery_LocksOfSeatsOfOtherSoftware(t *testing.T) {
 	named, standing := holdfast.Wish{SeatIDs: []string{"A-1-2", "A-1-3"}}, holdfast.Wish{Section: "pit"}
 	for name, c := range map[string]struct {
 		status holdfast.LockStatus
-		place  bson.E
+		place  bson.D
 		wish   holdfast.Wish // that it is in the way of
 		seats  int64         // of the wish
 	}{
-		"named seats":       {holdfast.LockActive, bson.E{Key: "seatIds", Value: bson.A{"A-1-1", "A-1-2"}}, named, 0},
-		"general admission": {holdfast.LockActive, bson.E{Key: "section", Value: "pit"}, standing, 4},
-		"a block":           {holdfast.LockBlocked, bson.E{Key: "seatIds", Value: bson.A{"A-1-1", "A-1-2"}}, named, 0},
+		"named seats":       {holdfast.LockActive, lockOf(2, "seatIds", bson.A{"A-1-1", "A-1-2"}), named, 0},
+		"a seat, no list":   {holdfast.LockActive, lockOf(1, "seatIds", "A-1-2"), named, 0},
+		"general admission": {holdfast.LockActive, lockOf(2, "section", "pit"), standing, 4},
+		"a block":           {holdfast.LockBlocked, lockOf(2, "seatIds", bson.A{"A-1-1", "A-1-2"}), named, 0},
+		"seats and a section": {holdfast.LockActive, append(lockOf(2, "seatIds", bson.A{"A-1-1", "A-1-2"}), bson.E{Key: "section", Value: "pit"}),
+			named, 0},
 	} {
 		for _, isDue := range []bool{true, false} {
 			for _, hasIndex := range []bool{true, false} {
@@ -44,8 +47,8 @@ func TestRecovery_LocksOfSeatsOfOtherSoftware(t *testing.T) {
 					if isDue {
 						expires = time.Now().Add(-time.Hour)
 					}
-					w.Insert("seatlocks", bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event}, {Key: "seats", Value: 2}, c.place,
-						{Key: "status", Value: string(c.status)}, {Key: "expiresAt", Value: expires}})
+					w.Insert("seatlocks", append(bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event},
+						{Key: "status", Value: string(c.status)}, {Key: "expiresAt", Value: expires}}, c.place...))
 					w.SweepLocks()
 					ends := isDue && c.status == holdfast.LockActive // a block has no time
 					if ends {
@@ -66,6 +69,13 @@ func TestRecovery_LocksOfSeatsOfOtherSoftware(t *testing.T) {
 					if holdfast.CodeOf(err) != code || (err == nil) != (code == "") {
 						t.Errorf("a customer got %v, want %q", err, code)
 					}
+					if !ends { // the others are still for sale
+						_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1,
+							Wish: holdfast.Wish{Best: &holdfast.BestAvailable{Section: "A"}}, Until: testenv.Soon()})
+						if err != nil {
+							t.Errorf("the best of the seats that are free: %v", err)
+						}
+					}
 					e, err := w.Seats.GetEvent(w.Ctx(), event)
 					if blocked := e.Seating.BlockedSeats; err != nil || (blocked == 2) != (c.status == holdfast.LockBlocked) {
 						t.Errorf("%d seats are blocked, %v", blocked, err)
@@ -75,6 +85,11 @@ func TestRecovery_LocksOfSeatsOfOtherSoftware(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lockOf are the fields of a lock that say what it takes.
+func lockOf(seats int, field string, value any) bson.D {
+	return bson.D{{Key: "seats", Value: seats}, {Key: field, Value: value}}
 }
 
 // statusOf reads the status of any lock, also of a block.

@@ -157,13 +157,16 @@ func (b *Bool) UnmarshalBSONValue(kind byte, data []byte) error {
 	return nil
 }
 
-// Texts are the strings of a list, in their order; nil for any other value, and for a list without
-// strings.
+// Texts are the strings of a list, in their order, or a single string, which MongoDB's queries and indexes take for a list of one; nil
+// for any other value, and for a list without strings.
 type Texts []string
 
 // UnmarshalBSONValue reads any value.
 func (t *Texts) UnmarshalBSONValue(kind byte, data []byte) error {
 	*t = nil
+	if one, ok := (bson.RawValue{Type: bson.Type(kind), Value: data}).StringValueOK(); ok {
+		*t = Texts{one}
+	}
 	if bson.Type(kind) != bson.TypeArray {
 		return nil
 	}

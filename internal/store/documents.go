@@ -136,11 +136,16 @@ type lockDoc struct {
 	Now mongodb.Date `bson:"now"`
 }
 
+// lock: named seats are all that a lock takes. Other software may write a section beside them.
 func (d lockDoc) lock() holdfast.Lock {
+	section := string(d.Section)
+	if len(d.SeatIDs) > 0 {
+		section = ""
+	}
 	return holdfast.Lock{
 		ID: d.ID, EventID: d.EventID, UserID: d.UserID, Seats: max(0, d.Seats.Or(0)), Status: holdfast.LockStatus(d.Status),
 		ExpiresAt: d.ExpiresAt.Time, Key: string(d.Key), RequestHash: string(d.Hash), BookingID: d.BookingID,
-		CreatedAt: createdAt(d.CreatedAt, d.ID), SeatIDs: d.SeatIDs, Section: string(d.Section),
+		CreatedAt: createdAt(d.CreatedAt, d.ID), SeatIDs: d.SeatIDs, Section: section,
 	}
 }
 

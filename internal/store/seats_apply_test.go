@@ -221,7 +221,8 @@ func TestSeated_LocksOfOtherSoftware(t *testing.T) {
 		seatIDs, section any
 		want             []string
 	}{
-		"a text":       {"a-1-1", 7, nil},
+		"a text":       {"a-1-1", 7, []string{"a-1-1"}},
+		"a section":    {bson.A{"a-1-2"}, "p.it", []string{"a-1-2"}}, // named seats are all that it takes
 		"a list":       {bson.A{"a-1-2", nil, 4, "", bson.A{"a-1-1"}, "x"}, bson.A{"p.it"}, []string{"a-1-2", "", "x"}},
 		"an empty one": {bson.A{}, bson.D{}, nil},
 		"null":         {nil, nil, nil},

@@ -440,7 +440,7 @@ func TestSeated_LoadFindsHoldersAndBlocks(t *testing.T) {
 	}
 	want := inventory.DueLock{Lock: inventory.Lock{Revision: new(int64(5)), Lock: holdfast.Lock{
 		ID: held.due, EventID: f.event, Seats: 2, Status: holdfast.LockActive, ExpiresAt: held.past, CreatedAt: held.due.CreatedAt(),
-		SeatIDs: []string{"a-1-1", "a-1-2"}, Section: "s",
+		SeatIDs: []string{"a-1-1", "a-1-2"},
 	}}}
 	for name, load := range map[string]func(n inventory.Needs) inventory.State{
 		"outside of a transaction": f.load, "in a transaction": f.inTransaction,

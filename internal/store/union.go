@@ -42,7 +42,7 @@ func (s *Store) SeatedEvents(ctx context.Context, scope Scope, others []ID) (sea
 // WithSeatLocks returns those of some events that have locks which take seats of a plan.
 func (s *Store) WithSeatLocks(ctx context.Context, eventIDs []ID) (found []ID, err error) {
 	ofAPlan := mongodb.Is("$or", bson.A{
-		mongodb.Is(seatIDsField+".0", bson.D{{Key: "$exists", Value: true}}), mongodb.Is("section", bson.D{{Key: "$gt", Value: ""}}),
+		mongodb.Is(seatIDsField, bson.D{{Key: "$type", Value: "string"}}), mongodb.Is("section", bson.D{{Key: "$gt", Value: ""}}),
 	})
 	const atOnce = 1000
 	for some := range slices.Chunk(eventIDs, atOnce) {
@@ -180,7 +180,7 @@ func (u *unionMaker) add(lock *unionLock) {
 		}
 	}
 	if len(lock.section) > 0 {
-		isPlaced = u.addSection(lock, isPlaced)
+		isPlaced = u.addSection(lock)
 	}
 	u.Seats.Settle()
 	if u.Taken += lock.seats; lock.seats == 0 || u.Taken > mongodb.MaxWhole {
@@ -195,16 +195,16 @@ func (u *unionMaker) add(lock *unionLock) {
 }
 
 // addSection takes the seats of a lock that names a section.
-func (u *unionMaker) addSection(lock *unionLock, wasPlaced bool) (isPlaced bool) {
+func (u *unionMaker) addSection(lock *unionLock) (isPlaced bool) {
 	hall, key := u.Seats.Hall(), string(lock.section)
 	if section, found := hall.FindSection(key); found && hall.Sections()[section].GeneralAdmission() {
 		u.Seats.AddGeneral(section, lock.seats)
-		return len(lock.seatIDs) == 0 && lock.seats > 0
+		return lock.seats > 0
 	}
-	if len(lock.seatIDs) == 0 && !slices.Contains(u.MissingSections, key) {
+	if !slices.Contains(u.MissingSections, key) {
 		u.MissingSections = append(u.MissingSections, key)
 	}
-	return wasPlaced
+	return false
 }
 
 // proveMap compares the map of a seated event with its locks. It returns "" if they agree.

@@ -28,6 +28,9 @@ func (l *unionLock) read(doc bson.Raw) {
 	if !l.readFields(doc) {
 		*l = unionLock{id: mongodb.IDOf(doc, "_id"), seatIDs: l.seatIDs[:0]}
 	}
+	if len(l.seatIDs) > 0 {
+		l.section = nil // see lockDoc.lock
+	}
 }
 
 // Bits of the fields that have been read: the first one of a name counts.
@@ -64,9 +67,14 @@ func (l *unionLock) readFields(doc bson.Raw) (ok bool) {
 	})
 }
 
-// readSeatIDs reads the strings of a list; see mongodb.Texts.
+// readSeatIDs reads the strings of a list, or a single one; see mongodb.Texts.
 func (l *unionLock) readSeatIDs(v bsoncore.Value) {
-	if v.Type != bsoncore.TypeArray {
+	switch v.Type {
+	case bsoncore.TypeArray:
+	case bsoncore.TypeString:
+		l.seatIDs = append(l.seatIDs, textOf(v))
+		return
+	default:
 		return
 	}
 	if !eachElement(v.Data, func(_ bsoncore.Element, v bsoncore.Value) {
