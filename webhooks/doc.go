@@ -10,8 +10,8 @@
 //	     │          a change stream wakes it after a silence. After each page the endpoints are read, before anything
 //	     │          of it is taken: so what is committed after a change of an endpoint finds the endpoint changed
 //	     │
-//	take.go         takes those that the endpoint subscribes to, in the order of their numbers; an endpoint that is
-//	     │          further behind than the feed reads its own pages; how many are taken
+//	take.go         takes those that the endpoint subscribed to when they were committed (subscription.go), in the order of
+//	     │          their numbers; an endpoint that is further behind than the feed reads its own pages; how many are taken
 //	track.go        one change of a subject at a time; the position that nothing before is open
 //	     │
 //	try.go          what is tried next, and what becomes of a result; up to maxInFlight of different subjects

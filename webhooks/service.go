@@ -239,7 +239,9 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 			set = append(set, bson.E{Key: "url", Value: e.URL})
 		}
 		if u.Types != nil && !slices.Equal(u.Types, e.Types) {
-			push = append(push, pushFormer(subscription{until: end.Seq, types: e.Types}))
+			if f := (subscription{until: end.Seq, types: e.Types}); e.needs(f) {
+				push = append(push, pushFormer(f))
+			}
 			e.Types = u.Types
 			set = append(set, bson.E{Key: "types", Value: e.Types})
 		}
@@ -269,10 +271,11 @@ func (s *Service) Update(ctx context.Context, id ID, u Update) (Endpoint, error)
 		}
 		e.UpdatedAt = now
 		update = append(update, bson.E{Key: "$set", Value: append(set, bson.E{Key: "updatedAt", Value: e.UpdatedAt})})
-		for _, also := range []bson.E{{Key: "$unset", Value: unset}, {Key: "$push", Value: push}} {
-			if len(also.Value.(bson.D)) > 0 { //nolint:forcetypeassert // see above
-				update = append(update, also)
-			}
+		if len(unset) > 0 {
+			update = append(update, bson.E{Key: "$unset", Value: unset})
+		}
+		if len(push) > 0 {
+			update = append(update, bson.E{Key: "$push", Value: push})
 		}
 		return e, s.updateOne(ctx, id, update)
 	})

@@ -1,13 +1,15 @@
 package webhooks
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// subscription are the types that an endpoint had. What was committed then goes by them, however late the endpoint is told.
+// A subscription is the list of types that an endpoint had. What was committed then goes by them, however late the endpoint is told.
 type subscription struct {
 	until int64 // the number of the first change that does not go by them
 	types []string
@@ -24,6 +26,13 @@ func (e *Endpoint) typesAt(p changes.Position) []string {
 		}
 	}
 	return e.Types
+}
+
+// needs reports whether a change may go by a former subscription. Not if the endpoint has passed all of them, or if an earlier
+// subscription, which counts first, ends no earlier: nothing was committed between.
+func (e *Endpoint) needs(f subscription) bool {
+	isCovered := func(kept subscription) bool { return kept.until >= f.until }
+	return e.position.Seq < f.until && !slices.ContainsFunc(e.former, isCovered)
 }
 
 type formerDoc struct {

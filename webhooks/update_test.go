@@ -117,6 +117,39 @@ func TestUpdate_OfTypesLeavesWhatWasCommittedBefore(t *testing.T) {
 	})
 }
 
+// However often the types change, what was committed before goes by those of its time; and also if the endpoint is disabled by the
+// same request, and enabled.
+func TestUpdate_OfTypesAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := newReceiver(t)
+	id := b.endpoint(r, "holdfast.lock.*")
+	event, disabled, enabled := b.Event(10), webhooks.Disabled, webhooks.Enabled
+	update := func(u webhooks.Update) {
+		t.Helper()
+		if _, err := b.hooks.Update(b.Ctx(), id, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bookings, locks := []string{"holdfast.booking.*"}, []string{"holdfast.lock.*"}
+	first := b.Acquire(event, 1, testenv.Soon())
+	for range 30 {
+		update(webhooks.Update{Types: bookings})
+		update(webhooks.Update{Types: []string{"holdfast.payment.*"}})
+	}
+	update(webhooks.Update{Types: locks})
+	second := b.Acquire(event, 1, testenv.Soon())
+	update(webhooks.Update{Types: bookings, State: &disabled})
+	third := b.Acquire(event, 1, testenv.Soon())
+	update(webhooks.Update{Types: locks, State: &enabled})
+	fourth := b.Acquire(event, 1, testenv.Soon())
+	b.run()
+	testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{acquired(first), acquired(second), acquired(fourth)}) })
+	if got := r.tries(); got[acquired(third)] > 0 || len(got) != 3 {
+		t.Errorf("the endpoint was told of %v, and was disabled at %s", got, acquired(third))
+	}
+}
+
 // A replay right after the endpoint has subscribed to more has what was committed before, and is not told by itself.
 func TestReplay_OfTypesThatTheEndpointDidNotHave(t *testing.T) {
 	t.Parallel()
