@@ -447,16 +447,21 @@ func TestLoadBalancer_AnswersAsTheAPIDoes(t *testing.T) {
 				return strings.HasPrefix(exchange(t, front, "GET /api/events HTTP/1.1\r\n"), "HTTP/1.1 200 ")
 			})
 			const id = "\r\nx-request-id: mine-1\r\n"
-			answers := []struct{ request, status, id string }{
+			type answer struct{ request, status, id string }
+			answers := []answer{
 				{"GET /metrics HTTP/1.1" + id, "404", "mine-1"},
 				{"GET /api/admin/jobs HTTP/1.1" + id, "404", "mine-1"},
 				{"GET /api/admin/jobs HTTP/1.1\r\nx-request-id: a,b\r\n", "404", ""},
 				{"POST /api/locks HTTP/1.1" + id + "Content-Length: 30000000\r\n", "413", "mine-1"},
 			}
 			if name == "nginx" { // HAProxy has a text of its own for what is no HTTP
-				answers = append(answers, struct{ request, status, id string }{
-					"GET /api/events HTTP/1.1\r\nlong: " + strings.Repeat("x", 70_000) + "\r\n", "400", "",
-				})
+				long := strings.Repeat("x", 70_000)
+				for _, request := range []string{
+					"GET /api/events HTTP/1.1\r\nlong: " + long + "\r\n", "GET /api/events?" + long + " HTTP/1.1\r\n",
+					"GET /% HTTP/1.1\r\n", "GARBAGE\r\n",
+				} {
+					answers = append(answers, answer{request, "400", ""})
+				}
 			}
 			for _, c := range answers {
 				got := strings.ToLower(exchange(t, front, c.request))
