@@ -86,7 +86,7 @@ func (s Settings) Check(names map[string]string) error {
 		return fmt.Errorf("%s %q is not a valid database name: use up to %d letters, digits, - and _",
 			name("Database"), s.Database, maxDatabaseName)
 	}
-	if slices.Contains([]string{"admin", "config", "local"}, s.Database) {
+	if slices.Contains([]string{"admin", "config", "local"}, strings.ToLower(s.Database)) {
 		return fmt.Errorf("%s is %s, which is a database of MongoDB's own: use another name, such as holdfast", name("Database"), s.Database)
 	}
 	return nil

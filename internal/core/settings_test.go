@@ -36,7 +36,7 @@ func TestSettings_CheckSaysWhatToDo(t *testing.T) {
 		{"negative seats", func(s *core.Settings) { s.MaxSeatsPerLock = -1 }, "MaxSeatsPerLock is -1, but must be greater than 0"},
 		{"negative locks", func(s *core.Settings) { s.MaxActiveLocksPerUser = -1 }, "MaxActiveLocksPerUser is -1, but must be greater than 0"},
 		{"a name with a slash", func(s *core.Settings) { s.Database = "a/b" }, `Database "a/b" is not a valid database name`},
-		{"a database of MongoDB", func(s *core.Settings) { s.Database = "config" }, "Database is config, which is a database of MongoDB's own"},
+		{"a database of MongoDB", func(s *core.Settings) { s.Database = "Config" }, "Database is Config, which is a database of MongoDB's own"},
 		{"a name too long", func(s *core.Settings) { s.Database = strings.Repeat("a", 64) }, "is not a valid database name"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -158,16 +158,20 @@ func (b *Bool) UnmarshalBSONValue(kind byte, data []byte) error {
 }
 
 // Texts are the strings of a list, in their order, or a single string, which MongoDB's queries and indexes take for a list of one; nil
-// for any other value, and for a list without strings.
+// for any other value, for an empty string, and for a list without strings.
 type Texts []string
 
 // UnmarshalBSONValue reads any value.
 func (t *Texts) UnmarshalBSONValue(kind byte, data []byte) error {
 	*t = nil
-	if one, ok := (bson.RawValue{Type: bson.Type(kind), Value: data}).StringValueOK(); ok {
-		*t = Texts{one}
-	}
-	if bson.Type(kind) != bson.TypeArray {
+	switch bson.Type(kind) {
+	case bson.TypeArray:
+	case bson.TypeString:
+		if one, ok := (bson.RawValue{Type: bson.TypeString, Value: data}).StringValueOK(); ok && one != "" {
+			*t = Texts{one}
+		}
+		return nil
+	default:
 		return nil
 	}
 	values, err := bson.RawArray(data).Values()

@@ -136,16 +136,20 @@ type lockDoc struct {
 	Now mongodb.Date `bson:"now"`
 }
 
-// lock: named seats are all that a lock takes. Other software may write a section beside them.
-func (d lockDoc) lock() holdfast.Lock {
-	section := string(d.Section)
-	if len(d.SeatIDs) > 0 {
-		section = ""
+// sectionOf is the section of general admission that a lock or a booking is in. Named seats are all that it has: other software may
+// write a section beside them.
+func sectionOf(seatIDs mongodb.Texts, section mongodb.Text) string {
+	if len(seatIDs) > 0 {
+		return ""
 	}
+	return string(section)
+}
+
+func (d lockDoc) lock() holdfast.Lock {
 	return holdfast.Lock{
 		ID: d.ID, EventID: d.EventID, UserID: d.UserID, Seats: max(0, d.Seats.Or(0)), Status: holdfast.LockStatus(d.Status),
 		ExpiresAt: d.ExpiresAt.Time, Key: string(d.Key), RequestHash: string(d.Hash), BookingID: d.BookingID,
-		CreatedAt: createdAt(d.CreatedAt, d.ID), SeatIDs: d.SeatIDs, Section: section,
+		CreatedAt: createdAt(d.CreatedAt, d.ID), SeatIDs: d.SeatIDs, Section: sectionOf(d.SeatIDs, d.Section),
 	}
 }
 
@@ -196,7 +200,7 @@ func (d bookingDoc) booking() holdfast.Booking {
 		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
 		Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
 		PaymentExpiresAt: d.PaymentExpiresAt.Time, WindowUnreadable: d.PaymentExpiresAt.Unreadable, PaymentReference: string(d.PaymentReference),
-		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: string(d.Section),
+		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: sectionOf(d.SeatIDs, d.Section),
 		Revision: d.Internal.Rev.Or(0), PaymentID: d.Internal.PaymentID, Late: bool(d.Late),
 	}
 }

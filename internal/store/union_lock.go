@@ -29,7 +29,7 @@ func (l *unionLock) read(doc bson.Raw) {
 		*l = unionLock{id: mongodb.IDOf(doc, "_id"), seatIDs: l.seatIDs[:0]}
 	}
 	if len(l.seatIDs) > 0 {
-		l.section = nil // see lockDoc.lock
+		l.section = nil // see sectionOf
 	}
 }
 
@@ -72,7 +72,9 @@ func (l *unionLock) readSeatIDs(v bsoncore.Value) {
 	switch v.Type {
 	case bsoncore.TypeArray:
 	case bsoncore.TypeString:
-		l.seatIDs = append(l.seatIDs, textOf(v))
+		if one := textOf(v); len(one) > 0 {
+			l.seatIDs = append(l.seatIDs, one)
+		}
 		return
 	default:
 		return
