@@ -575,6 +575,10 @@ func TestLoadBalancer_HAProxyLimitsAddresses(t *testing.T) {
 	if status, _, _, err := c.send(t.Context(), http.MethodGet, "/api/events", nil); err != nil || status != 429 || asked.Load() != before {
 		t.Errorf("a further attempt: %d %v", status, err)
 	}
+	answer := strings.ToLower(exchange(t, front, "GET /api/events HTTP/1.1\r\nX-Request-Id: mine-1\r\n"))
+	if !strings.HasPrefix(answer, "http/1.1 429 ") || !strings.Contains(answer, "\r\nx-request-id: mine-1\r\n") {
+		t.Errorf("a further attempt has the answer %s", answer)
+	}
 	if status := statusWithKey(t, "http://"+front+"/api/events"); status != http.StatusUnauthorized || asked.Load() != before+1 {
 		t.Errorf("a request with a key: %d", status)
 	}
