@@ -26,8 +26,8 @@
 //	                the position behind the last change of which all before are settled, failed changes as
 //	                documents, one document with what was delivered, the results of repeated documents
 //
-// Beside it: service.go creates and changes endpoints, gap.go leaves out the time while one was disabled, replay.go plans
-// documents of past changes, deliveries.go lists and purges.
+// Beside it: service.go creates endpoints, update.go changes them, gap.go leaves out the time while one was disabled, replay.go
+// plans documents of past changes, deliveries.go lists and purges.
 //
 // What it guarantees: every change that is committed while an endpoint is enabled and subscribes to it is sent at least
 // once, until a receiver accepts it, it is DEAD, or it is older than CHANGES_RETENTION. The position never passes a change

@@ -111,6 +111,9 @@ func TestUpdate_DisablesNoEndpointInFrontOfChangesWithoutNumbers(t *testing.T) {
 						t.Errorf("%+v: %v", u, err)
 					}
 				}
+				if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{Types: []string{"holdfast.event.created"}}); err != nil {
+					t.Errorf("the same types: %v", err)
+				}
 			} else {
 				stop = b.dispatcher()
 				testenv.WaitFor(t, func() bool { return len(b.Log.Lines("Results can't be written")) > 0 })
