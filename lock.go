@@ -76,7 +76,7 @@ type Lock struct {
 	Status      LockStatus
 	ExpiresAt   time.Time
 	Key         string // idempotency key, "" for none
-	RequestHash string // of the request that made it, "" if other software made it
+	RequestHash string // of the request that made it, "" if that had no key, or other software made it
 	BookingID   ID     // its live booking, zero for none
 	CreatedAt   time.Time
 	// SeatIDs are the numbered seats, in plan order; nil: none. They stay when the lock ends.

@@ -51,7 +51,11 @@ func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock
 	if err := r.Until.Check(holdfast.LockFields, math.MaxInt64); err != nil {
 		return holdfast.Lock{}, false, err
 	}
-	result, err := s.pipeline.Submit(ctx, r.EventID, inventory.Acquire{LockRequest: r, LockID: ids.New()})
+	c := inventory.Acquire{LockRequest: r, LockID: ids.New()}
+	if r.Key != "" {
+		c.RequestHash = r.Hash()
+	}
+	result, err := s.pipeline.Submit(ctx, r.EventID, c)
 	return orZero(result.Lock), result.Replayed, err
 }
 

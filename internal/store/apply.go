@@ -93,12 +93,17 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 				return nil, ErrStale
 			}
 		}
+		recorded := startRecords(plans, applied)
+		defer recorded() // nothing reads the plans after an attempt
 		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
-			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.writePayments, s.insertChanges,
+			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.writePayments,
 		} {
 			if err := write(ctx, plans, applied); err != nil {
 				return nil, err
 			}
+		}
+		if err := s.insertChanges(ctx, recorded()); err != nil {
+			return nil, err
 		}
 		if err := beforeCommit(); err != nil {
 			return nil, err

@@ -10,12 +10,30 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// insertChanges records what the plans have changed: the last write of a transaction.
-func (s *Store) insertChanges(ctx context.Context, plans []EventPlan, applied []Applied) error {
+// startRecords encodes what the plans change while the writes before are under way. The function that it returns
+// waits for the records. If encoding them panicked, it does.
+func startRecords(plans []EventPlan, applied []Applied) (wait func() []*changes.Record) {
 	var records []*changes.Record
-	for i := range plans {
-		records = append(records, plans[i].records(applied[i])...)
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		for i := range plans {
+			records = append(records, plans[i].records(applied[i])...)
+		}
+	}()
+	return func() []*changes.Record {
+		<-done
+		if panicked != nil {
+			panic(panicked)
+		}
+		return records
 	}
+}
+
+// insertChanges records what the plans have changed: the last write of a transaction.
+func (s *Store) insertChanges(ctx context.Context, records []*changes.Record) error {
 	if err := s.readPlans(ctx, records); err != nil {
 		return err
 	}

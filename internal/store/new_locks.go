@@ -39,7 +39,7 @@ func (l *newLocks) array() []byte {
 	return array
 }
 
-// add adds a lock. The venue's one has no user, expiry and hash. Call reserve first.
+// add adds a lock. The venue's one has no user and no expiry. Call reserve first.
 func (l *newLocks) add(lock *holdfast.Lock) {
 	isCustomers, createdAt := lock.Status != holdfast.LockBlocked, lock.CreatedAt.UnixMilli()
 	start, b := mongodb.AppendItem(l.items, l.n)
@@ -52,6 +52,8 @@ func (l *newLocks) add(lock *holdfast.Lock) {
 	b = bsoncore.AppendStringElement(b, "status", string(lock.Status))
 	if isCustomers {
 		b = bsoncore.AppendDateTimeElement(b, "expiresAt", lock.ExpiresAt.UnixMilli())
+	}
+	if isCustomers && lock.RequestHash != "" {
 		b = bsoncore.AppendStringElement(b, "requestHash", lock.RequestHash)
 	}
 	own, b := bsoncore.AppendDocumentElementStart(b, internalName)

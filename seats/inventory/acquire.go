@@ -16,6 +16,9 @@ const MaxReclaim = 1000
 type Acquire struct {
 	holdfast.LockRequest
 	LockID ID // of the lock to be made
+	// RequestHash is the request's, if it has a key. The caller makes it, because an event's decisions follow each
+	// other; "": the decision does.
+	RequestHash string
 	// Abandoned: the caller has given up. Another process may have refused it since, so
 	// nothing is granted.
 	Abandoned bool
@@ -206,7 +209,9 @@ func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration, wish wi
 		d.holdings[c.UserID] = held
 	}
 	c.guardTimes(d)
-	lock.RequestHash = c.Hash()
+	if lock.RequestHash = c.RequestHash; c.Key != "" && lock.RequestHash == "" {
+		lock.RequestHash = c.Hash()
+	}
 	n := d.acquire(lock, ttl)
 	if c.Key != "" {
 		if d.acquired == nil {

@@ -237,7 +237,7 @@ func (m *model) acquire(c inventory.Acquire) outcome {
 	}
 	lock := holdfast.Lock{
 		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
-		Key: c.Key, RequestHash: c.Hash(), CreatedAt: m.now,
+		Key: c.Key, RequestHash: hashIfKeyed(c), CreatedAt: m.now,
 	}
 	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
 	return outcome{lock: lock}
@@ -392,4 +392,12 @@ func (m *model) change(c inventory.ChangeEvent) outcome {
 		m.event.LatePayments.Seconds = *c.LateSeconds
 	}
 	return outcome{}
+}
+
+// hashIfKeyed is the hash that a lock keeps of its request: only a repeat of its key needs it.
+func hashIfKeyed(c inventory.Acquire) string {
+	if c.Key == "" {
+		return ""
+	}
+	return c.Hash()
 }

@@ -261,7 +261,7 @@ func (m *seatModel) acquire(c inventory.Acquire) outcome {
 	}
 	lock := holdfast.Lock{
 		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
-		Key: c.Key, RequestHash: c.Hash(), CreatedAt: m.now, SeatIDs: found.seats, Section: found.section,
+		Key: c.Key, RequestHash: hashIfKeyed(c), CreatedAt: m.now, SeatIDs: found.seats, Section: found.section,
 	}
 	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
 	return outcome{lock: lock}
