@@ -1,8 +1,11 @@
 package pipeline_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
@@ -77,4 +80,45 @@ func TestSeated_RefusalsBesideAGrantThatIsGone(t *testing.T) {
 		wantCode(t, r.Err, holdfast.CodeSeatsUnavailable)
 	}
 	wantTaken(t, w, eventID, "a-1-1", "a-3-3")
+}
+
+// Refusals alone are decided on the remembered map, and proved by one read. What it finds is decided on.
+func TestSeated_RefusalsAloneAreProved(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for name, row := range map[string]struct {
+		change func(t *testing.T, eventID, lockID holdfast.ID) // since the map was remembered
+		code   holdfast.Code                                   // "": granted
+	}{
+		"nothing has changed": {func(*testing.T, holdfast.ID, holdfast.ID) {}, holdfast.CodeSeatsUnavailable},
+		"its lock is due": {func(_ *testing.T, _, lockID holdfast.ID) {
+			w.Set("seatlocks", lockID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Minute)}})
+		}, ""},
+		"released by another process": {func(t *testing.T, eventID, lockID holdfast.ID) {
+			submit(t, newProcess(t, w), eventID, inventory.Release{LockID: lockID})
+		}, ""},
+		"closed by hand": {func(_ *testing.T, eventID, _ holdfast.ID) {
+			w.Set("events", eventID, bson.D{{Key: "status", Value: "CLOSED"}})
+		}, holdfast.CodeEventNotOnSale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, eventID := newProcess(t, w), newSeated(t, w)
+			lock := submit(t, p, eventID, named(eventID, "a-1-1")).Lock
+			row.change(t, eventID, lock.ID)
+			results, err := p.Commit(w.Ctx(), map[holdfast.ID][]inventory.Command{eventID: {named(eventID, "a-1-1"), named(eventID, "a-1-1")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, second := results[eventID][0], results[eventID][1]
+			if row.code == "" && first.Err != nil {
+				t.Error(first.Err)
+			} else if row.code != "" {
+				wantCode(t, first.Err, row.code)
+			}
+			wantCode(t, second.Err, cmp.Or(row.code, holdfast.CodeSeatsUnavailable))
+			if row.code == holdfast.CodeSeatsUnavailable || row.code == "" {
+				checkMap(t, w, eventID)
+			}
+		})
+	}
 }

@@ -294,11 +294,11 @@ func (r *run) apply(ctx context.Context) error {
 				IsContended: r.contended || t.isContended})
 		}
 	}
+	end := r.startProofs(ctx)
+	defer end()
 	if len(plans) == 0 {
 		return r.beforeCommit()
 	}
-	end := r.startProofs(ctx)
-	defer end()
 	applied, err := r.pipeline.store.Apply(ctx, plans, r.beforeCommit)
 	if err != nil {
 		return err

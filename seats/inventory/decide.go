@@ -37,6 +37,9 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		if s.Held { // the transaction has raised it
 			d.plan.UnprovenAt--
 		}
+		if !d.moves() {
+			d.plan.UnprovenOn = s.Event
+		}
 	}
 	if !d.needs.None() {
 		if s.Seats != nil {
@@ -254,11 +257,13 @@ func (d *decision) isFence() bool { return d.isSeated() && d.moves() }
 
 // canProveLater reports whether nothing is missing but what proves refusals of named seats, on an event that is
 // remembered or held, and whose plan is guarded by its revision. What was granted does not depend on it: the proof
-// is that nothing is found.
+// is that nothing is found. A plan that writes nothing can be proved if none of its refusals needs a fence.
 func (d *decision) canProveLater() bool {
 	rest := d.needs
 	rest.Event, rest.Keys, rest.Holders = false, nil, nil
-	return !d.needsTime && len(d.needs.Holders) > 0 && (d.state.Now.IsZero() || d.state.Held) && d.isFence() && rest.None()
+	isRemembered := d.state.Now.IsZero()
+	return rest.None() && !d.needsTime && len(d.needs.Holders) > 0 &&
+		(d.isFence() && (isRemembered || d.state.Held) || !d.moves() && isRemembered)
 }
 
 func (d *decision) startCounter() counter {

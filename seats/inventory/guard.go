@@ -28,3 +28,13 @@ func (w EventWrite) HeldBefore(after Event) bool {
 		after.TotalSeats == before.TotalSeats && available == before.AvailableSeats && oversold == before.Oversold &&
 		after.Status == before.Status && after.Seating.PlanID == before.Seating.PlanID
 }
+
+// isAs reports whether a plan that was made for the event as it was before can rely on the event as it was read.
+func (e Event) isAs(before *Event) bool {
+	if before == nil {
+		return false
+	}
+	guard := EventWrite{IfUnchanged: before}
+	e.Revision++ // as a write that changes nothing else would leave it
+	return guard.IsCheckedAfterwards() && guard.HeldBefore(e)
+}

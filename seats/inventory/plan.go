@@ -26,6 +26,8 @@ type Plan struct {
 	Unproven Needs
 	// UnprovenAt is the revision of the event that the read must find.
 	UnprovenAt int64
+	// UnprovenOn is the event that the read must find, if the plan does not write the event, and so does not guard it.
+	UnprovenOn *Event
 
 	// Changes are what can be seen from outside of the writes above, in their order; see also EventChanges.
 	Changes []Change
@@ -41,9 +43,10 @@ type Plan struct {
 }
 
 // IsProven reports whether a read of Unproven proves the refusals: it found nothing, and the event is as it was
-// when the plan was decided, or before its transaction held it. The plan's guard sees to it that it stays so.
+// when the plan was decided, or before its transaction held it. The plan's guard sees to it that it stays so. A plan
+// without one needs no more than that it was so when it was read.
 func (p Plan) IsProven(s State) bool {
-	if s.Event == nil || p.Event == nil || p.Event.IfUnchanged == nil {
+	if isGuarded := p.Event != nil && p.Event.IfUnchanged != nil; s.Event == nil || !isGuarded && !s.Event.isAs(p.UnprovenOn) {
 		return false
 	}
 	for _, key := range p.Unproven.Keys { // the state may have other pairs of their users and keys

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -258,11 +259,44 @@ func TestRefusal_IsProvedLater(t *testing.T) {
 	}
 }
 
-// What could change a grant is read before it.
+// Refusals alone, on a remembered map, are proved by a read that finds no due lock, and the event as it is remembered.
+func TestRefusal_AloneIsProvedLater(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1")
+	remembered := s.load(inventory.Needs{Seats: true})
+	remembered.Now = time.Time{}
+	plan, results, needs := inventory.Decide(remembered, []inventory.Command{named(8, "A1"), named(9, "A1 A2")}, theRules)
+	if !needs.None() || !plan.IsEmpty() || !slices.Equal(plan.Unproven.Holders, []string{"A1"}) {
+		t.Fatalf("needs %+v, plans %+v", needs, plan)
+	}
+	wantDetails(t, reply{Result: results[0]}, "SEATS_UNAVAILABLE", unavailable(1, 0, "A1"))
+	wantDetails(t, reply{Result: results[1]}, "SEATS_UNAVAILABLE", unavailable(2, 1, "A1"))
+	if !plan.IsProven(s.load(plan.Unproven)) {
+		t.Error("a read that finds nothing is no proof")
+	}
+	for name, change := range map[string]func(*inventory.State){
+		"the lock is due":             func(s *inventory.State) { s.Holders["A1"] = &inventory.DueLock{} },
+		"another revision":            func(s *inventory.State) { s.Event.Revision++ },
+		"closed by hand":              func(s *inventory.State) { s.Event.Status = holdfast.Closed },
+		"a counter changed by hand":   func(s *inventory.State) { s.Event.AvailableSeats-- },
+		"another plan":                func(s *inventory.State) { s.Event.Seating.PlanID = lockID(1) },
+		"a counter that is no number": func(s *inventory.State) { s.Event.Countable = false },
+		"a revision of no meaning":    func(s *inventory.State) { s.Event.Unguarded, s.Event.Incomparable = true, true },
+		"no event":                    func(s *inventory.State) { s.Event = nil },
+	} {
+		read := s.load(plan.Unproven)
+		if change(&read); plan.IsProven(read) {
+			t.Errorf("%s: it counts as proven", name)
+		}
+	}
+}
+
+// What could change a grant is read before it, and a refusal that needs a fence after that.
 func TestRefusal_IsNotProvedLater(t *testing.T) {
 	s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1")
+	withKey := named(8, "A1")
+	withKey.Key = "key"
 	for name, commands := range map[string][]inventory.Command{
-		"alone":                       {named(8, "A1")},
+		"alone, with a key":           {withKey},
 		"beside a lock to be read":    {named(8, "A1"), named(9, "A3"), inventory.Release{LockID: lockID(1)}},
 		"beside a refusal of another": {named(8, "A1"), named(9, "A3"), stand(10, 5)},
 	} {
