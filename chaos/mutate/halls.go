@@ -52,7 +52,7 @@ var hallMutations = []mutation{
 		from: "for _, key := range p.Unproven.Keys {", to: "for key := range s.Keys {",
 		tests: "Plan_IsProven"},
 	{name: "a refusal alone relies on an event that has changed", file: "seats/inventory/plan.go",
-		from: " || !isGuarded && !s.Event.isAs(p.UnprovenOn)", to: "",
+		from: ", !isGuarded && !s.Event.isAs(p.UnprovenOn):", to: ":",
 		tests: "Refusal_AloneIsProvedLater"},
 	{name: "a wrong time is taken for another process", file: "internal/pipeline/run.go",
 		from: "case errors.Is(err, store.ErrStale):", to: "case errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClock):",

@@ -71,7 +71,7 @@ var runnerMutations = []mutation{
 		from: "\t\t\tr.pipeline.memory.keep(*event, seats)\n", to: "",
 		tests: "Cost_|Memory_"},
 	{name: "a batch without a plan ends without its last check", file: "internal/pipeline/run.go",
-		from: "\tif len(plans) == 0 {\n\t\treturn r.beforeCommit()\n", to: "\tif len(plans) == 0 {\n\t\treturn nil\n",
+		from: "\t\treturn r.beforeCommit()\n\t}\n\tend := ", to: "\t\treturn nil\n\t}\n\tend := ",
 		tests: "Users_"},
 	{name: "a batch is written without its last check", file: "internal/pipeline/run.go",
 		from: "Apply(ctx, plans, r.beforeCommit)", to: "Apply(ctx, plans, func() error { return nil })",

@@ -9,12 +9,12 @@ import (
 )
 
 // errUnproven says that a refusal of a plan may be wrong: a lock with its key was found, or a due one on its
-// seats. The next attempt reads them first.
+// seats, or the event has changed. The next attempt reads them first.
 const errUnproven = mongodb.AbortError("a refusal could not be proved")
 
 // proof is the read of what a plan's refusals rely on, concurrent with the plan's transaction: see
 // inventory.Plan.Unproven. A batch of a busy event often has a refusal, which would cost all of its customers the
-// time of a read.
+// time of a read. For a plan without a transaction see task.refusesUnproven.
 type proof struct {
 	done  chan struct{}
 	state inventory.State

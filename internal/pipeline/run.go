@@ -294,11 +294,11 @@ func (r *run) apply(ctx context.Context) error {
 				IsContended: r.contended || t.isContended})
 		}
 	}
-	end := r.startProofs(ctx)
-	defer end()
 	if len(plans) == 0 {
 		return r.beforeCommit()
 	}
+	end := r.startProofs(ctx)
+	defer end()
 	applied, err := r.pipeline.store.Apply(ctx, plans, r.beforeCommit)
 	if err != nil {
 		return err
@@ -319,7 +319,7 @@ func (r *run) apply(ctx context.Context) error {
 // remembered event is enough.
 func (r *run) decide(ctx context.Context, t *task) error {
 	var state inventory.State
-	t.seats = nil
+	t.seats, t.plan = nil, inventory.Plan{}
 	if !r.hold && r.conflicts == 0 {
 		t.known.Event, t.known.Seats = r.pipeline.memory.recall(t.eventID)
 		if t.needs.None() && t.known.Event != nil {
@@ -335,6 +335,10 @@ func (r *run) decide(ctx context.Context, t *task) error {
 			if state, err = r.load(ctx, t); err != nil {
 				return err
 			}
+			if t.refusesUnproven() && t.plan.IsProven(state) {
+				t.plan.Unproven, t.read = inventory.Needs{}, state.Event
+				return nil
+			}
 		}
 		state.Unknown = r.unknown
 		if state.Event != nil {
@@ -346,6 +350,11 @@ func (r *run) decide(ctx context.Context, t *task) error {
 		if needs.None() {
 			if w := t.plan.Event; w != nil && w.IfUnchanged != nil && w.IfUnchanged.Unguarded && !r.hold {
 				return errUnguarded
+			}
+			if t.refusesUnproven() {
+				t.needs = t.needs.And(t.plan.Unproven)
+				t.needs.Seats = true
+				continue
 			}
 			t.read = nil
 			if t.plan.IsEmpty() {
@@ -361,6 +370,10 @@ func (r *run) decide(ctx context.Context, t *task) error {
 	}
 	return errUndecidable()
 }
+
+// refusesUnproven reports whether the plan has nothing to write, and refusals that are not proved: what proves them is
+// read at once, and what it has is decided on if it does not.
+func (t *task) refusesUnproven() bool { return t.plan.IsEmpty() && !t.plan.Unproven.None() }
 
 // errUndecidable says that a decision still needs what was read for it.
 func errUndecidable() error {

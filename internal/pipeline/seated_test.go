@@ -152,6 +152,7 @@ func TestSeated_Costs(t *testing.T) {
 		sent    int // maps
 		code    holdfast.Code
 		forget  bool
+		due     bool // the lock
 	}{
 		{name: "named seats", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return named(id, "a-1-1", "a-1-2") },
 			want: []string{write, insert, insert, commit}},
@@ -161,6 +162,8 @@ func TestSeated_Costs(t *testing.T) {
 			want: []string{write, insert, insert, commit}},
 		{name: "a seat that is taken", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return named(id, "a-4-1") },
 			want: []string{read}, code: holdfast.CodeSeatsUnavailable},
+		{name: "a seat of a due lock", command: func(id holdfast.ID, _ holdfast.Lock) inventory.Command { return named(id, "a-4-1") },
+			want: []string{read, read, write, read, update, insert, insert, commit}, due: true},
 		{name: "release", command: func(_ holdfast.ID, l holdfast.Lock) inventory.Command { return inventory.Release{LockID: l.ID} },
 			want: []string{read, write, update, insert, commit}},
 		{name: "other seats", command: func(_ holdfast.ID, l holdfast.Lock) inventory.Command {
@@ -184,6 +187,9 @@ func TestSeated_Costs(t *testing.T) {
 			lock := submit(t, p, eventID, named(eventID, "a-4-1")).Lock
 			if c.forget {
 				p = newProcess(t, process)
+			}
+			if c.due {
+				w.Set("seatlocks", lock.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Minute)}})
 			}
 			sent = 0
 			got := r.of(func() {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -18,7 +20,11 @@ func startRecords(plans []EventPlan, applied []Applied) (wait func() []*changes.
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { panicked = recover() }()
+		defer func() {
+			if v := recover(); v != nil {
+				panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+		}()
 		for i := range plans {
 			records = append(records, plans[i].records(applied[i])...)
 		}

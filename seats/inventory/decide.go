@@ -15,7 +15,7 @@ type Command interface {
 
 // Decide carries out the commands in order of arrival. If needs is not None, plan and
 // results are not valid: load the needs, and call Decide again. The plan's Unproven is read
-// while the plan is written.
+// while the plan is written or, if there is nothing to write, before the results are used.
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
 	d := &decision{
 		state: s, rules: rules, commands: len(commands),
@@ -172,8 +172,7 @@ func (d *decision) restore(seats int64) {
 // refuse answers a command of the event's queue with a refusal.
 //
 // A refusal has to be true at a moment after its request arrived. So it is not decided on a
-// remembered state, unless its batch writes the event and what it relies on is read before the
-// commit (Plan.Unproven).
+// remembered state, unless what it relies on is read before its answer (Plan.Unproven).
 //
 // A refused request must not be granted elsewhere afterwards. The client may have sent it,
 // with the same key, to another process that still tries to grant it. So the event is

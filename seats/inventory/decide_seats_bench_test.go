@@ -89,7 +89,9 @@ func BenchmarkDecide_Seats(b *testing.B) {
 					commands[i] = inventory.Acquire{LockRequest: r, LockID: holdfast.ID{byte(i), byte(batches), byte(batches >> 8)}, RequestHash: r.Hash()}
 				}
 				b.StartTimer()
-				inventory.Decide(inventory.State{Event: event, Seats: occupancy}, commands, rules)
+				if _, _, needs := inventory.Decide(inventory.State{Event: event, Seats: occupancy}, commands, rules); !needs.None() {
+					b.Fatalf("nothing was decided: needs %+v", needs)
+				}
 				occupancy.Settle()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(batches*requests), "ns/request")

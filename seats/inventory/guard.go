@@ -36,5 +36,5 @@ func (e Event) isAs(before *Event) bool {
 	}
 	guard := EventWrite{IfUnchanged: before}
 	e.Revision++ // as a write that changes nothing else would leave it
-	return guard.IsCheckedAfterwards() && guard.HeldBefore(e)
+	return guard.IsCheckedAfterwards() && guard.HeldBefore(e) && e.Seating == before.Seating && e.MaxSeatsPerUser == before.MaxSeatsPerUser
 }

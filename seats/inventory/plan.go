@@ -46,7 +46,11 @@ type Plan struct {
 // when the plan was decided, or before its transaction held it. The plan's guard sees to it that it stays so. A plan
 // without one needs no more than that it was so when it was read.
 func (p Plan) IsProven(s State) bool {
-	if isGuarded := p.Event != nil && p.Event.IfUnchanged != nil; s.Event == nil || !isGuarded && !s.Event.isAs(p.UnprovenOn) {
+	isGuarded := p.Event != nil && p.Event.IfUnchanged != nil
+	switch {
+	case s.Event == nil, !isGuarded && !s.Event.isAs(p.UnprovenOn):
+		return false
+	case isGuarded && s.Event.Seating != p.Event.IfUnchanged.Seating: // other software may change a rule and not the revision
 		return false
 	}
 	for _, key := range p.Unproven.Keys { // the state may have other pairs of their users and keys

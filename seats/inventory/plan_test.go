@@ -189,6 +189,9 @@ func TestPlan_IsProvenByWhatItAsksFor(t *testing.T) {
 		{"the key is in use", inventory.State{Event: event, Keys: map[inventory.UserKey]*inventory.Lock{asked: lock}}, false},
 		{"the seat has a due lock", inventory.State{Event: event, Holders: map[string]*inventory.DueLock{"A1": {}}}, false},
 		{"the event has changed", inventory.State{Event: &inventory.Event{Revision: 8}}, false},
+		{"the event has another orphan rule", inventory.State{Event: &inventory.Event{
+			Event: holdfast.Event{Seating: holdfast.Seating{OrphanRule: holdfast.OrphansRefused}}, Revision: 7,
+		}}, false},
 		{"the event is gone", inventory.State{}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -278,6 +278,8 @@ func TestRefusal_AloneIsProvedLater(t *testing.T) {
 		"another revision":            func(s *inventory.State) { s.Event.Revision++ },
 		"closed by hand":              func(s *inventory.State) { s.Event.Status = holdfast.Closed },
 		"a counter changed by hand":   func(s *inventory.State) { s.Event.AvailableSeats-- },
+		"another orphan rule":         func(s *inventory.State) { s.Event.Seating.OrphanRule = holdfast.OrphansRefused },
+		"another limit":               func(s *inventory.State) { s.Event.MaxSeatsPerUser = 2 },
 		"another plan":                func(s *inventory.State) { s.Event.Seating.PlanID = lockID(1) },
 		"a counter that is no number": func(s *inventory.State) { s.Event.Countable = false },
 		"a revision of no meaning":    func(s *inventory.State) { s.Event.Unguarded, s.Event.Incomparable = true, true },
@@ -290,7 +292,19 @@ func TestRefusal_AloneIsProvedLater(t *testing.T) {
 	}
 }
 
-// What could change a grant is read before it, and a refusal that needs a fence after that.
+// An event with a value that no condition can compare proves nothing.
+func TestRefusal_OfAnEventThatCantBeComparedIsNotProvedLater(t *testing.T) {
+	s := newSeated(t, hallOf("A1 A2")).holds(t, 1, "A1")
+	remembered := s.load(inventory.Needs{Seats: true})
+	remembered.Now, remembered.Event.Incomparable = time.Time{}, true
+	plan, _, needs := inventory.Decide(remembered, []inventory.Command{named(8, "A1")}, theRules)
+	if needs.None() && plan.IsProven(s.load(plan.Unproven)) {
+		t.Error("it counts as proven")
+	}
+}
+
+// What could change a grant is read before the decision. So is what a refusal with a key needs: it is decided behind
+// the fence.
 func TestRefusal_IsNotProvedLater(t *testing.T) {
 	s := newSeated(t, hallOf("A1 A2 A3 A4")).holds(t, 1, "A1")
 	withKey := named(8, "A1")
