@@ -120,3 +120,35 @@ func TestSeated_RefusalsAloneAreProved(t *testing.T) {
 		})
 	}
 }
+
+// A rule or a limit that was changed by hand counts at once, in a process that remembers the event too.
+func TestSeated_RulesChangedByHandCount(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	userID := ids.New()
+	for name, row := range map[string]struct {
+		change bson.E
+		next   func(eventID holdfast.ID) inventory.Acquire
+		code   holdfast.Code
+	}{
+		"orphans are refused": {bson.E{Key: "orphanRule", Value: "REFUSE"}, func(eventID holdfast.ID) inventory.Acquire {
+			return named(eventID, "a-1-3")
+		}, holdfast.CodeSeatOrphaned},
+		"customers are limited": {bson.E{Key: "maxSeatsPerUser", Value: 1}, func(eventID holdfast.ID) inventory.Acquire {
+			c := named(eventID, "a-1-2")
+			c.UserID = userID
+			return c
+		}, holdfast.CodeSeatLimitReached},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, eventID := newProcess(t, w), newSeated(t, w)
+			first := named(eventID, "a-1-1")
+			first.UserID = userID
+			submit(t, p, eventID, first)
+			w.Set("events", eventID, bson.D{row.change})
+			_, err := p.Submit(w.Ctx(), eventID, row.next(eventID))
+			wantCode(t, err, row.code)
+			wantTaken(t, w, eventID, "a-1-1")
+		})
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -130,6 +132,14 @@ func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 		{name: "the event is deleted", plan: restore, change: func(f fixture) { f.remove("events", f.event) }},
 		{name: "oversold is no number", plan: restore, change: set("oversold", "x")},
 		{name: "the event is seated", plan: restore, change: set("seatingPlanId", ids.New())},
+		{name: "customers are limited", plan: restore, change: set("maxSeatsPerUser", 4)},
+		{name: "customers are limited more", arrange: set("maxSeatsPerUser", 4), plan: restore, change: set("maxSeatsPerUser", 3)},
+		{name: "customers are no longer limited", arrange: set("maxSeatsPerUser", 4), plan: restore, change: set("maxSeatsPerUser", nil)},
+		{name: "the limit is a list", arrange: set("maxSeatsPerUser", 4), plan: restore, change: set("maxSeatsPerUser", bson.A{4})},
+		{name: "an event that gets a limit is changed", plan: func(f fixture) inventory.Plan {
+			return inventory.Plan{Event: &inventory.EventWrite{
+				IfUnchanged: f.read.Event, Fields: holdfast.EventChange{MaxSeatsPerUser: new(int64(4))}}}
+		}, change: set("internal.rev", 1)},
 		{name: "an event whose counter can't be read and stays is changed", arrange: set("availableSeats", "eight"),
 			plan: func(f fixture) inventory.Plan {
 				return inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: f.read.Event}}

@@ -59,6 +59,26 @@ func samePlan(planID ID) bson.D {
 	return mongodb.Is(planField, planID)
 }
 
+// sameRules matches a seated event with the same rules. Any value but the one that is not the default counts as the default.
+func sameRules(s holdfast.Seating) bson.D {
+	if s.PlanID.IsZero() {
+		return nil
+	}
+	return mongodb.And(
+		sameChoice("orphanRule", string(holdfast.OrphansRefused), s.OrphanRule == holdfast.OrphansRefused),
+		sameChoice("accessiblePolicy", string(holdfast.AccessibleOpen), s.AccessiblePolicy == holdfast.AccessibleOpen),
+	)
+}
+
+// sameChoice matches a field that is a text, or is not.
+func sameChoice(field, text string, is bool) bson.D {
+	chosen := mongodb.And(mongodb.Is(field, text), isNoList(field))
+	if is {
+		return chosen
+	}
+	return bson.D{{Key: "$nor", Value: bson.A{chosen}}}
+}
+
 // planDoc names a seating plan. Wrong: there is a value that names none, and conditions may take it for one.
 type planDoc struct {
 	ID    ID

@@ -32,11 +32,84 @@ func TestSeated_GuardsOfUnseatedPlansNeverMatch(t *testing.T) {
 		if err := f.apply(inventory.Plan{Event: &w}); !errors.Is(err, store.ErrStale) {
 			t.Errorf("%s: got %v, want ErrStale", name, err)
 		}
+		if err := f.applyBeside(inventory.Plan{Event: &w}); !errors.Is(err, store.ErrStale) {
+			t.Errorf("%s, beside another event: got %v, want ErrStale", name, err)
+		}
 	}
 	f.mustApply(inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: s.Event, Available: -1}})
 	plain := newFixture(t, f.env, nil)
 	if _, err := plain.apply(inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: &moved}}); !errors.Is(err, store.ErrStale) {
 		t.Errorf("an unseated event, with the plan of a seated one: %v", err)
+	}
+}
+
+// A rule that was changed by hand, with no change of the revision, counts from the next transaction on.
+func TestSeated_GuardsCompareTheRules(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for field, rule := range map[string]struct {
+		set    string
+		others []any
+	}{
+		"orphanRule":       {"REFUSE", []any{nil, "ALLOW", "", 7, bson.A{"REFUSE"}}},
+		"accessiblePolicy": {"OPEN", []any{nil, "RESERVED", "", 7, bson.A{"OPEN"}}},
+	} {
+		for _, other := range rule.others {
+			wantStaleAfter(t, w, field, rule.set, other)
+			wantStaleAfter(t, w, field, other, rule.set)
+		}
+	}
+	for name, change := range map[string]holdfast.EventChange{
+		"orphan rule":       {OrphanRule: new(holdfast.OrphansAllowed)},
+		"accessible policy": {AccessiblePolicy: new(holdfast.AccessibleOpen)},
+	} {
+		f := newSeated(t, w)
+		read := f.load(inventory.Needs{Event: true}).Event
+		if err := f.applyBeside(inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: read, Fields: change}}); err != nil {
+			t.Errorf("an event that gets another %s, beside another event: %v", name, err)
+		}
+	}
+}
+
+// wantStaleAfter checks that a plan is applied to an event as it was read, and not after one of its fields has changed, alone
+// and beside another event.
+func wantStaleAfter(t *testing.T, w *env, name string, before, after any) {
+	t.Helper()
+	for where, apply := range map[string]func(seated, inventory.Plan) error{
+		"alone": seated.apply, "beside another event": seated.applyBeside,
+	} {
+		f := newSeated(t, w)
+		f.setEvent(name, before)
+		read := f.load(inventory.Needs{Event: true}).Event
+		if err := apply(f, inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: read, Available: -1}}); err != nil {
+			t.Errorf("%s is %v, %s: %v", name, before, where, err)
+		}
+		read = f.load(inventory.Needs{Event: true}).Event
+		f.setEvent(name, after)
+		if err := apply(f, inventory.Plan{Event: &inventory.EventWrite{IfUnchanged: read, Available: -1}}); !errors.Is(err, store.ErrStale) {
+			t.Errorf("%s was %v, and is %v, %s: got %v, want ErrStale", name, before, after, where, err)
+		}
+	}
+}
+
+// applyBeside applies a plan together with one of an event without a seating plan.
+func (f seated) applyBeside(plan inventory.Plan) error {
+	other := newFixture(f.t, f.env, nil)
+	_, err := f.store.Apply(f.Ctx(), []store.EventPlan{
+		{EventID: other.event, Plan: inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}}, {EventID: f.event, Plan: plan},
+	}, func() error { return nil })
+	return err
+}
+
+// setEvent changes a field of the event by hand; nil removes it.
+func (f seated) setEvent(name string, value any) {
+	f.t.Helper()
+	update := bson.M{"$set": bson.M{name: value}}
+	if value == nil {
+		update = bson.M{"$unset": bson.M{name: ""}}
+	}
+	if _, err := f.DB.Collection("events").UpdateByID(f.Ctx(), f.event, update); err != nil {
+		f.t.Fatal(err)
 	}
 }
 

@@ -30,7 +30,7 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	default:
 		return mongodb.And(is, sameRevision(before), mongodb.Is("totalSeats", before.TotalSeats),
 			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status),
-			samePlan(before.Seating.PlanID))
+			sameLimit(before.MaxSeatsPerUser), samePlan(before.Seating.PlanID), sameRules(before.Seating))
 	}
 }
 
@@ -53,7 +53,12 @@ func sameRevision(before *inventory.Event) bson.D {
 }
 
 // onSaleForAll matches events on sale without a limit per user.
-var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), numberOrAbsent("maxSeatsPerUser", 0), isNoList("maxSeatsPerUser"))
+var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), sameLimit(0))
+
+// sameLimit matches an event whose customers have the same limit; 0 is none.
+func sameLimit(seats int64) bson.D {
+	return mongodb.And(numberOrAbsent("maxSeatsPerUser", seats), isNoList("maxSeatsPerUser"))
+}
 
 // isNoList is for conditions on a value: they would match a list that has the value too.
 func isNoList(field string) bson.D {

@@ -6,7 +6,8 @@ import "github.com/holdfast-dev/holdfast"
 // nothing else that a guard compares.
 func (w EventWrite) IsCheckedAfterwards() bool {
 	c := w.Fields
-	if w.Drift != nil || w.Counter != nil || c.TotalSeats != nil || c.Status != nil || c.SeatingPlanID != nil {
+	if w.Drift != nil || w.Counter != nil || c.TotalSeats != nil || c.Status != nil || c.SeatingPlanID != nil ||
+		c.MaxSeatsPerUser != nil || c.OrphanRule != nil || c.AccessiblePolicy != nil {
 		return false
 	}
 	before := w.IfUnchanged
@@ -26,7 +27,13 @@ func (w EventWrite) HeldBefore(after Event) bool {
 	}
 	return after.Revision == before.Revision+max(1, w.Raise) && after.Former == Former{} &&
 		after.TotalSeats == before.TotalSeats && available == before.AvailableSeats && oversold == before.Oversold &&
-		after.Status == before.Status && after.Seating.PlanID == before.Seating.PlanID
+		after.Status == before.Status && after.MaxSeatsPerUser == before.MaxSeatsPerUser &&
+		haveSameRules(after.Seating, before.Seating)
+}
+
+// haveSameRules reports whether two events have the same plan and the same rules for its seats.
+func haveSameRules(a, b holdfast.Seating) bool {
+	return a.PlanID == b.PlanID && (a.PlanID.IsZero() || a.OrphanRule == b.OrphanRule && a.AccessiblePolicy == b.AccessiblePolicy)
 }
 
 // isAs reports whether a plan that was made for the event as it was before can rely on the event as it was read.
@@ -36,5 +43,5 @@ func (e Event) isAs(before *Event) bool {
 	}
 	guard := EventWrite{IfUnchanged: before}
 	e.Revision++ // as a write that changes nothing else would leave it
-	return guard.IsCheckedAfterwards() && guard.HeldBefore(e) && e.Seating == before.Seating && e.MaxSeatsPerUser == before.MaxSeatsPerUser
+	return guard.IsCheckedAfterwards() && guard.HeldBefore(e)
 }
