@@ -15,13 +15,14 @@ import (
 
 // The MongoDB commands that a pipeline sends.
 const (
-	read   = "aggregate"
-	fence  = "fence"         // findAndModify outside of a transaction
-	write  = "findAndModify" // of the event, first in the transaction
-	update = "update"
-	insert = "insert"
-	commit = "commitTransaction"
-	abort  = "abortTransaction"
+	read    = "aggregate"
+	fence   = "fence"   // findAndModify outside of a transaction
+	write   = "write"   // findAndModify of the event, first in the transaction; its guard is checked afterwards
+	guarded = "guarded" // the same, with the guard as its condition
+	update  = "update"
+	insert  = "insert"
+	commit  = "commitTransaction"
+	abort   = "abortTransaction"
 )
 
 // costCase is a command, and the MongoDB commands that it costs.
@@ -72,6 +73,10 @@ func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 			name: "acquire too many after another process", change: fewer, command: acquiring(5, ""), code: holdfast.CodeSeatsUnavailable,
 			want: []string{write, abort, read, read}, withoutMemory: []string{read, read},
 		}, {
+			name: "acquire of an event that got a limit", change: bson.D{{Key: "maxSeatsPerUser", Value: 4}}, command: acquiring(1, ""),
+			want:          []string{write, abort, read, read, guarded, insert, insert, commit},
+			withoutMemory: []string{read, read, write, insert, insert, commit},
+		}, {
 			name: "release", want: []string{read, write, update, update, insert, commit},
 			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command { return inventory.Release{LockID: b.LockID} },
 		}, {
@@ -84,7 +89,7 @@ func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
 		}, {
 			name: "close", command: changing(holdfast.EventChange{Status: &status}),
-			want: []string{write, insert, commit}, withoutMemory: []string{read, write, insert, commit},
+			want: []string{guarded, insert, commit}, withoutMemory: []string{read, guarded, insert, commit},
 		},
 	})
 }

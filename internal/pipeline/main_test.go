@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
@@ -58,11 +59,22 @@ func (r *recorder) monitor() *event.CommandMonitor {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		name := e.CommandName
-		if _, err := e.Command.LookupErr("autocommit"); err != nil && name == "findAndModify" {
-			name = fence
+		if name == "findAndModify" {
+			name = kindOfWrite(e.Command)
 		}
 		r.names = append(r.names, name)
 	}}
+}
+
+// kindOfWrite is write, guarded or fence.
+func kindOfWrite(command bson.Raw) string {
+	if _, err := command.LookupErr("autocommit"); err != nil {
+		return fence
+	}
+	if _, err := command.LookupErr("query", "_id"); err != nil { // but $and
+		return guarded
+	}
+	return write
 }
 
 // of returns the names of the commands that do sends. A fence is named before its read,

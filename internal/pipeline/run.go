@@ -290,8 +290,9 @@ func (r *run) apply(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
 		if !t.plan.IsEmpty() {
+			contended := r.contended || t.isContended
 			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin, Writer: r.writer,
-				IsContended: r.contended || t.isContended})
+				IsContended: contended, IsExpected: r.conflicts == 0 && (r.hold || !contended)})
 		}
 	}
 	if len(plans) == 0 {

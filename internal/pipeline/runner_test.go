@@ -20,6 +20,22 @@ import (
 // succeed.
 func TestSplit_NotForARejectedEvent(t *testing.T) {
 	t.Parallel()
+	t.Run("it has no revision", func(t *testing.T) {
+		checkNotSplit(t, func(w *env, eventID holdfast.ID) { w.Set("events", eventID, bson.D{{Key: "internal", Value: "3-abc"}}) })
+	})
+	t.Run("a validator rejects it", func(t *testing.T) {
+		checkNotSplit(t, func(w *env, _ holdfast.ID) {
+			atLeast := bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: 100}}}}
+			if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "events"}, {Key: "validator", Value: atLeast}}).Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// checkNotSplit lets MongoDB reject an event whose commands wait: none may be tried alone.
+func checkNotSplit(t *testing.T, reject func(w *env, eventID holdfast.ID)) {
+	t.Helper()
 	w := testenv.New(t)
 	eventID := w.Event(100)
 	started, proceed := make(chan struct{}), make(chan struct{})
@@ -47,7 +63,7 @@ func TestSplit_NotForARejectedEvent(t *testing.T) {
 		send()
 	}
 	waitForBatch(t, p, eventID, waiting)
-	w.Set("events", eventID, bson.D{{Key: "internal", Value: "3-abc"}})
+	reject(w, eventID)
 	close(proceed)
 	callers.Wait()
 	if n := process.Transactions(mongodb.Rejected); n > 4 {

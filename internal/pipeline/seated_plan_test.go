@@ -62,7 +62,7 @@ func TestSeated_AChangeOfThePlanReadsFirst(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if want := []string{read, "find", write, insert, commit}; !slices.Equal(got, want) {
+	if want := []string{read, "find", guarded, insert, commit}; !slices.Equal(got, want) {
 		t.Errorf("a change sends %v, want %v", got, want)
 	}
 	wantTaken(t, w, eventID, "a-1-2", "a-1-1")

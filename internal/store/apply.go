@@ -38,6 +38,9 @@ type EventPlan struct {
 	// Writer is the process. The event notes it, if IsContended or if the transaction meets a conflict.
 	Writer      int32
 	IsContended bool
+	// IsExpected: the guard of the event is likely to hold. It may then be checked after the event's write, which costs less. A
+	// write that is undone holds up other processes meanwhile.
+	IsExpected bool
 	// Origin says who gave a command, by its index; nil: it is not known.
 	Origin func(command int) holdfast.Origin
 }
@@ -72,7 +75,7 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 		if contended {
 			plans = slices.Clone(plans)
 			for i := range plans {
-				plans[i].IsContended = true
+				plans[i].IsContended, plans[i].IsExpected = true, false
 			}
 		}
 		written, err := s.writeEvents(ctx, plans)

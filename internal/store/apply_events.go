@@ -26,7 +26,7 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 // beside the ID, which takes longer than the write.
 func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eventDoc, error) {
 	if len(plans) == 1 && plans[0].Event != nil {
-		doc, err := s.writeEvent(ctx, plans[0].EventID, *plans[0].Event, plans[0].writer())
+		doc, err := s.writeEvent(ctx, plans[0])
 		return map[ID]*eventDoc{plans[0].EventID: &doc}, err
 	}
 	var eventIDs []ID
@@ -71,15 +71,24 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 }
 
 // writeEvent writes the event first, so the second of two transactions on it gets a
-// conflict at once. Its guard is a condition of the write: where processes meet on an event, a write that is undone later
-// would hold up the others meanwhile. It raises the revision even if the counter stays; a Drift does not.
-func (s *Store) writeEvent(ctx context.Context, id ID, w inventory.EventWrite, writer int32) (after eventDoc, err error) {
+// conflict at once. It raises the revision even if the counter stays; a Drift does not.
+//
+// Its guard is a condition of the write, or is checked afterwards: MongoDB plans no query for a write by the ID alone.
+func (s *Store) writeEvent(ctx context.Context, p EventPlan) (after eventDoc, err error) {
+	w, guard := *p.Event, mongodb.Is("_id", p.EventID)
+	isCheckedAfterwards := p.IsExpected && w.IsCheckedAfterwards()
+	if !isCheckedAfterwards {
+		guard = eventGuard(p.EventID, w)
+	}
 	o := options.FindOneAndUpdate().SetReturnDocument(options.After)
 	if mayHaveMap(w) {
 		o.SetProjection(noMap)
 	}
-	err = s.events().FindOneAndUpdate(ctx, eventGuard(id, w), noteWriter(eventUpdate(w, s.shared()), writer), o).Decode(&after)
-	if errors.Is(err, mongo.ErrNoDocuments) {
+	err = s.events().FindOneAndUpdate(ctx, guard, noteWriter(eventUpdate(w, s.shared()), p.writer()), o).Decode(&after)
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments),
+		isCheckedAfterwards && mongodb.RejectedForDocument(err), // the guard might not have matched what was rejected
+		isCheckedAfterwards && err == nil && !w.HeldBefore(after.inventory(s.shared())):
 		err = ErrStale
 	}
 	return after, rejectedEvent(err)

@@ -24,8 +24,8 @@ type guardCase struct {
 	change  func(f fixture)
 }
 
-// checkGuards checks that each plan is applied without the change, alone and together with a plan of another event. After
-// the change it must be stale and write nothing.
+// checkGuards checks that each plan is applied without the change: alone, with its guard before the write of its event and after
+// it, and together with a plan of another event. After the change it must be stale and write nothing.
 func checkGuards(t *testing.T, cases []guardCase) {
 	t.Helper()
 	checkGuardsIn(t, testenv.New(t), cases)
@@ -37,7 +37,7 @@ func checkGuardsIn(t *testing.T, w *env, cases []guardCase) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for where, apply := range map[string]func(fixture, inventory.Plan) (store.Applied, error){
-				"alone": fixture.apply, "beside another event": fixture.applyBeside,
+				"alone": fixture.apply, "alone, as expected": fixture.applyExpected, "beside another event": fixture.applyBeside,
 			} {
 				same := newFixture(t, w, c.arrange)
 				if _, err := apply(same, c.plan(same)); err != nil {
@@ -77,6 +77,8 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 			plan: acquire, change: set("status", "CLOSED"),
 		},
 		{name: "the status is no text", plan: acquire, change: set("status", 7)},
+		{name: "the status is a list", plan: acquire, change: set("status", bson.A{"ON_SALE"})},
+		{name: "the limit is a list that has none", plan: acquire, change: set("maxSeatsPerUser", bson.A{0})},
 		{name: "customers are limited", plan: acquire, change: set("maxSeatsPerUser", 4)},
 		{name: "the limit is no number", plan: acquire, change: set("maxSeatsPerUser", "four")},
 		{name: "more is available than the total", plan: acquire, change: set("availableSeats", 11)},
@@ -366,51 +368,4 @@ func TestForeignIndex_SaysNothingAboutKeys(t *testing.T) {
 	if _, _, err := w.Store.CreateEvent(w.Ctx(), event, holdfast.CreationKey{}, ""); !testenv.IsOfForeignIndex(err) {
 		t.Errorf("an event: %v", err)
 	}
-}
-
-// Whatever other software leaves in an event: what several events' transaction accepts, the guard of a single one accepts.
-func TestApply_GuardsBesideAnotherEventAcceptNoMore(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	allowAnyCounter(t, w)
-	allowFormer(t, w)
-	other := newFixture(t, w, nil)
-	nothing := store.EventPlan{EventID: other.event, Plan: inventory.Plan{Event: &inventory.EventWrite{}}}
-	accepted, refused := 0, 0
-	for name, write := range map[string]func(f fixture) *inventory.EventWrite{
-		"at least": func(fixture) *inventory.EventWrite { return &inventory.EventWrite{AtLeast: 8, Available: -8} },
-		"if unchanged": func(f fixture) *inventory.EventWrite {
-			return &inventory.EventWrite{IfUnchanged: f.read.Event, Available: -1}
-		},
-	} {
-		for _, changed := range []string{
-			"totalSeats", "availableSeats", "oversold", "status", "maxSeatsPerUser", "seatingPlanId", "internal", "internal.rev", "rev", "fixes",
-		} {
-			for _, value := range testenv.Extremes() {
-				apply := func(beside ...store.EventPlan) error {
-					f := newFixture(t, w, nil)
-					plan := store.EventPlan{EventID: f.event, Plan: inventory.Plan{Event: write(f)}}
-					if value == testenv.Missing {
-						f.unset("events", f.event, changed)
-					} else {
-						f.setEvent(field(changed, value))
-					}
-					_, err := w.Store.Apply(w.Ctx(), append(beside, plan), func() error { return nil })
-					return err
-				}
-				switch alone, together := apply(), apply(nothing); {
-				case alone == nil && together == nil:
-					accepted++
-				case together != nil:
-					refused++
-				default:
-					t.Errorf("%s, with %v in %s: %v alone, and none beside another event", name, value, changed, alone)
-				}
-			}
-		}
-	}
-	if accepted == 0 || refused == 0 {
-		t.Errorf("%d were accepted, %d refused", accepted, refused)
-	}
-	t.Logf("%d were accepted, %d refused", accepted, refused)
 }

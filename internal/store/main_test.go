@@ -63,7 +63,16 @@ func newFixture(t *testing.T, w *env, arrange func(f fixture)) fixture {
 
 // apply applies a plan for the fixture's event.
 func (f fixture) apply(plan inventory.Plan) (store.Applied, error) {
-	applied, err := f.Store.Apply(f.Ctx(), []store.EventPlan{{EventID: f.event, Plan: plan}}, func() error { return nil })
+	return f.applyPlan(store.EventPlan{EventID: f.event, Plan: plan})
+}
+
+// applyExpected applies a plan whose guard is likely to hold.
+func (f fixture) applyExpected(plan inventory.Plan) (store.Applied, error) {
+	return f.applyPlan(store.EventPlan{EventID: f.event, Plan: plan, IsExpected: true})
+}
+
+func (f fixture) applyPlan(plan store.EventPlan) (store.Applied, error) {
+	applied, err := f.Store.Apply(f.Ctx(), []store.EventPlan{plan}, func() error { return nil })
 	if err != nil {
 		return store.Applied{}, err
 	}
