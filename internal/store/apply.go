@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// ErrStale says that a guard of the plan did not match. Nothing was written; the
-	// commands have to be decided again.
+	// ErrStale says that a guard of the plan did not match, or that MongoDB rejected an event whose guard was to be checked
+	// after the write. Nothing was written; the commands have to be decided again.
 	ErrStale = mongodb.AbortError("what the plan was decided on has changed")
 	// ErrClock says that a guard by the database's clock did not hold: the decision has to know the time. Nothing
 	// was written.

@@ -116,7 +116,8 @@ func noteWriter(update any, writer int32) any {
 	}}}})
 }
 
-// mayHaveMap reports whether the event that a write matches may have a map.
+// mayHaveMap reports whether the event of a write is expected to have a map. If one without has got one since, the map is sent with
+// the answer, and the write is stale.
 func mayHaveMap(w inventory.EventWrite) bool {
 	return w.Drift != nil || w.IfUnchanged != nil && !w.IfUnchanged.Seating.PlanID.IsZero()
 }
