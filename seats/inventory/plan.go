@@ -80,7 +80,8 @@ func (p Plan) IsEmpty() bool {
 // other change. Only a Drift does not raise the revision: an IfUnchanged guard notices a
 // drift by the counter or, for an Incomparable event, by the number of repairs.
 type EventWrite struct {
-	// IfUnchanged is a guard: the event has this revision, counter and status.
+	// IfUnchanged is a guard: the event has this revision, total, counter, status, limit, seating plan and rules. Of one that
+	// is Incomparable, or whose counter is no number, the revision and the number of repairs.
 	IfUnchanged *Event
 	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, has no limit per
 	// user, and has at least this many available seats. The guard of a Drift is in Drift.
