@@ -70,9 +70,10 @@ func sameRules(s holdfast.Seating) bson.D {
 	)
 }
 
-// sameChoice matches a field that is a text, or is not.
+// sameChoice matches a field that is a text, or is not. MongoDB takes a symbol for the text, and a decision does not.
 func sameChoice(field, text string, is bool) bson.D {
-	chosen := mongodb.And(mongodb.Is(field, text), isNoList(field))
+	isText := bson.D{{Key: field, Value: bson.D{{Key: "$type", Value: "string"}}}}
+	chosen := mongodb.And(mongodb.Is(field, text), isText, isNoList(field))
 	if is {
 		return chosen
 	}

@@ -51,8 +51,8 @@ func TestSeated_GuardsCompareTheRules(t *testing.T) {
 		set    string
 		others []any
 	}{
-		"orphanRule":       {"REFUSE", []any{nil, "ALLOW", "", 7, bson.A{"REFUSE"}}},
-		"accessiblePolicy": {"OPEN", []any{nil, "RESERVED", "", 7, bson.A{"OPEN"}}},
+		"orphanRule":       {"REFUSE", []any{nil, "ALLOW", "", 7, bson.A{"REFUSE"}, bson.Symbol("REFUSE")}},
+		"accessiblePolicy": {"OPEN", []any{nil, "RESERVED", "", 7, bson.A{"OPEN"}, bson.Symbol("OPEN")}},
 	} {
 		for _, other := range rule.others {
 			wantStaleAfter(t, w, field, rule.set, other)
