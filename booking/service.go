@@ -82,26 +82,27 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, charge holdfast.Cha
 	command := inventory.Confirm{BookingID: id, Charge: charge}
 	result, err := s.pipeline.Do(ctx, command)
 	if err == nil && result.IsLate {
-		var eventID ID
-		if eventID, err = s.eventOf(ctx, id); err == nil {
-			command.LockID, command.EventID = ids.New(), eventID
-			result, err = s.pipeline.Submit(ctx, eventID, command)
+		_, eventID, err := s.bookingAndEvent(ctx, id)
+		if err != nil {
+			return holdfast.Booking{}, err
 		}
+		command.LockID, command.EventID = ids.New(), eventID
+		return answer(s.pipeline.Submit(ctx, eventID, command))
 	}
 	return answer(result, err)
 }
 
-// eventOf is the event whose seats a booking has.
-func (s *Service) eventOf(ctx context.Context, id ID) (ID, error) {
+// bookingAndEvent reads a booking, and finds the event whose seats it has.
+func (s *Service) bookingAndEvent(ctx context.Context, id ID) (holdfast.Booking, ID, error) {
 	b, err := s.store.Booking(ctx, id)
 	if err != nil {
-		return ID{}, err
+		return holdfast.Booking{}, ID{}, err
 	}
 	lock, err := s.store.LockOf(ctx, b)
 	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // it was removed long after its end
-		return b.EventID, nil
+		return b, b.EventID, nil
 	}
-	return lock.EventID, err
+	return b, lock.EventID, err
 }
 
 // RefundPayment notes that the shop has given back a payment that is REFUND_DUE; a void counts as a refund. A repeat
@@ -150,21 +151,16 @@ func (s *Service) CancelOpenBooking(ctx context.Context, id ID) (holdfast.Bookin
 }
 
 func (s *Service) cancel(ctx context.Context, id ID, openOnly bool) (holdfast.Booking, error) {
-	b, err := s.store.Booking(ctx, id)
+	b, eventID, err := s.bookingAndEvent(ctx, id)
 	if err != nil {
 		return holdfast.Booking{}, err
 	}
 	command := inventory.Cancel{BookingID: id, LockID: b.LockID, EventID: b.EventID, OpenOnly: openOnly}
-	lock, err := s.store.LockOf(ctx, b)
-	if holdfast.HasCode(err, holdfast.CodeLockNotFound) { // no seats to release
-		result, err := s.pipeline.Do(ctx, command)
-		return answer(result, err)
+	if eventID.IsZero() { // a booking of other software, whose lock was removed: no seats to release
+		return answer(s.pipeline.Do(ctx, command))
 	}
-	if err != nil {
-		return holdfast.Booking{}, err
-	}
-	result, err := s.pipeline.Submit(ctx, lock.EventID, command)
-	return answer(result, err)
+	// Without a lock too: a late payment may be about to give the booking another one.
+	return answer(s.pipeline.Submit(ctx, eventID, command))
 }
 
 // GetBooking returns a booking in its present state, or BOOKING_NOT_FOUND.
