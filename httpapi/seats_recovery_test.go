@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"log/slog"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -113,5 +115,63 @@ func TestSeats_RecoveryPlansForABrokenSeal(t *testing.T) {
 	plan, err := s.w.Recovery.Plan(s.w.Ctx())
 	if err != nil || len(plan.BrokenSeals) != 1 || len(plan.Drifts) != 1 {
 		t.Errorf("the plan has the broken seals %v and the drifts %+v, %v", plan.BrokenSeals, plan.Drifts, err)
+	}
+}
+
+// An event that other software has written has no map, and its page asks for the map first: it is made from the locks.
+func TestSeats_TheMapOfAnImportedEventIsMade(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event := s.want(s.call("GET", "/api/events/"+s.seatedEvent(nil), nil), 200, "")
+	planID := mustParse(t, event.text("seatingPlanId"))
+	for _, format := range []string{"", "?format=ids"} {
+		id := ids.New()
+		s.w.Insert("events", bson.D{
+			{Key: "_id", Value: id}, {Key: "totalSeats", Value: 22}, {Key: "availableSeats", Value: 21}, {Key: "seatingPlanId", Value: planID},
+		})
+		s.w.Insert("seatlocks", bson.D{
+			{Key: "eventId", Value: id}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)},
+			{Key: "seats", Value: 1}, {Key: "seatIds", Value: bson.A{"A-1-1"}},
+		})
+		s.want(s.call("GET", "/api/events/"+id.String()+"/seats"+format, nil), 200, "")
+		s.wantTaken(id.String(), "A-1-1")
+	}
+	if lines := s.w.Log.Lines("Repaired the map of an event's seats"); len(lines) != 2 {
+		t.Errorf("the log has %v", lines)
+	}
+	testenv.CheckInvariants(t, s.w.DB.Database)
+}
+
+// A lock that can't be ended keeps its seats, so they are not available: one whose expiry is no date is never due.
+func TestSeats_OfALockThatCantBeEndedAreLocked(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	past := time.Now().Add(-time.Hour)
+	event := s.seatedEvent(nil)
+	for name, row := range map[string]struct {
+		damage bson.D
+		state  string
+	}{
+		"due":                    {bson.D{{Key: "expiresAt", Value: past}}, "AVAILABLE"},
+		"no expiry":              {bson.D{{Key: "expiresAt", Value: nil}}, "LOCKED"},
+		"an expiry that is text": {bson.D{{Key: "expiresAt", Value: "2020-01-01"}}, "LOCKED"},
+		"due, with half a seat":  {bson.D{{Key: "expiresAt", Value: past}, {Key: "seats", Value: 1.5}}, "LOCKED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			lock := s.want(s.lockSeats(event, s.user(), fields{"seatIds": []string{"A-1-1"}}), 201, "")
+			id := mustParse(t, lock.text("id"))
+			s.w.Set("seatlocks", id, row.damage)
+			seat := s.want(s.call("GET", "/api/events/"+event+"/seats/A-1-1", nil), 200, "")
+			if got := seat.text("state"); got != row.state {
+				t.Errorf("the seat is %s, want %s", got, row.state)
+			}
+			states, err := s.w.Seats.SeatStates(s.w.Ctx(), mustParse(t, event))
+			if err != nil || string(states[0].Seats[0]) != row.state {
+				t.Errorf("the states are %+v, %v; want %s", states[0].Seats, err, row.state)
+			}
+			s.w.Set("seatlocks", id, bson.D{{Key: "expiresAt", Value: past}, {Key: "seats", Value: 1}})
+			s.w.SweepLocks()
+		})
 	}
 }

@@ -3,6 +3,7 @@ package seats
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -136,9 +137,19 @@ type SeatMap = store.SeatMap
 // a read. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an event without a plan.
 func (s *Service) SeatMap(ctx context.Context, eventID ID) (SeatMap, error) {
 	return s.maps.get(ctx, eventID, func(ctx context.Context) (SeatMap, error) {
-		m, _, err := s.store.SeatsAt(ctx, eventID)
+		m, _, err := s.SeatsAt(ctx, eventID)
 		return m, err
 	})
+}
+
+// SeatsAt reads the map of a seated event, and the Seq of that state (see store.Change). A map that can't be read is made
+// from the locks first: an event that other software has written has none. It refuses like SeatMap.
+func (s *Service) SeatsAt(ctx context.Context, eventID ID) (SeatMap, int64, error) {
+	m, seq, err := s.store.SeatsAt(ctx, eventID)
+	if errors.Is(err, store.ErrMap) && s.pipeline.MendSeats(ctx, eventID) == nil {
+		return s.store.SeatsAt(ctx, eventID)
+	}
+	return m, seq, err
 }
 
 func errNoPlan() error { return holdfast.RefuseInput("path.id", "The event has no seating plan.") }

@@ -2,7 +2,6 @@ package seats
 
 import (
 	"context"
-	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -25,10 +24,9 @@ type SectionStates struct {
 func (s *Service) SeatStates(ctx context.Context, eventID ID) ([]SectionStates, error) {
 	var states []SectionStates
 	var hall *seating.Hall
-	var now time.Time
 	read, err := s.store.EachSeatLock(ctx, eventID, func(at store.SeatLocks) {
-		hall, now, states = at.Free.Hall(), at.Now, freeStates(at.Free)
-	}, func(lock holdfast.Lock) { addStates(states, hall, lock, now) })
+		hall, states = at.Free.Hall(), freeStates(at.Free)
+	}, func(lock holdfast.Lock, state holdfast.SeatState) { addStates(states, hall, lock, state) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -57,8 +55,7 @@ func freeStates(free *seating.Occupancy) []SectionStates {
 	return states
 }
 
-func addStates(states []SectionStates, hall *seating.Hall, lock holdfast.Lock, now time.Time) {
-	state := stateOf(lock, now)
+func addStates(states []SectionStates, hall *seating.Hall, lock holdfast.Lock, state holdfast.SeatState) {
 	for _, id := range lock.SeatIDs {
 		at, found := hall.Find(id)
 		if !found {
@@ -70,19 +67,6 @@ func addStates(states []SectionStates, hall *seating.Hall, lock holdfast.Lock, n
 	}
 	if n, found := hall.FindSection(lock.Section); found && len(lock.SeatIDs) == 0 && hall.Sections()[n].GeneralAdmission() {
 		states[n].count(state, lock.Seats)
-	}
-}
-
-func stateOf(lock holdfast.Lock, now time.Time) holdfast.SeatState {
-	switch {
-	case lock.Status == holdfast.LockConsumed:
-		return holdfast.SeatSold
-	case lock.Status == holdfast.LockBlocked:
-		return holdfast.SeatBlocked
-	case lock.Due(now):
-		return holdfast.SeatAvailable
-	default:
-		return holdfast.SeatLocked
 	}
 }
 

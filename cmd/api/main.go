@@ -10,11 +10,14 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/app"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/live"
+	"github.com/holdfast-dev/holdfast/seats"
 )
 
 func main() {
@@ -22,6 +25,17 @@ func main() {
 	status := app.Main("api", "Holdfast's HTTP booking API. Every flag can be set in the environment.", run)
 	runtime.KeepAlive(reserve)
 	os.Exit(status)
+}
+
+// source is of the streams. It mends a map that can't be read.
+type source struct {
+	*store.Store
+
+	seats *seats.Service
+}
+
+func (s source) SeatsAt(ctx context.Context, id holdfast.ID) (store.SeatMap, int64, error) {
+	return s.seats.SeatsAt(ctx, id)
 }
 
 func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
@@ -38,7 +52,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	if err := a.OpenPeers(ctx); err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
-	hub := live.NewHub(a.Store, log)
+	hub := live.NewHub(source{a.Store, a.Seats}, log)
 	defer hub.Close()
 	a.Metrics.RegisterListeners(hub.Listeners)
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{

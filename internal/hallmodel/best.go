@@ -44,7 +44,7 @@ func (w Best) Keeps(own Pick) bool {
 		return false
 	}
 	for _, s := range own {
-		if s.Category != own[0].Category || !slices.Contains(w.wished(), s.Category) || !w.inSection(s.Section) {
+		if s.Category != own[0].Category || s.Section != own[0].Section || !slices.Contains(w.wished(), s.Category) || !w.inSection(s.Section) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -95,6 +96,20 @@ func (p *Pipeline) RepairSeats(ctx context.Context, eventID ID, runID string) (r
 	t := taskOf(ctx, eventID, c)
 	result, err = p.measureFirst(ctx, t, c, p.store.MeasureSeats)
 	return result, err == nil && !t.plan.IsEmpty(), err
+}
+
+// MendSeats is RepairSeats for a map that can't be read, as the next command that moves seats would repair it.
+func (p *Pipeline) MendSeats(ctx context.Context, eventID ID) error {
+	result, _, err := p.RepairSeats(ctx, eventID, "")
+	if err == nil {
+		p.logMended(ctx, eventID, result.Corrected)
+	}
+	return err
+}
+
+func (p *Pipeline) logMended(ctx context.Context, eventID ID, corrected int64) {
+	p.store.DB().Log().WarnContext(ctx, "Repaired the map of an event's seats, which did not agree with its locks",
+		slog.Any("eventId", eventID), slog.Int64("seats", corrected))
 }
 
 // maxMeasures bounds how often an event is measured, before a transaction holds it.

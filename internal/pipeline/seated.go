@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
@@ -34,8 +33,7 @@ func (r *run) mend(ctx context.Context, cause error) error {
 			if err := (&run{pipeline: r.pipeline, hold: true, wrongMaps: maxWrongMaps, tasks: []*task{repair}}).do(ctx); err != nil {
 				return err
 			}
-			r.pipeline.store.DB().Log().WarnContext(ctx, "Repaired the map of an event's seats, which did not agree with its locks",
-				slog.Any("eventId", t.eventID), slog.Int64("seats", repair.results[0].Corrected))
+			r.pipeline.logMended(ctx, t.eventID, repair.results[0].Corrected)
 		}
 	}
 	if r.wrongMaps > maxWrongMaps {

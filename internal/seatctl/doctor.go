@@ -56,7 +56,7 @@ func (f finding) counted(n int64) finding {
 func (d *doctorCmd) run(ctx context.Context, s *session) (int, error) {
 	var all []finding
 	for _, check := range []func(context.Context, *session) []finding{
-		checkServer, checkSchema, checkClock, checkMemberClocks, checkLeases, checkOverdue, checkData,
+		checkServer, checkSchema, checkClock, checkMemberClocks, checkLeases, checkOverdue, checkUnendable, checkData,
 	} {
 		all = append(all, check(ctx, s)...)
 		if ctx.Err() != nil {
@@ -305,6 +305,45 @@ func checkOverdue(ctx context.Context, s *session) (found []finding) {
 	return append(found, problem("overdue locks",
 		fmt.Sprintf("%d locks are due; the oldest one of all has been due for %v", n, now.Sub(page[0].ExpiresAt.Time()).Round(time.Second)),
 		"start a worker, or run seatctl sweep; if a worker is running, its log says which of them it set aside, and why").counted(n))
+}
+
+// maxUnendable bounds the documents of a kind that doctor looks at, and maxNamed those that it names.
+const (
+	maxUnendable = 1000
+	maxNamed     = 5
+)
+
+// checkUnendable finds locks and bookings that no sweep can end: their seats never come back by themselves.
+func checkUnendable(ctx context.Context, s *session) (found []finding) {
+	for _, kind := range []struct {
+		what, action string
+		search       func(context.Context, *store.Turns, int) ([]store.Poison, error)
+	}{
+		{"locks that never end", "correct that in seatlocks, or set status to RELEASED there and run seatctl recover", s.Store.UnendableLocks},
+		{"bookings that never end", "correct that in bookings, or set status to CANCELLED there", s.Store.UnendableBookings},
+	} {
+		all, err := kind.search(ctx, &store.Turns{}, maxUnendable)
+		if err != nil {
+			return append(found, failedCheck(kind.what, err)...)
+		}
+		var reasons []string
+		ids := map[string][]string{}
+		for _, p := range all {
+			if ids[p.Why] == nil {
+				reasons = append(reasons, p.Why)
+			}
+			ids[p.Why] = append(ids[p.Why], p.ID)
+		}
+		for _, why := range reasons {
+			named := strings.Join(ids[why][:min(maxNamed, len(ids[why]))], ", ")
+			if more := len(ids[why]) - maxNamed; more > 0 {
+				named += fmt.Sprintf(" and %d more", more)
+			}
+			found = append(found, problem(kind.what, fmt.Sprintf("%d because %s: %s", len(ids[why]), why, named), kind.action).
+				counted(int64(len(ids[why]))))
+		}
+	}
+	return found
 }
 
 func checkData(ctx context.Context, s *session) []finding {

@@ -181,6 +181,18 @@ var damages = map[string]struct {
 		}
 		env.Set("events", event, bson.D{{Key: "internal", Value: "3-abc"}})
 	}, detail: "2 locks are due", action: "its log says which of them it set aside, and why"},
+	"a lock without an expiry": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+		env.Set("seatlocks", env.Acquire(event, 1, testenv.Soon()).ID, bson.D{{Key: "expiresAt", Value: nil}})
+	}, detail: "locks that never end: 1 because its expiry is no date", action: "correct that in seatlocks"},
+	"due locks that can't be changed": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+		for range 7 {
+			env.Set("seatlocks", env.Acquire(event, 1, testenv.Past()).ID, bson.D{{Key: "internal.rev", Value: "a"}})
+		}
+	}, detail: "locks that never end: 7 because its revision can't be raised", action: "correct that in seatlocks"},
+	"a booking without a window": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
+		b := env.Book(env.Acquire(event, 1, testenv.Soon()), testenv.Soon())
+		env.Set("bookings", b.ID, bson.D{{Key: "paymentExpiresAt", Value: "soon"}})
+	}, detail: "bookings that never end: 1 because its payment window is no date", action: "correct that in bookings"},
 	"a counter that no pass can repair": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		env.Set("events", event, bson.D{{Key: "availableSeats", Value: 42}, {Key: "internal", Value: "3-abc"}})
 	}, detail: "42 should be 97", action: "its log says what it could not repair, and why"},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -24,21 +25,29 @@ func (s *Store) SeatHolder(ctx context.Context, eventID ID, seatID string) (hold
 	}
 	best := holdfast.SeatHolder{State: holdfast.SeatAvailable}
 	for _, d := range docs {
-		lock := d.lock()
-		h := holdfast.SeatHolder{LockID: lock.ID, BookingID: lock.BookingID}
-		switch {
-		case lock.Status == holdfast.LockConsumed:
-			h.State = holdfast.SeatSold
-		case lock.Status == holdfast.LockBlocked:
-			h = holdfast.SeatHolder{State: holdfast.SeatBlocked}
-		case !lock.Due(d.Now.Time):
-			h.State = holdfast.SeatLocked
-		default:
+		state := s.stateOfSeats(d, d.Now.Time)
+		if !state.Outranks(best.State) {
 			continue
 		}
-		if h.State.Outranks(best.State) {
-			best = h
+		best = holdfast.SeatHolder{State: state}
+		if state != holdfast.SeatBlocked {
+			best.LockID, best.BookingID = d.ID, d.BookingID
 		}
 	}
 	return best, nil
+}
+
+// stateOfSeats is the state of the seats of a lock that is ACTIVE, CONSUMED or BLOCKED. Those of a due lock are AVAILABLE,
+// unless it can't be ended. A lock whose expiry is no date is never due.
+func (s *Store) stateOfSeats(d lockDoc, now time.Time) holdfast.SeatState {
+	switch lock := d.lock(); {
+	case lock.Status == holdfast.LockConsumed:
+		return holdfast.SeatSold
+	case lock.Status == holdfast.LockBlocked:
+		return holdfast.SeatBlocked
+	case !d.ExpiresAt.IsZero() && lock.Due(now) && d.isEndable(s.shared()):
+		return holdfast.SeatAvailable
+	default:
+		return holdfast.SeatLocked
+	}
 }

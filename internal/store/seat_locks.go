@@ -25,15 +25,16 @@ type SeatLocks struct {
 // EVENT_NOT_FOUND. An unseated event comes without its locks.
 func (s *Store) SeatLocks(ctx context.Context, eventID ID) (SeatLocks, error) {
 	var locks []holdfast.Lock
-	all, err := s.EachSeatLock(ctx, eventID, func(SeatLocks) { locks = nil }, func(l holdfast.Lock) { locks = append(locks, l) })
+	all, err := s.EachSeatLock(ctx, eventID, func(SeatLocks) { locks = nil },
+		func(l holdfast.Lock, _ holdfast.SeatState) { locks = append(locks, l) })
 	all.Locks = locks
 	return all, err
 }
 
-// EachSeatLock is SeatLocks for a caller that keeps no lock: begin gets the event, and visit each lock, by ID. Both
-// are called anew if the snapshot is read again.
+// EachSeatLock is SeatLocks for a caller that keeps no lock: begin gets the event, and visit each lock with the state of
+// its seats, by ID. Both are called anew if the snapshot is read again.
 func (s *Store) EachSeatLock(
-	ctx context.Context, eventID ID, begin func(SeatLocks), visit func(holdfast.Lock),
+	ctx context.Context, eventID ID, begin func(SeatLocks), visit func(holdfast.Lock, holdfast.SeatState),
 ) (SeatLocks, error) {
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) (SeatLocks, error) {
 		found := loaded{}
@@ -55,13 +56,13 @@ func (s *Store) EachSeatLock(
 			all.Stored = nil // it is damaged: recovery repairs it
 		}
 		begin(all)
-		return all, s.eachTakingLock(ctx, eventID, visit)
+		return all, s.eachTakingLock(ctx, eventID, func(d lockDoc) { visit(d.lock(), s.stateOfSeats(d, all.Now)) })
 	})
 }
 
-func (s *Store) eachTakingLock(ctx context.Context, eventID ID, visit func(holdfast.Lock)) error {
+func (s *Store) eachTakingLock(ctx context.Context, eventID ID, visit func(lockDoc)) error {
 	taking := mongodb.And(mongodb.Is("eventId", eventID), mongodb.In("status", holdfast.TakingStatuses()))
-	fields := mongodb.Keys("userId", "status", "seats", seatIDsField, sectionField, "expiresAt", "bookingId")
+	fields := mongodb.Keys("userId", "status", "seats", seatIDsField, sectionField, "expiresAt", "bookingId", internalName, formerRev)
 	return mongodb.Each(ctx, s.locks(), taking, fields, unionPage, func(doc bson.Raw) (l lockDoc) {
 		if mongodb.Unmarshal(doc, &l) != nil {
 			l = lockDoc{ID: mongodb.IDOf(doc, "_id")}
@@ -69,7 +70,7 @@ func (s *Store) eachTakingLock(ctx context.Context, eventID ID, visit func(holdf
 		return l
 	}, func(page []lockDoc) error {
 		for _, d := range page {
-			visit(d.lock())
+			visit(d)
 		}
 		return nil
 	})

@@ -134,8 +134,8 @@ func (d *decision) isAsWished(lock holdfast.Lock, w wished) bool {
 	}
 }
 
-// hasForm reports whether places have the number, category, section and accessible seats of a pick, and are together
-// if they have to be.
+// hasForm reports whether places have the number, category, section and accessible seats of a pick, which is of one
+// category in one section, and are together if they have to be.
 func (d *decision) hasForm(places []seating.Place, w seating.Wish) bool {
 	accessible, hall := 0, d.state.Seats.Hall()
 	if len(places) != w.Seats || w.Required && !hall.Together(places) {
@@ -144,7 +144,7 @@ func (d *decision) hasForm(places []seating.Place, w seating.Wish) bool {
 	category := hall.Seat(places[0]).Category
 	for _, p := range places {
 		seat := hall.Seat(p)
-		if seat.Category != category || w.Section != seating.AnySection && p.Section != w.Section {
+		if seat.Category != category || p.Section != places[0].Section || w.Section != seating.AnySection && p.Section != w.Section {
 			return false
 		}
 		if seat.Accessible {

@@ -23,6 +23,7 @@ func TestChangeSeats_TakesAllOfTheNewWish(t *testing.T) {
 		{"best keeps its own, though others are nearer", "A4 B4", best(0, 2, holdfast.BestAvailable{}), "A4 B4"},
 		{"best that has to be together leaves its own", "A1 A4", best(0, 2, holdfast.BestAvailable{Required: true}), "A1 A2"},
 		{"best that has to be together keeps its own", "B2 B3", best(0, 2, holdfast.BestAvailable{Required: true}), "B2 B3"},
+		{"best leaves its own of two sections", "A1 C1", best(0, 2, holdfast.BestAvailable{}), "A1 A2"},
 		{"best of a section leaves another", "C1 C2", best(0, 2, holdfast.BestAvailable{Section: "main"}), "A1 A2"},
 		{"best of more seats may have its own", "A1 A2", best(0, 4, holdfast.BestAvailable{Required: true}), "A1 A2 A3 A4"},
 		{"best of another section", "pit pit", best(0, 2, holdfast.BestAvailable{Section: "main"}), "A1 A2"},

@@ -73,6 +73,23 @@ func TestSeats_NamedSeatsOfAnEventWithTooFewAreNamed(t *testing.T) {
 	}
 }
 
+// Where the accessible seats are too few, the refusal says so: there may be enough others.
+func TestAcquire_SaysThatAccessibleSeatsAreTooFew(t *testing.T) {
+	for accessible, want := range map[int64]string{
+		0: "Enough seats are available, but not in one category of one section.",
+		1: "Enough seats are available, but not with 1 accessible ones in one category of one section.",
+	} {
+		plan := hallOf("A1 A2")
+		plan.Sections = append(plan.Sections, holdfast.Section{Key: "side", Name: "Side", Category: "stalls", Rows: []holdfast.Row{
+			{Key: "1", Seats: []*holdfast.Seat{{ID: "C1"}}},
+		}})
+		r := newSeated(t, plan).one(t, best(9, 3, holdfast.BestAvailable{Accessible: accessible}))
+		if wantCode(t, r, "SEATS_UNAVAILABLE"); r.Err == nil || r.Err.Error() != "SEATS_UNAVAILABLE: "+want {
+			t.Errorf("with %d accessible seats: %v, want %s", accessible, r.Err, want)
+		}
+	}
+}
+
 // A category that is named twice counts once.
 func TestAcquire_CategoriesNamedTwice(t *testing.T) {
 	s := newSeated(t, hallOf("A1 A2 A3")).holds(t, 1, "A2")

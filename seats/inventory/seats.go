@@ -103,13 +103,18 @@ func tooFew(requested, available int64) *holdfast.Error {
 		With(holdfast.SeatsUnavailable{Requested: requested, Available: available})
 }
 
-// tooFewOfAKind refuses a pick, which is of one category and one section.
-func tooFewOfAKind(requested, available int64) *holdfast.Error {
+// tooFewOfAKind refuses a pick, which is of one category and one section, and has as many accessible seats as it asks for.
+func tooFewOfAKind(w seating.Wish, available int64) *holdfast.Error {
+	requested := int64(w.Seats)
 	if available < requested {
 		return tooFew(requested, available)
 	}
-	return holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Enough seats are available, but not in one category of one section.").
-		With(holdfast.SeatsUnavailable{Requested: requested, Available: available})
+	refusal := holdfast.Refuse(holdfast.CodeSeatsUnavailable, "Enough seats are available, but not in one category of one section.")
+	if w.Accessible > 0 {
+		refusal = holdfast.Refuse(holdfast.CodeSeatsUnavailable,
+			"Enough seats are available, but not with %d accessible ones in one category of one section.", w.Accessible)
+	}
+	return refusal.With(holdfast.SeatsUnavailable{Requested: requested, Available: available})
 }
 
 // pickNamed makes sure that named seats are free, and ends the due locks that have them.
@@ -217,7 +222,7 @@ func (d *decision) pickBest(w seating.Wish, key UserKey) ([]seating.Place, Resul
 		return nil, d.refuse(holdfast.Refuse(holdfast.CodeSeatsNotAdjacent, "Enough seats are available, but not together.").
 			With(holdfast.SeatsNotAdjacent{Longest: answer.Longest}), key)
 	case seating.Unavailable:
-		return nil, d.refuse(tooFewOfAKind(int64(w.Seats), answer.Available), key)
+		return nil, d.refuse(tooFewOfAKind(w, answer.Available), key)
 	default:
 		return answer.Places, Result{}
 	}
