@@ -8,8 +8,6 @@ type Batch[K comparable, C any] struct {
 	// Settling: an earlier commit of the same commands, in the same order, was not
 	// answered. It may have happened, or may still happen before this one.
 	Settling bool
-	// Contended: other processes commit to the key too. Only in batches of one group.
-	Contended bool
 	// RetryDelay is how long to wait, about, if another process's transaction holds the key's document; 0: not known.
 	RetryDelay time.Duration
 	// Rest is for the pauses between attempts: it calls wait, and other keys may commit meanwhile. It may take longer than
@@ -65,8 +63,7 @@ type group[K comparable, C, R any] struct {
 func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
 	b := &Batch[K, C]{Groups: make([]Group[K, C], len(groups))}
 	if len(groups) == 1 {
-		p := &groups[0].line.pace
-		b.Contended, b.RetryDelay = p.isContended(), p.retryDelay()
+		b.RetryDelay = groups[0].line.pace.retryDelay()
 	}
 	for i, g := range groups {
 		commands, tickets := make([]C, len(g.requests)), make([]*ticket, len(g.requests))

@@ -44,7 +44,7 @@ func (c *contest) commit(process int, b *testBatch) testResult {
 	took := 2*time.Millisecond + rand.N(4*time.Millisecond) + time.Duration(commands)*50*time.Microsecond
 	<-time.After(took)
 	r := succeeded(b)
-	r.Groups[0].Written = c.release(process, took, b.Contended, attempts > 1)
+	r.Groups[0].Written = c.release(process, took, b.Groups[0].Contended, attempts > 1)
 	<-time.After(contestFlush)
 	return r
 }
@@ -273,7 +273,7 @@ func TestQueue_TellsCommitOfContention(t *testing.T) {
 			s.submit("k", i)
 			<-time.After(time.Second)
 			c := s.nextIs(i)
-			if got, want := c.batch.Contended, i > 1; got != want {
+			if got, want := c.batch.Groups[0].Contended, i > 1; got != want {
 				t.Errorf("batch %d: contended %v, want %v", i, got, want)
 			}
 			if got, want := c.batch.RetryDelay > 0, i == 3; got != want {

@@ -116,7 +116,7 @@ func (p *Pipeline) commit(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	ctx, end := traced(mongodb.WithRest(mongodb.WithFastRetry(withReadTime(ctx, b), b.RetryDelay), b.Rest), b)
 	defer end()
 	r := &run{pipeline: p, lookup: p.lookUp(ctx, b), hold: b.Settling}
-	r.writer, r.contended = p.writer, b.Contended
+	r.writer = p.writer
 	for _, g := range b.Groups {
 		t := &task{eventID: g.Key, commands: func() []inventory.Command { return commandsOf(g) },
 			abandoned: g.Abandoned, remote: func(i int) *remote { return g.Commands[i].remote },

@@ -60,13 +60,12 @@ type task struct {
 
 // run carries tasks through load, decide and apply, in one transaction.
 type run struct {
-	pipeline  *Pipeline
-	tasks     []*task
-	lookup    *lookup
-	writer    int32                  // noted in contended events; 0: not noted
-	contended bool                   // other processes are known to write the event
-	unknown   map[ID]*holdfast.Error // users that do not exist
-	keyClash  bool                   // a key of the commands is in use
+	pipeline *Pipeline
+	tasks    []*task
+	lookup   *lookup
+	writer   int32                  // noted in contended events; 0: not noted
+	unknown  map[ID]*holdfast.Error // users that do not exist
+	keyClash bool                   // a key of the commands is in use
 	// hold: the transaction writes the events before it reads.
 	hold          bool
 	conflicts     int // how often the plans went stale
@@ -290,9 +289,8 @@ func (r *run) apply(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
 		if !t.plan.IsEmpty() {
-			contended := r.contended || t.isContended
 			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin, Writer: r.writer,
-				IsContended: contended, IsExpected: r.conflicts == 0 && (r.hold || !contended)})
+				IsContended: t.isContended, IsExpected: r.conflicts == 0 && (r.hold || !t.isContended)})
 		}
 	}
 	if len(plans) == 0 {

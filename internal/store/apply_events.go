@@ -34,7 +34,8 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 	for _, p := range plans {
 		if p.Event != nil {
 			eventIDs = append(eventIDs, p.EventID)
-			write := bson.D{{Key: "q", Value: mongodb.Is("_id", p.EventID)}, {Key: "u", Value: eventUpdate(*p.Event, s.shared())}}
+			update := noteWriter(eventUpdate(*p.Event, s.shared()), p.writer())
+			write := bson.D{{Key: "q", Value: mongodb.Is("_id", p.EventID)}, {Key: "u", Value: update}}
 			if !p.Event.IsCheckedAfterwards() {
 				write[0].Value = eventGuard(p.EventID, *p.Event)
 				write = append(write, bson.E{Key: "hint", Value: mongodb.ByID})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -394,5 +395,28 @@ func TestApply_JoinsTheTransactionOfItsContext(t *testing.T) {
 	})
 	if !errors.Is(err, no) || !maps.Equal(before, f.documents()) {
 		t.Errorf("got %v; before %v, after %v", err, before, f.documents())
+	}
+}
+
+// An event of several notes its writer too, if other processes write it.
+func TestApply_EachOfSeveralEventsNotesItsWriter(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	contended, alone := w.Event(10), w.Event(10)
+	var plans []store.EventPlan
+	for _, id := range []holdfast.ID{contended, alone} {
+		plans = append(plans, store.EventPlan{
+			EventID: id, Writer: 7, IsContended: id == contended,
+			Plan: inventory.Plan{Event: &inventory.EventWrite{Available: -1, AtLeast: 1}},
+		})
+	}
+	applied, err := w.Store.Apply(w.Ctx(), plans, func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]int32{{7}, nil} {
+		if got := applied[i].Writers; !slices.Equal(got, want) {
+			t.Errorf("event %d has the writers %v, want %v", i, got, want)
+		}
 	}
 }
