@@ -25,6 +25,9 @@ const (
 	// maxAnswer is how much of an answer is read, so that its connection can be used again. Nothing of it is kept.
 	maxAnswer       = 16 << 10
 	maxAnswerHeader = 32 << 10
+	// bodyTimeout is how long the rest of an answer may take, behind its headers. The status is known by then, and the next
+	// change of a subject waits for the end of the try.
+	bodyTimeout     = 500 * time.Millisecond
 	idleConnTimeout = 30 * time.Second
 )
 

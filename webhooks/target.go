@@ -20,6 +20,8 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
+
+	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
 // target is where a URL leads, with the connections to it that are kept. Requests are written, and answers read, by fasthttp, in the
@@ -147,6 +149,11 @@ func (t *target) exchangeBy(
 	answer.StreamBody = true
 	if err := answer.Read(b.r); err != nil { // an endpoint may answer before it has read all
 		return unsent != nil || errors.Is(err, io.EOF), cmp.Or(unsent, err)
+	}
+	if rest := clock.System().Add(bodyTimeout); rest.Before(deadline) {
+		if err := c.SetReadDeadline(rest); err != nil {
+			return false, nil //nolint:nilerr // the status is known
+		}
 	}
 	// No time limit ends a read of a connection that 101 hands over.
 	isReusable = answer.StatusCode() >= http.StatusOK && readBody(answer) && b.r.Buffered() == 0 && unsent == nil && !answer.ConnectionClose()

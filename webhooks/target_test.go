@@ -306,6 +306,35 @@ func TestTarget_UsesAConnectionAgainOnlyBehindAWholeAnswer(t *testing.T) {
 	}
 }
 
+// The status decides, and it is known: a body that does not end holds up neither the try nor its subject.
+func TestTarget_WaitsForNoBodyThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	listener, isOver := listen(t), make(chan struct{})
+	serveEach(t, listener, nil, func(c net.Conn, reader *bufio.Reader) {
+		if !readRequest(reader) {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nx")
+		<-isOver
+	})
+	const timeout = 5 * time.Minute
+	send := webhooks.NewSender(t, true, webhooks.Hooks{Timeout: timeout})
+	done := make(chan string)
+	go func() {
+		outcome, _ := send(t.Context(), "http://"+listener.Addr().String()+"/")
+		done <- outcome
+	}()
+	select {
+	case outcome := <-done:
+		if outcome != "delivered" {
+			t.Errorf("outcome %s, want delivered", outcome)
+		}
+	case <-time.After(timeout / 10):
+		t.Error("the try waits for the body")
+	}
+	close(isOver)
+}
+
 // The endpoint gets the URL as it was given: a path is not made simpler, and a name is written as DNS has it.
 func TestTarget_AsksForTheURLAsItIs(t *testing.T) {
 	t.Parallel()
