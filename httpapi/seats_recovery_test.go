@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"cmp"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,6 +141,21 @@ func TestSeats_TheMapOfAnImportedEventIsMade(t *testing.T) {
 		t.Errorf("the log has %v", lines)
 	}
 	testenv.CheckInvariants(t, s.w.DB.Database)
+}
+
+// A map that can't be mended is no map: the answer says what to do, as it did before.
+func TestSeats_AMapThatCantBeMendedIsRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event := s.seatedEvent(nil)
+	s.w.Set("events", mustParse(t, event), bson.D{{Key: "internal", Value: "3-abc"}})
+	a := s.want(s.call("GET", "/api/events/"+event+"/seats", nil), 503, "UNAVAILABLE")
+	if !strings.Contains(a.text("detail"), "seatctl recover") {
+		t.Errorf("answered %s", a.raw)
+	}
+	if lines := s.w.Log.Lines("Repaired the map of an event's seats"); len(lines) > 0 {
+		t.Errorf("the log has %v", lines)
+	}
 }
 
 // A lock that can't be ended keeps its seats, so they are not available: one whose expiry is no date is never due.

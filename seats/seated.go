@@ -146,10 +146,13 @@ func (s *Service) SeatMap(ctx context.Context, eventID ID) (SeatMap, error) {
 // from the locks first: an event that other software has written has none. It refuses like SeatMap.
 func (s *Service) SeatsAt(ctx context.Context, eventID ID) (SeatMap, int64, error) {
 	m, seq, err := s.store.SeatsAt(ctx, eventID)
-	if errors.Is(err, store.ErrMap) && s.pipeline.MendSeats(ctx, eventID) == nil {
-		return s.store.SeatsAt(ctx, eventID)
+	if !errors.Is(err, store.ErrMap) {
+		return m, seq, err
 	}
-	return m, seq, err
+	if cause := s.pipeline.MendSeats(ctx, eventID); cause != nil {
+		return m, seq, errors.Join(err, cause)
+	}
+	return s.store.SeatsAt(ctx, eventID)
 }
 
 func errNoPlan() error { return holdfast.RefuseInput("path.id", "The event has no seating plan.") }

@@ -52,7 +52,7 @@ var hallMutations = []mutation{
 		from: "|| p.Section != places[0].Section ||", to: "||",
 		tests: "ChangeSeats_TakesAll"},
 	{name: "a page can't read the map of an imported event", file: "seats/seated.go",
-		from: "if errors.Is(err, store.ErrMap) && s.pipeline", to: "if errors.Is(err, store.ErrMap) && false && s.pipeline",
+		from: "if !errors.Is(err, store.ErrMap) {", to: "if err != nil || !errors.Is(err, store.ErrMap) {",
 		pkg: "./httpapi", tests: "Seats_TheMapOf"},
 	{name: "the seats of a lock that can't be ended are available", file: "internal/store/holder.go",
 		from: "case !d.ExpiresAt.IsZero() && lock.Due(now) && d.isEndable(s.shared()):", to: "case lock.Due(now):",

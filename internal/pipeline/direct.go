@@ -100,8 +100,8 @@ func (p *Pipeline) RepairSeats(ctx context.Context, eventID ID, runID string) (r
 
 // MendSeats is RepairSeats for a map that can't be read, as the next command that moves seats would repair it.
 func (p *Pipeline) MendSeats(ctx context.Context, eventID ID) error {
-	result, _, err := p.RepairSeats(ctx, eventID, "")
-	if err == nil {
+	result, isCorrected, err := p.RepairSeats(ctx, eventID, "")
+	if isCorrected { // otherwise another process has mended it meanwhile
 		p.logMended(ctx, eventID, result.Corrected)
 	}
 	return err
